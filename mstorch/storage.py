@@ -362,7 +362,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return object.__sizeof__(self) + self.nbytes()
 
     def elements_in(self, kind: Any) -> np.ndarray:
-        """Return the elements; RuntimeError if another dtype is asked for."""
+        """Return the elements; raise RuntimeError if another dtype is asked for."""
         if kind is not None and kind is not self.dtype:
             words = type_word(kind), type_word(self.dtype)
             raise RuntimeError("Expected a Storage of type {} or an UntypedStorage, but got {}".format(*words))

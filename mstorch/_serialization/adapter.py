@@ -163,7 +163,7 @@ def is_nested(tensor: Any) -> bool:
 
 
 def nested_parts_of(tensor: Any) -> tuple[str, tuple[Any, ...]]:
-    """Return the name of the function that makes such a nested tensor, and what it takes; RuntimeError for one with a history."""
+    """Return the name of the function that makes such a nested tensor, and what it takes; raise RuntimeError for one with a history."""
     if not tensor.is_leaf:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
     return "_rebuild_njt" if repr(tensor.layout) == "torch.jagged" else "_rebuild_nested_tensor", tensor.stored()

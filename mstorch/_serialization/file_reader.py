@@ -26,7 +26,7 @@ class PyTorchFileReader:
         self._reader = ZipReader(self._file)
 
     def get_record(self, name: str) -> bytes:
-        """Return a record's bytes; RuntimeError if there is none of that name."""
+        """Return a record's bytes; raise RuntimeError if there is none of that name."""
         if not self._reader.has(name):
             raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found.")
         return bytes(self._reader.read(name))

@@ -48,7 +48,7 @@ def load(path: str, map_location: Any) -> dict[str, Any]:
 
 
 def _check_places(header: dict[str, Any], size: int) -> None:
-    """ValueError unless the tensors lie one after the other: ones that overlap would take more memory than the file."""
+    """Raise ValueError unless the tensors lie one after the other: ones that overlap would take more memory than the file."""
     end = 0
     for begin, after in sorted(tuple(entry["data_offsets"]) for entry in header.values()):
         if begin != end or after < begin:

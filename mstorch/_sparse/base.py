@@ -107,13 +107,13 @@ class SparseTensor(Tensor):
     is_sparse_csr = property(lambda self: self._layout is sparse_csr, doc="Whether the layout is sparse CSR.")
 
     def stride(self, dim: int | None = None) -> Any:
-        """Return zeros for COO; RuntimeError for the others."""
+        """Return zeros for COO; raise RuntimeError for the others."""
         if self._layout is not sparse_coo:
             raise RuntimeError(f"Sparse {WORDS[self._layout][6:].upper()} tensors do not have strides")
         return (0,) * len(self._size) if dim is None else 0
 
     def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
-        """False for COO, which has no strides; RuntimeError for the others."""
+        """False for COO, which has no strides; raise RuntimeError for the others."""
         if self._layout is not sparse_coo:
             raise RuntimeError(f"Sparse {WORDS[self._layout][6:].upper()} tensors do not have is_contiguous")
         return False

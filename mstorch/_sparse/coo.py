@@ -126,7 +126,7 @@ def check_places(where: np.ndarray, size: Any) -> None:
 
 
 def flat(where: np.ndarray, size: Any) -> np.ndarray:
-    """Return where each specified element stands in row-major order among the sparse dimensions; RuntimeError if outside."""
+    """Return where each specified element stands in row-major order among the sparse dimensions; raise RuntimeError if outside."""
     check_places(where, size)
     found = np.zeros(where.shape[1], np.int64)
     for dim in range(where.shape[0]):

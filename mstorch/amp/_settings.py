@@ -13,7 +13,7 @@ _AVAILABLE = frozenset(("cpu", "cuda", "ipu", "xpu", "maia", "xla", "mps", "hpu"
 
 
 def device_name(device_type: str, function: str) -> str:
-    """Return the type of device that a text names; RuntimeError if torch knows none of that name."""
+    """Return the type of device that a text names; raise RuntimeError if torch knows none of that name."""
     if not isinstance(device_type, str):
         raise TypeError(f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
     return device(device_type).type  # raises for what names no device
@@ -27,7 +27,7 @@ def _with_autocast(device_type: str, function: str) -> str:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Return whether torch has autocast for a type of device; RuntimeError for a name that stands for none."""
+    """Return whether torch has autocast for a type of device; raise RuntimeError for a name that stands for none."""
     return device_name(device_type, "_is_autocast_available") in _AVAILABLE
 
 

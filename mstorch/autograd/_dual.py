@@ -31,7 +31,7 @@ def check_sizes(primal: Tensor, tangent: Tensor) -> None:
 
 
 def joined(primal: Any, tangent: Any, level: int) -> Tensor:
-    """Return a view of ``primal`` that has a tangent at a level; RuntimeError if the sizes differ."""
+    """Return a view of ``primal`` that has a tangent at a level; raise RuntimeError if the sizes differ."""
     check_sizes(primal, tangent)
     dual = _same(primal)
     here, there = primal._storage, tangent._storage

@@ -181,7 +181,7 @@ def backward_twice(
 def analytical(
     inputs: Sequence[Any], output: Tensor, nondet_tol: float, check_dtypes: bool, seed: Tensor | None = None
 ) -> list[np.ndarray]:
-    """Return the Jacobians of one output by backward, or their products with a seed. GradcheckError where backward is not fit."""
+    """Return the Jacobians of one output by backward, or their products with a seed. Raise GradcheckError where backward is not fit."""
     found, alike, sizes_ok, types_ok = backward_twice(inputs, output, nondet_tol, seed)
     if not types_ok and check_dtypes:
         raise GradcheckError("Gradient has dtype mismatch")

@@ -68,7 +68,7 @@ def _place(tensor: Tensor) -> tuple[int, int]:
 
 
 class allow_mutation_on_saved_tensors(Block):
-    """A block in which tensors that backward needs may be written: they are copied just before. RuntimeError within another one."""
+    """A block in which tensors that backward needs may be written: they are copied just before. Raises RuntimeError within another one."""
 
     def __enter__(self) -> _AllowedMutations:
         if modes.before_write is not None:

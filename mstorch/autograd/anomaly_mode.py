@@ -76,7 +76,7 @@ class set_detect_anomaly(Block):
 
 
 def _check(node: Any, gradients: Any) -> None:
-    """RuntimeError if a node's gradient is NaN."""
+    """Raise RuntimeError if a node's gradient is NaN."""
     if not _state.check_nan:
         return
     for number, gradient in enumerate(gradients):

@@ -39,7 +39,7 @@ def _refuse_nested() -> None:
 
 
 def enter_dual_level() -> int:
-    """Enter the level of forward mode, and return its number, 0. RuntimeError within another one: ``torch.func.jvp`` nests."""
+    """Enter the level of forward mode, and return its number, 0. Raise RuntimeError within another one: ``torch.func.jvp`` nests."""
     global _current_level
     _refuse_nested()
     _entered.append(tangents.enter())
@@ -48,7 +48,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Leave the level: tensors lose their tangents. RuntimeError if there is none, or ``level`` is another."""
+    """Leave the level: tensors lose their tangents. Raise RuntimeError if there is none, or ``level`` is another."""
     global _current_level
     level = _current_level if level is None else level
     if level != _current_level:

@@ -25,7 +25,7 @@ _USER = "outputs of the user-provided function"
 
 
 def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
-    """Return whether the value is a tuple, and a tuple of tensors; TypeError for anything else."""
+    """Return whether the value is a tuple, and a tuple of tensors; raise TypeError for anything else."""
     many = isinstance(value, tuple)
     tensors = value if many else (value,)
     for i, item in enumerate(tensors):

@@ -137,7 +137,7 @@ class emit_itt(_Markers):
 
 
 def kineto_available() -> bool:
-    """False: torch's own recorder is not here."""
+    """Return False: torch's own recorder is not here."""
     return False
 
 

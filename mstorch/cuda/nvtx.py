@@ -14,7 +14,7 @@ globals().update(_made)
 
 @contextlib.contextmanager
 def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """Raises RuntimeError when it is entered."""
+    """Raise RuntimeError when it is entered."""
     _made["range_push"](msg.format(*args, **kwargs))
     yield
 

@@ -55,7 +55,7 @@ class _Asked(Exception):
 
 
 class Agent:
-    """Runs a job. ChildFailedError when it fails once more than it may be started anew."""
+    """Runs a job. Raises ChildFailedError when it fails once more than it may be started anew."""
 
     def __init__(self, job: Job) -> None:
         self.job = job

@@ -36,7 +36,7 @@ _SINGLE = "`torch.distributed.{}` is deprecated. Please use `torch.distributed.{
 
 
 def check_tensor(value: Any, name: str) -> None:
-    """TypeError for what is no tensor."""
+    """Raise TypeError for what is no tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n             but got {type(value)} instead."
@@ -44,7 +44,7 @@ def check_tensor(value: Any, name: str) -> None:
 
 
 def check_tensors(value: Any, name: str) -> None:
-    """TypeError for what is no list of tensors."""
+    """Raise TypeError for what is no list of tensors."""
     text = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got {type(value)}"
     if not isinstance(value, list):
         raise TypeError(f"{text} instead.")
@@ -69,7 +69,7 @@ def real(tensor: Any) -> Any:
 
 
 def member_of(group: Any, global_rank: int | None, group_rank: int | None) -> int:
-    """Return the number in a group, from that or from the one among all. ValueError for both or neither."""
+    """Return the number in a group, from that or from the one among all. Raise ValueError for both or neither."""
     if group_rank is not None:
         if global_rank is not None:
             raise ValueError("Can't specify both group_rank and global_rank")
@@ -125,7 +125,7 @@ def _options(make: Callable[[], Any], async_op: bool, **more: Any) -> Any:
 
 @asks()
 def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Any:
-    """Fill ``tensor`` with that of process ``src``. None, or a Work with ``async_op``; ValueError without a group."""
+    """Fill ``tensor`` with that of process ``src``. None, or a Work with ``async_op``; raise ValueError without a group."""
     found = chosen(group)
     source = member_of(found, src, group_src)
     check_tensor(tensor, "tensor")
@@ -136,7 +136,7 @@ def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: 
 
 @asks()
 def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Replace ``tensor`` by the combination of all processes'. None, or a Work with ``async_op``; ValueError without a group."""
+    """Replace ``tensor`` by the combination of all processes'. None, or a Work with ``async_op``; raise ValueError without a group."""
     check_tensor(tensor, "tensor")
     if outside(group):
         return warn_outside("all_reduce")
@@ -165,7 +165,7 @@ def reduce(
     tensor: Any, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:  # fmt: skip
-    """Replace the ``tensor`` of process ``dst`` by the combination of all processes'. ValueError without a group."""
+    """Replace the ``tensor`` of process ``dst`` by the combination of all processes'. Raise ValueError if there is no group."""
     found = chosen(group)
     root = member_of(found, dst, group_dst)
     check_tensor(tensor, "tensor")
@@ -178,7 +178,7 @@ def reduce(
 
 @asks(2)
 def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> Any:
-    """Fill the list's tensors with the processes'. None, or a Work with ``async_op``; ValueError without a group."""
+    """Fill the list's tensors with the processes'. None, or a Work with ``async_op``; raise ValueError without a group."""
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
     _check_dtypes(*tensor_list, tensor)
@@ -209,7 +209,7 @@ def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group
 
 @asks(2)
 def all_gather_single(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Any:
-    """Fill ``output_tensor`` with the processes' tensors, one after the other. ValueError without a group."""
+    """Fill ``output_tensor`` with the processes' tensors, one after the other. Raise ValueError if there is no group."""
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
     if outside(group):
@@ -229,7 +229,7 @@ def gather(
     tensor: Any, gather_list: Any = None, dst: int | None = None, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:  # fmt: skip
-    """Fill the list's tensors in process ``dst`` (0) with the processes'. ValueError without a group, or a list elsewhere."""
+    """Fill the list's tensors in process ``dst`` (0) with the processes'. Raise ValueError if there is no group, or a list elsewhere."""
     check_tensor(tensor, "tensor")
     if gather_list:
         check_tensors(gather_list, "gather_list")
@@ -253,7 +253,8 @@ def scatter(
     tensor: Any, scatter_list: Any = None, src: int | None = None, group: Any = None, async_op: bool = False,
     group_src: int | None = None,
 ) -> Any:  # fmt: skip
-    """Fill ``tensor`` with the one that process ``src`` (0) has for this one. ValueError without a group, or a list elsewhere."""
+    """Fill ``tensor`` with the one that process ``src`` (0) has for this one. Raise ValueError if there is no group, or a list elsewhere.
+    """
     check_tensor(tensor, "tensor")
     if scatter_list:
         check_tensors(scatter_list, "scatter_list")
@@ -274,7 +275,7 @@ def scatter(
 
 @asks(2)
 def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Fill ``output`` with the combination of what all processes have for this one. ValueError without a group."""
+    """Fill ``output`` with the combination of what all processes have for this one. Raise ValueError if there is no group."""
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
     _check_dtypes(output, *input_list)
@@ -286,7 +287,7 @@ def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: 
 
 @asks(2)
 def reduce_scatter_single(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Fill ``output`` with this process's part of the combination of all processes' ``input``. ValueError without a group."""
+    """Fill ``output`` with this process's part of the combination of all processes' ``input``. Raise ValueError if there is no group."""
     check_tensor(output, "output")
     check_tensor(input, "input")
     if outside(group):
@@ -318,7 +319,7 @@ def all_to_all_single(
 
 @asks(2)
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
-    """Fill the list's tensors with what the processes have for this one. ValueError without a group."""
+    """Fill the list's tensors with what the processes have for this one. Raise ValueError if there is no group."""
     if outside(group):
         return warn_outside("all_to_all")
     check_tensors(output_tensor_list, "output_tensor_list")
@@ -330,7 +331,7 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None) -> Any:
-    """Wait for the group's other processes. RuntimeError if they do not come in time, ValueError without a group."""
+    """Wait for the group's other processes. Raise RuntimeError if they do not come in time, ValueError without a group."""
     found = chosen(group)
     if outside(found):
         return warn_outside("barrier")
@@ -339,7 +340,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, t
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """Wait for the others; process 0 raises RuntimeError that tells which did not come in time. ValueError without a group."""
+    """Wait for the others; process 0 raises RuntimeError that tells which did not come in time. Raise ValueError if there is no group."""
     if outside(group):
         return warn_outside("monitored_barrier")
     found = default_group() if group is None else group

@@ -35,7 +35,7 @@ _ASPECTS = {"op": "Op type", "shapes": "Tensor shapes", "dtypes": "Tensor dtypes
 
 
 class ComparedGroup(ProcessGroup):
-    """Processes that tell each other what they call: RuntimeError in each of them, and nothing carried, where that differs."""
+    """Processes that tell each other what they call: raises RuntimeError in each of them, and nothing carried, where that differs."""
 
     _compared = 0
 

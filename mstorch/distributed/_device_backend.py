@@ -61,7 +61,7 @@ def flat_of_device(tensor: Any, kept: bool) -> Any:
 
 
 def _meet(group: Any, ranks: Sequence[int], everyone: Any) -> None:
-    """Let all devices meet, as the first tensor of one is to be sent. DistBackendError where a process sends none."""
+    """Let all devices meet, as the first tensor of one is to be sent. Raise DistBackendError where a process sends none."""
     try:
         meet_devices(everyone)
     except DistStoreError as error:
@@ -135,7 +135,8 @@ _met: list[Any] = []  # the group of all processes whose devices have met
 
 
 def available(name: Any) -> Any:
-    """Return the backend of a name. RuntimeError where torch would have to be built with it, NotImplementedError where it is missing here.
+    """Return the backend of a name. Raise RuntimeError where torch would have to be built with it, NotImplementedError where it is missing
+    here.
     """
     backend = Backend(name)
     for one in dict.fromkeys(BackendConfig(backend).get_device_backend_map().values()):

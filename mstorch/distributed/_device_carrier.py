@@ -153,7 +153,8 @@ def _begin(
 
 
 def _checked(op: ReduceOp) -> str:
-    """Return the name of a reduction; of the sum for a mean, which HCCL lacks: what comes of it is divided. RuntimeError for another."""
+    """Return the name of a reduction; of the sum for a mean, which HCCL lacks: what comes of it is divided. Raise RuntimeError for another.
+    """
     name = "SUM" if op is ReduceOp.AVG else op.name
     if name not in collectives.OPS:
         raise RuntimeError(f"HCCL has no ReduceOp.{op.name}")

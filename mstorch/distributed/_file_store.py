@@ -53,7 +53,7 @@ class _Log:
         return found
 
     def _recognize(self, file: Any) -> None:
-        """RuntimeError where another file has the name now, of the next job maybe."""
+        """Raise RuntimeError where another file has the name now, of the next job maybe."""
         if not os.path.samestat(os.fstat(file.fileno()), os.fstat(self.held.fileno())):
             raise RuntimeError(f"FileStore: {self.path} is another file than the one that this store opened")
 
@@ -88,7 +88,7 @@ def _start(file: Any) -> bytes:
 
 
 def _within(file: Any, end: int, size: int) -> bytes:
-    """Return the next bytes of a file. NoRequest where it ends before."""
+    """Return the next bytes of a file. Raise NoRequest where it ends before."""
     if size > end - file.tell():
         raise NoRequest("the file has ended")
     return bytes(file.read(size))
@@ -109,7 +109,7 @@ def _leave(log: _Log) -> None:
 
 
 class FileStore(Store):
-    """Keys in a file; it is removed when all that opened it are gone. RuntimeError for keys that do not come in time."""
+    """Keys in a file; it is removed when all that opened it are gone. Raises RuntimeError for keys that do not come in time."""
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         self._timeout, self._world_size = timedelta(minutes=5), world_size

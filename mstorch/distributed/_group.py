@@ -154,7 +154,7 @@ class ProcessGroup:
     # How operations run
 
     def _check(self, what: str, *tensors: Any) -> None:
-        """NotImplementedError or RuntimeError for tensors that cannot be carried."""
+        """Raise NotImplementedError or RuntimeError for tensors that cannot be carried."""
         if modes.native is not None:
             raise NotImplementedError(f"mstorch: torch.distributed.{what} in a captured graph {not_yet()}")
         for tensor in tensors:
@@ -490,7 +490,7 @@ class _Sending(Work):
         self._read: Callable[[], None] | None = read
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """True when the tensor was read; RuntimeError when the receiver is gone."""
+        """True when the tensor was read; raise RuntimeError when the receiver is gone."""
         if self._read is not None:
             try:
                 self._read()
@@ -501,7 +501,7 @@ class _Sending(Work):
         return super().wait(timeout)
 
     def is_completed(self) -> bool:
-        """True: the tensor may be changed, for it was copied."""
+        """Return True: the tensor may be changed, for it was copied."""
         return True
 
 
@@ -522,7 +522,7 @@ class _Receiving(Work):
         self._finish(error)
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """True when the tensor is filled; RuntimeError when the sender is gone, or nothing comes in time."""
+        """True when the tensor is filled; raise RuntimeError when the sender is gone, or nothing comes in time."""
         seconds = timeout.total_seconds() or self._seconds
         with self._lock:
             if not self._changed.wait_for(lambda: self._done, seconds):

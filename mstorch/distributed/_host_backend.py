@@ -40,7 +40,7 @@ class Exchange:
         self.mesh.publish([self.ranks[member] for member in members], self.key + step.to_bytes(4, "little"), *parts)
 
     def message(self, member: int, step: int, size: int) -> Message:
-        """Return what a member sent in a step. RuntimeError for another size, or none in time."""
+        """Return what a member sent in a step. Raise RuntimeError for another size, or none in time."""
         message = self.mesh.receive(self.ranks[member], self.key + step.to_bytes(4, "little"), self.seconds)
         if message.data.nbytes != size:
             got = message.data.nbytes

@@ -106,7 +106,7 @@ class _Peer:
         self.ended = False
 
     def write(self, kind: int, key: bytes, *parts: Any) -> None:
-        """Send a message. RuntimeError when the other one is gone."""
+        """Send a message. Raise RuntimeError when the other one is gone."""
         size = sum(memoryview(part).nbytes for part in parts)
         try:
             with self.lock:
@@ -215,7 +215,7 @@ class Mesh:
             posting.fail(RuntimeError(f"Connection closed by peer [{peer.address}]"))
 
     def _take(self, other: int, peer: _Peer) -> bool:
-        """Do what the next message of another process says; False for the last one. _NoMessage for what is none."""
+        """Do what the next message of another process says; False for the last one. Raise _NoMessage for what is none."""
         connection = peer.connection
         kind, named, size = _HEADER.unpack(read_exactly(connection, _HEADER.size))
         if named > _LONGEST_KEY or (size > _MOST_BYTES if kind == _INLINE else size != _SIZES.get(kind)):
@@ -257,7 +257,7 @@ class Mesh:
             self.changed.notify_all()
 
     def receive(self, other: int, key: bytes, seconds: float) -> Message:
-        """Return the next message of another process with a key. RuntimeError when it is gone or none comes in time."""
+        """Return the next message of another process with a key. Raise RuntimeError when it is gone or none comes in time."""
         return self.receive_from((other,), key, seconds)[1]
 
     def receive_from(self, others: Any, key: bytes, seconds: float) -> tuple[int, Message]:
@@ -330,7 +330,7 @@ class Mesh:
     # Sending
 
     def send(self, other: int, key: bytes, data: np.ndarray) -> int | None:
-        """Send contiguous bytes; gives the number of the block, for ``wait_read``, if they went into one."""
+        """Send contiguous bytes; returns the number of the block, for ``wait_read``, if they went into one."""
         return self.publish((other,), key, data)
 
     def publish(self, others: Any, key: bytes, *parts: np.ndarray) -> int | None:
@@ -383,7 +383,7 @@ class Mesh:
                 self.changed.notify_all()
 
     def wait_read(self, number: int | None, other: int, seconds: float) -> None:
-        """Wait until a block was read by the one process it was for. RuntimeError when that is gone, or the time is over."""
+        """Wait until a block was read by the one process it was for. Raise RuntimeError when that is gone, or the time is over."""
         if number is None:
             return
         with self.changing:
@@ -417,7 +417,7 @@ class Mesh:
 
 
 def _placed(peer: _Peer, place: bytes) -> tuple[int, int, Block]:
-    """Return the number, the bytes used and the memory of a block of another process. _NoMessage for what is no such block."""
+    """Return the number, the bytes used and the memory of a block of another process. Raise _NoMessage for what is no such block."""
     descriptor, number, length, used = _PLACE.unpack(place)
     block = peer.blocks.get(number)
     if block is None:
@@ -443,7 +443,8 @@ def _welcomed(found: Future[dict[int, socket.socket]], *args: Any) -> None:
 
 
 def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: float) -> dict[int, socket.socket]:
-    """Return the connections of those awaited, who say the word and their rank. Strangers are cut off; RuntimeError when the time is over.
+    """Return the connections of those awaited, who say the word and their rank. Strangers are cut off; raise RuntimeError when the time is
+    over.
     """
     deadline = time.monotonic() + seconds
     found: dict[int, socket.socket] = {}

@@ -59,7 +59,7 @@ def _sizes_of_all(tensor: Any, group: Any) -> list[int]:
 
 @by_the_host
 def all_gather_object(object_list: Any, obj: Any, group: Any = None) -> None:
-    """Fill the list with the processes' objects. ValueError without a group."""
+    """Fill the list with the processes' objects. Raise ValueError if there is no group."""
     if outside(group):
         return warn_outside("all_gather_object")
     chosen(group)
@@ -75,7 +75,7 @@ def all_gather_object(object_list: Any, obj: Any, group: Any = None) -> None:
 def gather_object(
     obj: Any, object_gather_list: Any = None, dst: int | None = None, group: Any = None, group_dst: int | None = None
 ) -> None:
-    """Fill the list of process ``dst`` (0) with the processes' objects. ValueError without a group, or for a list elsewhere."""
+    """Fill the list of process ``dst`` (0) with the processes' objects. Raise ValueError if there is no group, or for a list elsewhere."""
     found = chosen(group)
     root = member_of(found, 0 if dst is None and group_dst is None else dst, group_dst)
     if outside(found):
@@ -97,7 +97,7 @@ def gather_object(
 def broadcast_object_list(
     object_list: Any, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> None:
-    """Fill the list with the objects of process ``src`` (0). ValueError without a group."""
+    """Fill the list with the objects of process ``src`` (0). Raise ValueError if there is no group."""
     found = chosen(group)
     root = member_of(found, 0 if src is None and group_src is None else src, group_src)
     if outside(found):
@@ -125,7 +125,7 @@ def scatter_object_list(
     scatter_object_output_list: Any, scatter_object_input_list: Any = None, src: int | None = None, group: Any = None,
     group_src: int | None = None,
 ) -> None:  # fmt: skip
-    """Fill the first place of the list with the object that process ``src`` (0) has for this one. ValueError without a group."""
+    """Fill the first place of the list with the object that process ``src`` (0) has for this one. Raise ValueError if there is no group."""
     found = chosen(group)
     root = member_of(found, 0 if src is None and group_src is None else src, group_src)
     if outside(found):
@@ -148,7 +148,7 @@ def scatter_object_list(
 def send_object_list(
     object_list: Any, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None, use_batch: bool = False
 ) -> None:
-    """Send objects to process ``dst``. ValueError without a group, or for this process itself."""
+    """Send objects to process ``dst``. Raise ValueError if there is no group, or for this process itself."""
     found = chosen(group)
     member = member_of(found, dst, group_dst)
     if outside(found):
@@ -162,7 +162,7 @@ def send_object_list(
 def recv_object_list(
     object_list: Any, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None, use_batch: bool = False
 ) -> int:
-    """Fill the list with objects from process ``src``, or from any; gives its number, -1 outside of the group."""
+    """Fill the list with objects from process ``src``, or from any; returns its number, -1 outside of the group."""
     found = chosen(group)
     if outside(found):
         warn_outside("recv_object_list")

@@ -33,7 +33,7 @@ class _Handle:
         self._work = work
 
     def wait(self) -> None:
-        """Wait until it is over; RuntimeError if it failed."""
+        """Wait until it is over; raise RuntimeError if it failed."""
         self._work.wait()
 
     def query(self) -> bool:
@@ -51,7 +51,7 @@ class _Members:
         self.between: dict[tuple[int, int], int] = {}
 
     def place(self, rank: Any, what: str) -> int:
-        """Return a process's place among the members. TypeError for another thing than a number, RuntimeError for one outside."""
+        """Return a process's place among the members. Raise TypeError for another thing than a number, RuntimeError for one outside."""
         if not isinstance(rank, int):
             raise TypeError(f"{what}: a process is given by a number, not {rank!r}")
         if rank not in self.ranks:

@@ -148,7 +148,7 @@ class Reducer:
     # An iteration
 
     def prepare(self, outputs: Any = None) -> None:
-        """A forward has ended: the next backward is to be averaged. RuntimeError if gradients of the last one are missing."""
+        """A forward has ended: the next backward is to be averaged. Raise RuntimeError if gradients of the last one are missing."""
         self.finished()
         self._rebuild()
         self.expecting, self.queued, self.next = True, False, 0
@@ -168,7 +168,7 @@ class Reducer:
         self.prepare(outputs or None)
 
     def finished(self) -> None:
-        """RuntimeError if a backward began and gradients did not come."""
+        """Raise RuntimeError if a backward began and gradients did not come."""
         if self.expecting and self.queued:
             missing = sorted(set(range(len(self.parameters))) - self.ready)
             self.expecting = False

@@ -68,12 +68,12 @@ def set_debug_level(level: DebugLevel, /) -> None:
 
 
 def set_debug_level_from_env() -> None:
-    """Set the level to that of ``TORCH_DISTRIBUTED_DEBUG``. ValueError for other words than OFF, INFO and DETAIL."""
+    """Set the level to that of ``TORCH_DISTRIBUTED_DEBUG``. Raise ValueError for other words than OFF, INFO and DETAIL."""
     _level.chosen = _from_env()
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """Return the backend that serves a kind of device. ValueError for a device without one."""
+    """Return the backend that serves a kind of device. Raise ValueError for a device without one."""
     kind = _device(device).type
     if kind not in Backend.default_device_backend_map:
         raise ValueError(f"Default backend not registered for device : {device}")

@@ -143,7 +143,7 @@ def _mark_errors(rank: int) -> None:
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """End a group, or with that of all processes (the default) every one. AssertionError without one."""
+    """End a group, or with that of all processes (the default) every one. Raise AssertionError without one."""
     if outside(group):
         return
     ended = world.default if group is None else group
@@ -231,7 +231,8 @@ def new_subgroups(
     group_size: int | None = None, group: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
-    """Return groups of as many processes each, in their order: this process's, and all. ValueError for a size that does not divide."""
+    """Return groups of as many processes each, in their order: this process's, and all. Raise ValueError for a size that does not divide.
+    """
     if group_size is None:
         raise ValueError(_NO_CUDA)
     if group_size <= 0:
@@ -248,7 +249,7 @@ def new_subgroups(
 def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Any, timeout: Any = None, backend: Any = None, pg_options: Any = None, group_desc: str | None = None
 ) -> tuple[Any, list[Any]]:
-    """Return groups of given processes: this process's, and all. ValueError if one process is in two of them."""
+    """Return groups of given processes: this process's, and all. Raise ValueError if one process is in two of them."""
     if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     default_group()
@@ -270,7 +271,7 @@ def split_group(
     parent_pg: Any = None, split_ranks: list[Any] | None = None, timeout: Any = None, pg_options: Any = None,
     group_desc: str | None = None, backend: Any = None,
 ) -> Any:  # fmt: skip
-    """Parts of a group. ValueError without one; RuntimeError, for only groups that are bound to a device can be split."""
+    """Parts of a group. Raise ValueError without one; RuntimeError, for only groups that are bound to a device can be split."""
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
     default_group()
@@ -278,7 +279,7 @@ def split_group(
 
 
 def shrink_group(ranks_to_exclude: Any, group: Any = None, shrink_flags: int = 0, pg_options: Any = None) -> Any:
-    """A group without some of its processes. ValueError without one; TypeError, for gloo cannot do it."""
+    """A group without some of its processes. Raise ValueError without one; TypeError, for gloo cannot do it."""
     found = default_group() if group is None else group
     raise RuntimeError(f"Process group backend '{found.name()}' does not support shrinking operation")
 

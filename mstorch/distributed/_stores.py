@@ -69,11 +69,11 @@ class Store:
         self._do("set", [key], _bytes(value, "set"))
 
     def get(self, key: str, /) -> bytes:
-        """Return the value of a key. Waits for it; DistStoreError when it does not come in time."""
+        """Return the value of a key. Waits for it; raise DistStoreError when it does not come in time."""
         return self._do("get", [key])[0]
 
     def add(self, key: str, amount: int, /) -> int:
-        """Add to a counter, at first 0, and return it. ValueError for a value that is no number."""
+        """Add to a counter, at first 0, and return it. Raise ValueError for a value that is no number."""
         if not isinstance(amount, int):
             raise TypeError(f"add(): incompatible function arguments. Invoked with: {key!r}, {amount!r}")
         try:
@@ -94,7 +94,7 @@ class Store:
         return self._do("check", keys) == [b"1"]
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None, /) -> None:
-        """Wait until all keys are there. DistStoreError when they do not come in time."""
+        """Wait until all keys are there. Raise DistStoreError when they do not come in time."""
         self._do("wait", keys, timeout=timeout)
 
     def delete_key(self, key: str, /) -> bool:
@@ -137,7 +137,7 @@ class Store:
         return int(self._do("queue_len", [key])[0])
 
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
-        """Wait until ``world_size`` callers have come with the key. DistStoreError when they do not come in time."""
+        """Wait until ``world_size`` callers have come with the key. Raise DistStoreError when they do not come in time."""
         deadline = time.monotonic() + (self.timeout if timeout is None else timeout).total_seconds()
         if self.add(key, 1) == world_size:
             self.set(f"{key}/last", "1")

@@ -37,12 +37,12 @@ class Table:
         }  # fmt: skip
 
     def ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
-        """Carry out an operation. Late when what it waits for does not come, ValueError for a counter that is no number."""
+        """Carry out an operation. Raise Late when what it waits for does not come, ValueError for a counter that is no number."""
         with self._lock:
             return self._operations[name](seconds, args)
 
     def request(self, parts: list[bytes]) -> tuple[str, float, list[bytes]]:
-        """Return the operation, the seconds and the arguments that byte strings ask for. NoRequest for those that ask for nothing."""
+        """Return the operation, the seconds and the arguments that byte strings ask for. Raise NoRequest for those that ask for nothing."""
         try:
             name, seconds, args = parts[0].decode("ascii"), float(parts[1]), parts[2:]
         except (IndexError, ValueError):
@@ -134,8 +134,8 @@ MOST_BYTES = 1 << 23  # of one byte string that a server takes
 
 
 def unpack(read: Callable[[int], bytes], most: int | None = None, first: tuple[bytes, ...] = ()) -> list[bytes]:
-    """Return the byte strings that ``pack`` joined; ``read(n)`` gives the next n bytes. NoRequest for more, or longer ones, than are taken:
-    ``most`` is the bytes of one, and four times as many are taken in all. ``first``: what the first one may be, all of one length.
+    """Return the byte strings that ``pack`` joined; ``read(n)`` gives the next n bytes. Raise NoRequest for more, or longer ones, than are
+    taken: ``most`` is the bytes of one, and four times as many are taken in all. ``first``: what the first one may be, all of one length.
     """
     count, left = int.from_bytes(read(4), "little"), None if most is None else 4 * most
     if left is not None and count > _MANY:

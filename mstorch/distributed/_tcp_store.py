@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def read_exactly(connection: socket.socket, count: int) -> bytes:
-    """Return the next bytes of a connection, of which memory is taken as they come. ConnectionError when it ends before."""
+    """Return the next bytes of a connection, of which memory is taken as they come. Raise ConnectionError when it ends before."""
     parts = bytearray()
     while len(parts) < count:
         got = connection.recv(min(count - len(parts), _AT_ONCE))
@@ -145,7 +145,7 @@ def _addresses(host: str, port: int) -> list[tuple[int, Any]]:
 
 
 def connect(host: str, port: int, seconds: float) -> socket.socket:
-    """Return a connection, tried for until the time is over: the server may come later. DistNetworkError when there is none then."""
+    """Return a connection, tried for until the time is over: the server may come later. Raise DistNetworkError when there is none then."""
     deadline = time.monotonic() + seconds
     pause = 0.01
     while True:
@@ -255,7 +255,7 @@ class TCPStore(Store):
         return DistStoreError(f"wait timeout after {seconds * 1000:.0f}ms, keys: {names}")
 
     def multi_set(self, keys: Any, values: Any, /) -> None:
-        """``set`` for each pair. DistStoreError for as many of one as not of the other."""
+        """``set`` for each pair. Raise DistStoreError for as many of one as not of the other."""
         if len(keys) != len(values):
             raise DistStoreError("multiSet keys and values vectors must be of same size")
         super().multi_set(keys, values)

@@ -91,7 +91,7 @@ _INVALID = """The custom backend string argument is invalid: {}.
 
 
 class BackendConfig:
-    """Which backend serves which kind of device, from a name or from pairs ("cpu:gloo,cuda:nccl"). ValueError for other words."""
+    """Which backend serves which kind of device, from a name or from pairs ("cpu:gloo,cuda:nccl"). Raises ValueError for other words."""
 
     def __init__(self, backend: Any) -> None:
         name = str(Backend(str(backend)))

@@ -45,7 +45,7 @@ class Work:
                 raise RuntimeError(f"Operation timed out after {timeout.total_seconds() * 1000:.0f} ms")
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
-        """True as soon as it is done; RuntimeError if it failed, or is not done in time."""
+        """True as soon as it is done; raise RuntimeError if it failed, or is not done in time."""
         self._until(timeout)
         if self._error is not None:
             raise self._error

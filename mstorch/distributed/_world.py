@@ -52,14 +52,14 @@ class GroupMember(metaclass=_WorldMeta):
 
 
 def default_group() -> ProcessGroup:
-    """Return the group of all processes. ValueError without one."""
+    """Return the group of all processes. Raise ValueError without one."""
     if world.default is None:
         raise ValueError(MISSING)
     return world.default
 
 
 def chosen(group: Any) -> Any:
-    """Return the group given, or that of all processes. ValueError without one."""
+    """Return the group given, or that of all processes. Raise ValueError without one."""
     if group is None:
         return default_group()
     return group
@@ -93,7 +93,7 @@ def is_initialized() -> bool:
 
 
 def get_rank(group: Any = None) -> int:
-    """Return the number of this process in a group, -1 outside of it. ValueError without a group."""
+    """Return the number of this process in a group, -1 outside of it. Raise ValueError if there is no group."""
     if outside(group):
         return -1
     default_group()
@@ -101,14 +101,14 @@ def get_rank(group: Any = None) -> int:
 
 
 def get_world_size(group: Any = None) -> int:
-    """Return the number of processes in a group, -1 outside of it. ValueError without a group."""
+    """Return the number of processes in a group, -1 outside of it. Raise ValueError if there is no group."""
     if outside(group):
         return -1
     return int(chosen(group).size())
 
 
 def get_backend(group: Any = None) -> Any:
-    """Return the name of a group's backend. ValueError without a group, or outside of it."""
+    """Return the name of a group's backend. Raise ValueError if there is no group, or outside of it."""
     found = chosen(group)
     if outside(found):
         raise ValueError(_INVALID)
@@ -117,7 +117,7 @@ def get_backend(group: Any = None) -> Any:
 
 
 def get_backend_config(group: Any = None) -> str:
-    """Return the backends of a group by kind of device. ValueError without a group, or outside of it."""
+    """Return the backends of a group by kind of device. Raise ValueError if there is no group, or outside of it."""
     found = chosen(group)
     if outside(found):
         raise ValueError(_INVALID)
@@ -131,7 +131,7 @@ def _known(group: Any) -> Any:
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """Return the number among all processes of one of a group. ValueError for a group or a number that is not there."""
+    """Return the number among all processes of one of a group. Raise ValueError for a group or a number that is not there."""
     if group is None or group is world.default:
         return group_rank
     ranks = _known(group)._ranks
@@ -141,7 +141,7 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """Return the number in a group of one of all processes. ValueError for a group or a number that is not there."""
+    """Return the number in a group of one of all processes. Raise ValueError for a group or a number that is not there."""
     if group is None or group is world.default:
         return global_rank
     ranks = _known(group)._ranks

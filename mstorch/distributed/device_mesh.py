@@ -109,7 +109,7 @@ class DeviceMesh:
         return dim
 
     def get_group(self, mesh_dim: int | str | None = None) -> Any:
-        """This process's group along a dimension. RuntimeError without one where there are several."""
+        """This process's group along a dimension. Raise RuntimeError without one where there are several."""
         return self._groups[self._dim(mesh_dim)]
 
     def get_all_groups(self) -> list[Any]:
@@ -121,7 +121,7 @@ class DeviceMesh:
         return get_rank()
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This process's place along a dimension. RuntimeError without one where there are several."""
+        """This process's place along a dimension. Raise RuntimeError without one where there are several."""
         return get_rank(self.get_group(mesh_dim))
 
     def get_coordinate(self) -> Any:
@@ -130,7 +130,7 @@ class DeviceMesh:
         return tuple(int(place) for place in found[0]) if len(found) else None
 
     def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
-        """Return the processes that differ from this one in the named dimensions only. KeyError for other names."""
+        """Return the processes that differ from this one in the named dimensions only. Raise KeyError for other names."""
         if not self.mesh_dim_names:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
@@ -171,7 +171,7 @@ def _again(device_type: str, grid: np.ndarray, names: Any, groups: list[str]) ->
 def init_device_mesh(
     device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: Any = None
 ) -> DeviceMesh:
-    """Return the first processes in a grid of a shape. RuntimeError for names that are not as many, or are there twice."""
+    """Return the first processes in a grid of a shape. Raise RuntimeError for names that are not as many, or are there twice."""
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):
             raise RuntimeError(f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {mesh_dim_names}")

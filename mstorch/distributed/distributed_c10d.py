@@ -17,12 +17,12 @@ from .rendezvous import register_rendezvous_handler, rendezvous
 
 
 def is_available() -> bool:
-    """True: processes can be joined to groups."""
+    """Return True: processes can be joined to groups."""
     return True
 
 
 def is_gloo_available() -> bool:
-    """True: tensors of the CPU are carried."""
+    """Return True: tensors of the CPU are carried."""
     return True
 
 
@@ -32,7 +32,7 @@ def is_nccl_available() -> bool:
 
 
 def is_mpi_available() -> bool:
-    """False: there is no such backend."""
+    """Return False: there is no such backend."""
     return False
 
 
@@ -42,12 +42,12 @@ def is_hccl_available() -> bool:
 
 
 def is_ucc_available() -> bool:
-    """False: there is no such backend."""
+    """Return False: there is no such backend."""
     return False
 
 
 def is_xccl_available() -> bool:
-    """False: there is no such backend."""
+    """Return False: there is no such backend."""
     return False
 
 

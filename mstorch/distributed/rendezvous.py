@@ -77,14 +77,16 @@ _handlers: dict[str, Callable[..., Iterator[Any]]] = {"env": _by_environment, "f
 
 
 def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[Any]]) -> None:
-    """Let addresses of a scheme be served by ``handler(url)``, an iterator of (store, rank, world size). RuntimeError if one is."""
+    """Let addresses of a scheme be served by ``handler(url)``, an iterator of (store, rank, world size). Raise RuntimeError if one is."""
     if scheme in _handlers:
         raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
     _handlers[scheme] = handler
 
 
 def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[Any]:
-    """Return what the address's handler gives; ``rank`` and ``world_size`` are added to the address. RuntimeError without a handler."""
+    """Return what the address's handler gives; ``rank`` and ``world_size`` are added to the address. Raise RuntimeError if there is no
+    handler.
+    """
     if not isinstance(url, (str, bytes)):
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
     for name, number in (("rank", rank), ("world_size", world_size)):

@@ -7,12 +7,12 @@ from .._hook import not_yet
 
 
 def is_available() -> bool:
-    """False: there are no calls between processes here."""
+    """Return False: there are no calls between processes here."""
     return False
 
 
 def init_rpc(name: str, backend: Any = None, rank: int = -1, world_size: int | None = None, rpc_backend_options: Any = None) -> NoReturn:
-    """Raises NotImplementedError: there are no calls between processes here."""
+    """Raise NotImplementedError: there are no calls between processes here."""
     raise NotImplementedError(f"mstorch: torch.distributed.rpc is not here {not_yet()}")
 
 

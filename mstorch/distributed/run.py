@@ -75,7 +75,7 @@ def parse_args(args: Sequence[str] | None) -> argparse.Namespace:
 
 
 def determine_local_world_size(nproc_per_node: str) -> int:
-    """Return how many processes "auto", "cpu", "gpu" or a number means here. ValueError for other words, or without a device."""
+    """Return how many processes "auto", "cpu", "gpu" or a number means here. Raise ValueError for other words, or without a device."""
     try:
         return int(nproc_per_node)
     except ValueError:
@@ -87,7 +87,7 @@ def determine_local_world_size(nproc_per_node: str) -> int:
 
 
 def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
-    """Return the smallest and the largest number of machines of "<n>" or "<minimum>:<maximum>". RuntimeError for other forms."""
+    """Return the smallest and the largest number of machines of "<n>" or "<minimum>:<maximum>". Raise RuntimeError for other forms."""
     parts = nnodes.split(":")
     if len(parts) > 2:
         raise RuntimeError(f'nnodes={nnodes} is not in "MIN:MAX" format')
@@ -105,7 +105,7 @@ _NOT_HERE = ("duplicate_stdout_filters", "duplicate_stderr_filters", "logs_specs
 
 
 def job_of(args: argparse.Namespace) -> Job:
-    """Return the job that options describe. NotImplementedError for machines that come and go, and for options of devices."""
+    """Return the job that options describe. Raise NotImplementedError for machines that come and go, and for options of devices."""
     for name in _NOT_HERE:
         if getattr(args, name, None):
             raise NotImplementedError(f"mstorch: --{name.replace('_', '-')} {not_yet()}")
@@ -134,7 +134,7 @@ def job_of(args: argparse.Namespace) -> Job:
 
 
 def command_of(args: argparse.Namespace) -> list[str]:
-    """Return the command that each process runs. ValueError for options that exclude each other."""
+    """Return the command that each process runs. Raise ValueError for options that exclude each other."""
     script, rest = args.training_script, list(args.training_script_args)
     if args.no_python:
         if args.module:
@@ -144,7 +144,7 @@ def command_of(args: argparse.Namespace) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run a script as options say. ChildFailedError when a process fails."""
+    """Run a script as options say. Raise ChildFailedError when a process fails."""
     Agent(job_of(args)).run()
 
 

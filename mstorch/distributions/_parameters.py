@@ -9,7 +9,7 @@ from .utils import lazy_property, logits_to_probs, probs_to_logits
 
 
 def one_of(probs: Tensor | float | None, logits: Any) -> Any:
-    """Return the one that is given; ValueError for none or both."""
+    """Return the one that is given; raise ValueError for none or both."""
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
     return logits if probs is None else probs

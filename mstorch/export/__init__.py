@@ -152,15 +152,15 @@ class _Program(Module):
         self.__dict__["_places"] = [(inner.get_submodule(path), name) for path, _, name in paths]
 
     def train(self, mode: bool = True) -> Any:
-        """Raises NotImplementedError: the mode is that of the export."""
+        """Raise NotImplementedError: the mode is that of the export."""
         raise NotImplementedError("Calling train() is not supported yet.")
 
     def eval(self) -> Any:
-        """Raises NotImplementedError: the mode is that of the export."""
+        """Raise NotImplementedError: the mode is that of the export."""
         raise NotImplementedError("Calling eval() is not supported yet.")
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what was exported, for these inputs. ValueError and AssertionError if they are of another form."""
+        """Return what was exported, for these inputs. Raise ValueError and AssertionError if they are of another form."""
         program, inner = self._program, self._inner
         names = list(program.example_inputs[1])
         if kwargs.keys() != set(names):
@@ -214,14 +214,14 @@ def save(
     ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None, opset_version: dict[str, int] | None = None,
     pickle_protocol: int = 2,
 ) -> None:
-    """Write a program to a path or a file, in a form of mstorch's own; NotImplementedError for one without a graph."""
+    """Write a program to a path or a file, in a form of mstorch's own; raise NotImplementedError for one without a graph."""
     if extra_files is not None or opset_version is not None:
         raise NotImplementedError("mstorch: torch.export.save takes no extra_files and no opset_version")
     write(ep, f)
 
 
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: dict[str, int] | None = None) -> ExportedProgram:
-    """Read a program that ``save`` wrote. ValueError for other files, those of torch among them."""
+    """Read a program that ``save`` wrote. Raise ValueError for other files, those of torch among them."""
     if extra_files is not None or expected_opset_version is not None:
         raise NotImplementedError("mstorch: torch.export.load takes no extra_files and no expected_opset_version")
     return read(f, _of_file)

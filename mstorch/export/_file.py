@@ -40,7 +40,7 @@ _WORDS: dict[str, tuple[type, Callable[[Any], Any]]] = {
 
 
 def _written(value: Any) -> Any:
-    """Return an argument as plain data; NotImplementedError for what has no form in a file."""
+    """Return an argument as plain data; raise NotImplementedError for what has no form in a file."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
@@ -92,7 +92,7 @@ def _argument(arg: TensorArgument) -> tuple[str, bool, Any]:
 
 
 def _text(form: TreeSpec) -> str:
-    """Return a structure as text. NotImplementedError for one of a type without a name in text, or that only an import could read."""
+    """Return a structure as text. Raise NotImplementedError for one of a type without a name in text, or that only an import could read."""
     text = treespec_dumps(form)
     if _imports(json.loads(text)[1]):
         raise NotImplementedError(f"mstorch: torch.export.save has no form for {form}")
@@ -135,7 +135,7 @@ def save(program: Any, f: Any) -> None:
 
 
 def load(f: Any, make: Callable[..., Any]) -> Any:
-    """Read a program; ``make`` makes it of its parts. ValueError for other files."""
+    """Read a program; ``make`` makes it of its parts. Raise ValueError for other files."""
     data = serialization.load(f, weights_only=True)
     if not isinstance(data, dict) or data.get("form") not in _FORMS:
         raise ValueError("the file holds no program that torch.export.save of mstorch wrote")

@@ -184,7 +184,7 @@ class BatchedTensor(Tensor):
             raise RuntimeError(NO_LEAF)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Raises RuntimeError: leaves are made outside of maps."""
+        """Raise RuntimeError: leaves are made outside of maps."""
         if requires_grad:
             raise RuntimeError(NO_LEAF)
         return self
@@ -244,7 +244,7 @@ class BatchedTensor(Tensor):
     item = _refusing(RuntimeError, NO_ITEM)
     __float__ = __int__ = __complex__ = __index__ = item
     def retain_grad(self) -> None:
-        """Raises RuntimeError: gradients are kept outside of maps."""
+        """Raise RuntimeError: gradients are kept outside of maps."""
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
 
     __bool__ = is_nonzero = _refusing(RuntimeError, NO_BRANCH)
@@ -310,7 +310,7 @@ def front(tensor: BatchedTensor) -> Any:
 
 
 def wrapped(dim: int, rank: int) -> int:
-    """Return a dimension counted from the front; IndexError if it is not one of ``rank`` dimensions (one, where there are none)."""
+    """Return a dimension counted from the front; raise IndexError if it is not one of ``rank`` dimensions (one, where there are none)."""
     limit = rank or 1
     if not -limit <= dim < limit:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")

@@ -230,7 +230,7 @@ Argnums = int | tuple[int, ...]
 
 
 def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Return the positions of the arguments to differentiate, counted from the front; RuntimeError for what cannot be."""
+    """Return the positions of the arguments to differentiate, counted from the front; raise RuntimeError for what cannot be."""
     if isinstance(argnums, int):
         numbers: tuple[Any, ...] = (argnums,)
     elif isinstance(argnums, tuple):

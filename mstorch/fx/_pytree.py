@@ -16,7 +16,7 @@ def register_pytree_flatten_spec(cls: type, flatten_fn_spec: FlattenFuncSpec, fl
 
 
 def tree_flatten_spec(pytree: Any, spec: TreeSpec) -> list[Any]:
-    """Return the leaves of a nested value, of a known form. ValueError if it has another one."""
+    """Return the leaves of a nested value, of a known form. Raise ValueError if it has another one."""
     own = SUPPORTED_NODES.get(type(pytree))
     if own is not None and not spec.is_leaf():
         return [leaf for child, form in zip(own(pytree, spec), spec.children()) for leaf in tree_flatten_spec(child, form)]

@@ -70,7 +70,7 @@ class Tracer(TracerBase):
         return m.__module__.startswith(("torch.nn", f"{_HOME}.nn", "torch.ao.nn")) and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
-        """Return the dotted name of a module below the root. NameError for others."""
+        """Return the dotted name of a module below the root. Raise NameError for others."""
         if self.submodule_paths:
             path = self.submodule_paths.get(mod)
             if path is not None:
@@ -183,7 +183,7 @@ class Tracer(TracerBase):
         return value
 
     def trace(self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> Graph:
-        """Return the graph of a module or function. TraceError for code whose way depends on values."""
+        """Return the graph of a module or function. Raise TraceError for code whose way depends on values."""
         if isinstance(root, Module):
             self.root = root
             function = getattr(type(root), self.traced_func_name)

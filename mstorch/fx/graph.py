@@ -135,7 +135,7 @@ class Graph:
         return _Back(self, before)
 
     def erase_node(self, to_erase: Node) -> None:
-        """Take a node out. RuntimeError if another one uses it."""
+        """Take a node out. Raise RuntimeError if another one uses it."""
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: {to_erase.users}!"

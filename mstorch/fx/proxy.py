@@ -63,7 +63,7 @@ class TracerBase:
         return (proxy_factory_fn or self.proxy)(node)
 
     def create_arg(self, a: Any) -> Any:
-        """Return an argument as a node takes it. NotImplementedError for what no graph can hold."""
+        """Return an argument as a node takes it. Raise NotImplementedError for what no graph can hold."""
         if isinstance(a, Proxy):
             return a.node
         if isinstance(a, (Node, *_PLAIN)):

@@ -77,13 +77,13 @@ def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
-    """RuntimeError for True: there is no such fuser here."""
+    """Raise RuntimeError for True: there is no such fuser here."""
     if enabled:
         raise RuntimeError("mstorch: torch.jit runs Python and has no fuser")
 
 
 def onednn_fusion_enabled() -> bool:
-    """False: there is no such fuser here."""
+    """Return False: there is no such fuser here."""
     return False
 
 
@@ -109,7 +109,7 @@ class strict_fusion(contextlib.AbstractContextManager):  # type: ignore[type-arg
 
 
 def export_opnames(m: ScriptModule) -> list[str]:
-    """Raises NotImplementedError: there is no graph whose operations could be listed."""
+    """Raise NotImplementedError: there is no graph whose operations could be listed."""
     raise NotImplementedError("mstorch: torch.jit runs Python and has no graph whose operations could be listed")
 
 

@@ -20,7 +20,7 @@ def wrote(content: bytes) -> bool:
 
 
 def write(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:
-    """Write the object, with further texts or bytes by name, to a path or a file object; RuntimeError if it cannot be pickled."""
+    """Write the object, with further texts or bytes by name, to a path or a file object; raise RuntimeError if it cannot be pickled."""
     content = io.BytesIO()
     try:
         serialization.save(m, content)

@@ -32,7 +32,9 @@ def _opened(f: Any) -> zipfile.ZipFile:
 
 
 def _stored(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return a member as it lies in the file; RuntimeError for a compressed one, which would be as large as it likes, and a damaged one."""
+    """Return a member as it lies in the file; raise RuntimeError for a compressed one, which would be as large as it likes, and a damaged
+    one.
+    """
     if archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
         raise RuntimeError(f"PytorchStreamReader failed reading zip archive: {name} is compressed, which torch.jit.save does not")
     try:

@@ -73,7 +73,7 @@ class ScriptModule(_Callable, Module):
         super().__init__()
 
     def define(self, src: str) -> None:
-        """Raises NotImplementedError: there is no compiler for TorchScript's text."""
+        """Raise NotImplementedError: there is no compiler for TorchScript's text."""
         raise NotImplementedError("mstorch: torch.jit runs Python and cannot compile TorchScript's text")
 
 
@@ -202,7 +202,7 @@ def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def interface(obj: type) -> type:
-    """Mark a class as an interface; returns it. RuntimeError for what is no class of one's own."""
+    """Mark a class as an interface; returns it. Raise RuntimeError for what is no class of one's own."""
     if not inspect.isclass(obj):
         raise RuntimeError("interface must be applied to a class")
     if obj.__module__ == "builtins":
@@ -224,7 +224,7 @@ class CompilationUnit:
             self.define(lang)
 
     def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> Any:
-        """Raises NotImplementedError."""
+        """Raise NotImplementedError."""
         raise NotImplementedError("mstorch: torch.jit runs Python and cannot compile TorchScript's text")
 
 __getattr__ = _missing("mstorch.jit._script")

@@ -93,7 +93,7 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Return bytes that are free and that there are; NotImplementedError where MindSpore does not tell the device's size."""
+    """Return bytes that are free and that there are; raise NotImplementedError where MindSpore does not tell the device's size."""
     if not _available():
         raise RuntimeError("mstorch: MindSpore computes on no Ascend device in this process")
     _check(device)

@@ -156,7 +156,7 @@ def _emit(writer: Writer, step: Step) -> None:
 
 @undoing
 def _in_evaluation(undo: Undo, model: Any) -> None:
-    """A block in which a module and all below it are in evaluation; afterwards each is as it was."""
+    """Context manager within which a module and all below it are in evaluation; afterwards each is as it was."""
     training = [part for part in model.modules() if part.training] if isinstance(model, Module) else []
     undo[END:] = [partial(setattr, part, "training", True) for part in training]
     if training:

@@ -232,7 +232,7 @@ class Stepping:
 
 
 def check_counters(counters: list[Tensor], name: str = "state_steps") -> None:
-    """RuntimeError unless counters are tensors, which they were not in old versions of torch."""
+    """Raise RuntimeError unless counters are tensors, which they were not in old versions of torch."""
     if not all(isinstance(counter, Tensor) for counter in counters):
         raise RuntimeError(f"API has changed, `{name}` argument must contain a list of singleton tensors")
 
@@ -240,7 +240,7 @@ def check_counters(counters: list[Tensor], name: str = "state_steps") -> None:
 def check_captured(
     params: list[Tensor], *counters: list[Tensor], what: str = "params and state_steps", on_xla: bool = True
 ) -> None:
-    """AssertionError unless a step of parameters and their counters can be captured where they are."""
+    """Raise AssertionError unless a step of parameters and their counters can be captured where they are."""
     devices = _get_capturable_supported_devices(on_xla)
     for param, *own in zip(params, *counters):
         if param.device.type not in devices or any(counter.device.type != param.device.type for counter in own):
@@ -248,7 +248,7 @@ def check_captured(
 
 
 def check_no_grad_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> None:
-    """AssertionError for what a GradScaler gives to fused steps alone."""
+    """Raise AssertionError for what a GradScaler gives to fused steps alone."""
     if grad_scale is not None or found_inf is not None:
         raise AssertionError("Expected grad_scale and found_inf to be None")
 

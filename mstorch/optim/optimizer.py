@@ -354,7 +354,7 @@ def _default_to_fused_or_foreach(params: list[Any], differentiable: bool, use_fu
 
 
 def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> None:
-    """RuntimeError unless a fused step takes the parameter."""
+    """Raise RuntimeError unless a fused step takes the parameter."""
     devices = [name for name in _FUSED_DEVICES if name != "cuda"] if cuda_unsupported else _FUSED_DEVICES
     if p.device.type not in devices or not p.is_floating_point():
         raise RuntimeError(

@@ -16,7 +16,7 @@ _NAME = "swap_in_optimizer_params_and_state"
 
 
 def _checked(optimizer: Optimizer, parameters: dict[str, Tensor], state_dict: Any) -> list[list[Tensor]]:
-    """Return the given parameters by group; RuntimeError unless they and the state fit the optimiser."""
+    """Return the given parameters by group; raise RuntimeError unless they and the state fit the optimiser."""
     if not optimizer.state:
         raise RuntimeError(f"{_NAME} requires initialized optimizer state.")
     if not isinstance(state_dict, dict):

@@ -40,7 +40,7 @@ class OrderedSet(MutableSet[T], Reversible[T]):
         self._dict.clear()
 
     def pop(self) -> T:
-        """Remove the last element and return it; KeyError if there is none."""
+        """Remove the last element and return it; raise KeyError if there is none."""
         if not self._dict:
             raise KeyError("pop from an empty set")
         return self._dict.popitem()[0]

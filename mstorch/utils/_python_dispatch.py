@@ -47,7 +47,7 @@ class TorchDispatchMode(Block):
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """False: modes of users are none of infrastructure."""
+        """Return False: modes of users are none of infrastructure."""
         return False
 
 

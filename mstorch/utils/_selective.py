@@ -50,7 +50,7 @@ class _VersionWrapper:
         self.version = val._version if isinstance(val, TensorBase) else None
 
     def get_val(self, allow_cache_entry_mutation: bool) -> Tensor:
-        """Return the value. RuntimeError if it was written to."""
+        """Return the value. Raise RuntimeError if it was written to."""
         if self.version is not None and not allow_cache_entry_mutation and self.val._version != self.version:
             raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
         return self.val

@@ -14,7 +14,7 @@ IS_WINDOWS = False
 
 
 def _no_building(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises RuntimeError: extensions in C++ are written against torch's library, which is not here."""
+    """Raise RuntimeError: extensions in C++ are written against torch's library, which is not here."""
     raise RuntimeError("mstorch: extensions in C++ or CUDA are written against torch's own library, and cannot be built or loaded here")
 
 

@@ -22,7 +22,7 @@ F = torch.nn.functional
 
 
 def roll(x: Any, shifts: tuple[int, int], dims: tuple[int, int]) -> Any:
-    """(N, H, W, C), moved along H and W, round its edges. ValueError for another number of dimensions or shifts."""
+    """(N, H, W, C), moved along H and W, round its edges. Raise ValueError for another number of dimensions or shifts."""
     if x.dim() != 4 or len(shifts) != 2 or len(dims) != 2:
         raise ValueError(f"Expected x.dim() == 4 with two shifts and two dims, got {x.dim()}, {shifts} and {dims}")
     return torch.roll(x, tuple(shifts), (1, 2))
@@ -34,7 +34,7 @@ def matmul_transpose(tensor1: Any, tensor2: Any) -> Any:
 
 
 def npu_fast_condition_index_put(x: Any, condition: Any, value: float) -> Any:
-    """``x`` with a number in the places of a condition. TypeError for a condition that is not of truth values."""
+    """``x`` with a number in the places of a condition. Raise TypeError for a condition that is not of truth values."""
     if condition.dtype is not torch.bool:
         raise TypeError(f"Expected condition.dtype in [torch.bool], got {condition.dtype}")
     return torch.where(condition, torch.full_like(x, value), x)
@@ -49,7 +49,7 @@ def fuse_add_softmax_dropout(
 
 
 def dropout_with_byte_mask(input1: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Dropout. ValueError for a probability that is none, or in place."""
+    """Dropout. Raise ValueError for a probability that is none, or in place."""
     if not 0.0 <= p <= 1.0 or inplace:
         raise ValueError(f"dropout probability has to be between 0 and 1, and not in place, but got {p}")
     return F.dropout(input1, p, training)

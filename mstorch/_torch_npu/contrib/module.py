@@ -91,7 +91,7 @@ class NpuDropPath(nn.Module):
         self.keep_prob = 1 - self.drop_prob
 
     def forward(self, x: Any) -> Any:
-        """Return a tensor of the same shape. RuntimeError for anything else than a tensor."""
+        """Return a tensor of the same shape. Raise RuntimeError for anything else than a tensor."""
         if not isinstance(x, torch.Tensor):
             raise RuntimeError("input type error!")
         if self.drop_prob == 0.0 or not self.training:

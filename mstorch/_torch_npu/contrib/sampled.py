@@ -41,7 +41,9 @@ class ROIAlign(nn.Module):
         self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned = output_size, spatial_scale, sampling_ratio, aligned
 
     def forward(self, input_tensor: Any, rois: Any) -> Any:
-        """(K, C, *output_size) of images (N, C, H, W) and regions (K, 5): number of the image, x and y, x and y. ValueError for others."""
+        """(K, C, *output_size) of images (N, C, H, W) and regions (K, 5): number of the image, x and y, x and y. Raise ValueError for
+        others.
+        """
         if rois.dim() != 2 or rois.size(1) != 5:
             raise ValueError("Expected rois.dim() == 2 and rois.size(1) == 5")
         images, rois, raster = input_tensor.float(), rois.detach().float(), _pair(self.output_size)

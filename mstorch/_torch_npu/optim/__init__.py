@@ -10,7 +10,7 @@ class _Clipping(torch.optim.Optimizer):
     """The methods that torch_npu's optimizers have besides torch's."""
 
     def clip_optimizer_grad_norm_fused_(self, max_norm: float, norm_type: float = 2.0) -> Any:
-        """Scale the gradients of all parameters so that their norm is at most this one; gives the norm that it was."""
+        """Scale the gradients of all parameters so that their norm is at most this one; returns the norm that it was."""
         params = [param for group in self.param_groups for param in group["params"] if param.grad is not None]
         return torch.nn.utils.clip_grad_norm_(params, max_norm, norm_type)
 

@@ -91,7 +91,7 @@ _DEFAULT_OP_LIST_TO_FUSER_METHOD: dict[tuple[Any, ...], Any] = {
 
 
 def get_fuser_method(op_list: tuple[Any, ...], additional_fuser_method_mapping: dict[Any, Any] | None = None) -> Any:
-    """Return the function that fuses layers of these types. AssertionError if there is none."""
+    """Return the function that fuses layers of these types. Raise AssertionError if there is none."""
     found = get_combined_dict(_DEFAULT_OP_LIST_TO_FUSER_METHOD, additional_fuser_method_mapping or {}).get(op_list)
     if found is None:
         raise AssertionError(f"did not find fuser method for: {op_list} ")
@@ -99,7 +99,7 @@ def get_fuser_method(op_list: tuple[Any, ...], additional_fuser_method_mapping: 
 
 
 def get_fuser_method_new(op_pattern: Any, fuser_method_mapping: dict[Any, Any]) -> Any:
-    """Return the function that fuses a pattern of nested tuples. AssertionError if there is none."""
+    """Return the function that fuses a pattern of nested tuples. Raise AssertionError if there is none."""
     anything = object()
 
     def choices(pattern: Any) -> list[Any]:

@@ -65,7 +65,7 @@ def get_default_custom_config_dict() -> dict[str, Any]:
 
 
 def _built(kind: type, *args: Any) -> Any:
-    """Return the class. NotImplementedError with its name for one of torch's that is not built."""
+    """Return the class. Raise NotImplementedError with its name for one of torch's that is not built."""
     return kind(*args) if isinstance(kind, UnbuiltClass) else kind
 
 
@@ -208,7 +208,7 @@ def _add_observer_(
 
 
 def add_quant_dequant(module: Any) -> Any:
-    """Put each layer that has a ``qconfig`` between stubs; gives the module, or what is around it."""
+    """Put each layer that has a ``qconfig`` between stubs; returns the module, or what is around it."""
     if has_no_children_ignoring_parametrizations(module) and hasattr(module, "qconfig") and module.qconfig:
         return QuantWrapper(module)
     for name, child in module.named_children():

@@ -10,7 +10,7 @@ __all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
 
 
 class QuantStub(Module):
-    """Where values are quantized, once a network is converted; gives its input until then, and is observed."""
+    """Where values are quantized, once a network is converted; returns its input until then, and is observed."""
 
     def __init__(self, qconfig: Any = None) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class QuantStub(Module):
 
 
 class DeQuantStub(Module):
-    """Where values become floating again, once a network is converted; gives its input until then."""
+    """Where values become floating again, once a network is converted; returns its input until then."""
 
     def __init__(self, qconfig: Any | None = None) -> None:
         super().__init__()

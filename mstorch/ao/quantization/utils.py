@@ -176,7 +176,7 @@ def get_quant_type(qconfig: Any) -> QuantType:
 
 
 def check_min_max_valid(min_val: Tensor, max_val: Tensor) -> bool:
-    """Return whether bounds were observed; AssertionError for a lower one above the upper."""
+    """Return whether bounds were observed; raise AssertionError for a lower one above the upper."""
     unseen = min_val.numel() == 0 or max_val.numel() == 0
     if not unseen and (min_val.dim() == 0 or max_val.dim() == 0):
         unseen = bool(min_val == float("inf") and max_val == float("-inf"))

@@ -64,7 +64,7 @@ class Joinable:
 
 
 class Join:
-    """A block in which processes may have different numbers of inputs. ValueError for Joinables of different groups."""
+    """A block in which processes may have different numbers of inputs. Raises ValueError for Joinables of different groups."""
 
     def __init__(self, joinables: list[Any], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any) -> None:
         if not joinables:

@@ -42,7 +42,7 @@ class FileSystemReader:
         self.path = os.fspath(path)
 
     def read_metadata(self) -> Metadata:
-        """Return what the checkpoint says of itself. CheckpointException without one."""
+        """Return what the checkpoint says of itself. Raise CheckpointException without one."""
         return _metadata(self.path)
 
 
@@ -171,7 +171,8 @@ class _Files:
         self._folder, self._read = folder, {}  # type: ignore[var-annotated]
 
     def content(self, name: str) -> Any:
-        """Return what a file has. CheckpointException for one that lies elsewhere, pickle.UnpicklingError for classes that are not allowed.
+        """Return what a file has. Raise CheckpointException for one that lies elsewhere, pickle.UnpicklingError for classes that are not
+        allowed.
         """
         if name not in self._read:
             if not isinstance(name, str) or os.path.basename(name) != name:
@@ -196,7 +197,7 @@ def load(
     state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_reader: Any = None, planner: Any = None, process_group: Any = None,
     no_dist: bool = False,
 ) -> None:  # fmt: skip
-    """Fill a state from a folder: tensors in place, others are replaced. RuntimeError for entries that the checkpoint lacks."""
+    """Fill a state from a folder: tensors in place, others are replaced. Raise RuntimeError for entries that the checkpoint lacks."""
     folder = _folder(checkpoint_id, storage_reader, planner)
     found, files = _metadata(folder).state_dict_metadata, _Files(folder)
     states = _states(state_dict)

@@ -85,7 +85,7 @@ def _fitted(value: Any, like: Any) -> Any:
 
 
 def set_model_state_dict(model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None) -> Any:
-    """Fill a model from a state, whole or spread; gives the names that are missing and those that are too many."""
+    """Fill a model from a state, whole or spread; returns the names that are missing and those that are too many."""
     options = options or StateDictOptions()
     inner = model.module if _wrapped(model) else model
     given = _received(model_state_dict, options)

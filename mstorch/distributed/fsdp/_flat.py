@@ -114,7 +114,7 @@ class FlatOwner:
 
     @contextmanager
     def as_parameters(self, whole: Any) -> Iterator[None]:
-        """A block in which the modules have windows of the whole as parameters under their own names."""
+        """Context manager within which the modules have windows of the whole as parameters under their own names."""
         made = []
         self.holder._parameters.pop(FLAT_PARAM, None)
         for entry in self.entries:

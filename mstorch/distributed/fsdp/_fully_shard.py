@@ -121,7 +121,7 @@ def _shards_of(modules: Any) -> list[Shards]:
 
 
 def register_fsdp_forward_method(module: Any, method_name: str) -> None:
-    """Let a method be treated as ``forward`` is. ValueError without such a method."""
+    """Let a method be treated as ``forward`` is. Raise ValueError without such a method."""
     if not isinstance(module, FSDPModule):
         return
     if not hasattr(module, method_name):

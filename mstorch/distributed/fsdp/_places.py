@@ -59,7 +59,7 @@ def compute_device(parameters: Iterable[Any], named: Any, rank: int) -> Any:
 
 
 def sync_states(parameters: Iterable[Any], buffers: Iterable[Any], group: Any) -> None:
-    """Give all processes the parameters and buffers of the first; ValueError for those on the CPU."""
+    """Give all processes the parameters and buffers of the first; raise ValueError for those on the CPU."""
     states = [one.detach() for one in (*parameters, *buffers)]
     if any(one.device.type == "cpu" for one in states):
         raise ValueError(

@@ -240,7 +240,7 @@ class FullyShardedDataParallel(Module):
         return _without_sync([part._shards for part in self.fsdp_modules(self)])
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
-        """Let the norm of all gradients, in all processes, not exceed ``max_norm``; gives what it was."""
+        """Let the norm of all gradients, in all processes, not exceed ``max_norm``; returns what it was."""
         if getattr(self, "_inner", False):
             raise RuntimeError("`clip_grad_norm_()` should only be called on the root FSDP instance")
         order, largest = float(norm_type), float(norm_type) == float("inf")
@@ -257,7 +257,7 @@ class FullyShardedDataParallel(Module):
         return total
 
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
-        """Raises NotImplementedError."""
+        """Raise NotImplementedError."""
         _refuse(".register_comm_hook")
 
     # Whole parameters
@@ -268,8 +268,8 @@ class FullyShardedDataParallel(Module):
         module: Any, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:  # fmt: skip
-        """A block in which modules have their whole parameters, whose values are kept afterwards with ``writeback``; with ``rank0_only``
-        those of the first process of a group, and the others their parts.
+        """Context manager within which modules have their whole parameters, whose values are kept afterwards with ``writeback``; with
+        ``rank0_only`` those of the first process of a group, and the others their parts.
         """
         if with_grads:
             _refuse(".summon_full_params(with_grads=True)")
@@ -320,7 +320,7 @@ class FullyShardedDataParallel(Module):
         module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> StateDictSettings:  # fmt: skip
-        """Let states of the wrapped modules in a module be of a kind; gives what was set before."""
+        """Let states of the wrapped modules in a module be of a kind; returns what was set before."""
         config, optim_config = _CONFIGS[state_dict_type]
         chosen = StateDictSettings(state_dict_type, state_dict_config or config(), optim_state_dict_config or optim_config())
         for given, wanted in ((chosen.state_dict_config, config), (chosen.optim_state_dict_config, optim_config)):
@@ -347,7 +347,7 @@ class FullyShardedDataParallel(Module):
         undo: Undo, module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> None:  # fmt: skip
-        """A block in which states are of a kind."""
+        """Context manager within which states are of a kind."""
         undo[END:] = [values_again(part, "_settings") for part in FullyShardedDataParallel.fsdp_modules(module)]
         FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
 

@@ -11,7 +11,7 @@ from ..._leaving import END, Undo, undoing
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
-    """True: every part."""
+    """Return True: every part."""
     return True
 
 
@@ -117,7 +117,7 @@ def _recursive_wrap(
     module: Any, auto_wrap_policy: Callable[..., bool], wrapper_cls: Callable[..., Any], ignored_modules: set[Any],
     ignored_params: set[Any], only_wrap_children: bool = False, **kwargs: Any,
 ) -> tuple[Any, int]:  # fmt: skip
-    """Wrap parts as a policy says, inner ones first; gives the module and how many numbers are wrapped."""
+    """Wrap parts as a policy says, inner ones first; returns the module and how many numbers are wrapped."""
     for part in module.modules():
         if part not in ignored_modules and isinstance(wrapper_cls, type) and isinstance(part, wrapper_cls):
             raise AssertionError(f"Child module {part} is already wrapped by {wrapper_cls}")
@@ -144,7 +144,7 @@ class _Context:
 
 @undoing
 def enable_wrap(undo: Undo, *, wrapper_cls: Any, **wrapper_kwargs: Any) -> None:
-    """A block in which ``wrap`` wraps. NotImplementedError within another one."""
+    """Context manager within which ``wrap`` wraps. Raise NotImplementedError within another one."""
     if _Context.wrapper is not None:
         raise NotImplementedError("You are already within an autowrap context and we currently do not supported nested autowrap.")
     undo[END:] = (partial(setattr, _Context, "wrapper", None), partial(setattr, _Context, "settings", {}))

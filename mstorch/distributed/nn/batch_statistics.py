@@ -13,7 +13,7 @@ from . import functional
 def normalized(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, factor: float, eps: float, group: Any
 ) -> Any:
-    """(N, C, *) → (N, C, *), and the running statistics moved by ``factor``. ValueError for one value a channel in all."""
+    """(N, C, *) → (N, C, *), and the running statistics moved by ``factor``. Raise ValueError for one value a channel in all."""
     found = chosen(group)
     dims = [dim for dim in range(input.dim()) if dim != 1]
     shape = [1, -1] + [1] * (input.dim() - 2)

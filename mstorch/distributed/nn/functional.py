@@ -135,39 +135,41 @@ class _AllToAllSingle(Function):
 
 
 def broadcast(tensor: Any, src: int, group: Any = None) -> Any:
-    """Return the tensor of process ``src``. ValueError without a group."""
+    """Return the tensor of process ``src``. Raise ValueError if there is no group."""
     return _Broadcast.apply(src, chosen(group), tensor)
 
 
 def gather(tensor: Any, dst: int = 0, group: Any = None) -> Any:
-    """Return the processes' tensors in process ``dst``, zeros in others. ValueError without a group."""
+    """Return the processes' tensors in process ``dst``, zeros in others. Raise ValueError if there is no group."""
     return _Gather.apply(dst, chosen(group), tensor)
 
 
 def scatter(tensors: Any, src: int = 0, group: Any = None) -> Any:
-    """Return the tensor that process ``src`` has for this one. ValueError without a group."""
+    """Return the tensor that process ``src`` has for this one. Raise ValueError if there is no group."""
     return _Scatter.apply(src, chosen(group), *tensors)
 
 
 def reduce(tensor: Any, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
-    """Return the combination of the processes' tensors in process ``dst``. ValueError without a group."""
+    """Return the combination of the processes' tensors in process ``dst``. Raise ValueError if there is no group."""
     return _Reduce.apply(dst, op, chosen(group), tensor)
 
 
 def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
-    """Return the combination of what the processes have for this one; ``output`` is filled with it too. ValueError without a group."""
+    """Return the combination of what the processes have for this one; ``output`` is filled with it too. Raise ValueError if there is no
+    group.
+    """
     made = _ReduceScatter.apply(op, chosen(group), output.shape, *input_list)
     _fill(output, made)
     return made
 
 
 def all_gather(tensor: Any, group: Any = None) -> Any:
-    """Return the processes' tensors. ValueError without a group."""
+    """Return the processes' tensors. Raise ValueError if there is no group."""
     return _AllGather.apply(chosen(group), tensor)
 
 
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None) -> Any:
-    """Return what the processes have for this one; the list's tensors are filled with it too. ValueError without a group."""
+    """Return what the processes have for this one; the list's tensors are filled with it too. Raise ValueError if there is no group."""
     made = _AllToAll.apply(chosen(group), [one.shape for one in output_tensor_list], *input_tensor_list)
     for output, one in zip(output_tensor_list, made):
         _fill(output, one)
@@ -177,14 +179,14 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
 def all_to_all_single(
     output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None
 ) -> Any:
-    """Return the processes' parts for this one; ``output`` is filled with them too. ValueError without a group."""
+    """Return the processes' parts for this one; ``output`` is filled with them too. Raise ValueError if there is no group."""
     made = _AllToAllSingle.apply(chosen(group), output.shape, output_split_sizes, input_split_sizes, input)
     _fill(output, made)
     return made
 
 
 def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
-    """Return the combination of the processes' tensors. ValueError without a group."""
+    """Return the combination of the processes' tensors. Raise ValueError if there is no group."""
     return _AllReduce.apply(op, chosen(group), tensor)
 
 

@@ -116,7 +116,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._gathered = gathered or []
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of all parameters. RuntimeError where it was not brought together."""
+        """Return the state of all parameters. Raise RuntimeError where it was not brought together."""
         if not self._gathered:
             raise RuntimeError(
                 f"Optimizer state has not been consolidated on this rank. Please call `consolidate_state_dict(to={self.rank})` on all "

@@ -23,7 +23,7 @@ class _ComputationType(str, Enum):
 
     @staticmethod
     def from_str(action: str) -> _ComputationType:
-        """Read a kind of action. RuntimeError for another text."""
+        """Read a kind of action. Raise RuntimeError for another text."""
         try:
             return _ComputationType(action)
         except ValueError as error:

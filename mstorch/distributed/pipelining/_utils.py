@@ -40,7 +40,7 @@ class _TensorMeta:
 
 
 def normalized(args: Any, allow_none: bool = False) -> tuple[Any, ...] | None:
-    """Return arguments of a stage as a tuple of tensors; PipeliningMetadataError for other things."""
+    """Return arguments of a stage as a tuple of tensors; raise PipeliningMetadataError for other things."""
     if args is None:
         return None
     if isinstance(args, torch.Tensor):

@@ -136,7 +136,7 @@ class _PipelineSchedule(ABC):
         self._update_losses(stages, losses)
 
     def _peers(self) -> dict[int, int]:
-        """By stage: the process that has it; RuntimeError unless this one has its own."""
+        """By stage: the process that has it; raise RuntimeError unless this one has its own."""
         found: dict[int, int] = {}
         for rank, order in self._orders().items():
             for action in order:
@@ -289,7 +289,7 @@ class _PipelineScheduleRuntime(PipelineScheduleMulti):
         super().__init__(*args, **kwargs)
 
     def _prepare_schedule_with_comms(self, actions: dict[int, list[_Action | None]], format: str = "compute_only") -> None:
-        """Take an order; AssertionError where the processes would wait for each other for ever."""
+        """Take an order; raise AssertionError where the processes would wait for each other for ever."""
         if format != "compute_only":
             raise NotImplementedError(f"format={format!r} is not implemented")
         _actions.aligned(actions, self._num_stages - 1, True)
@@ -343,7 +343,7 @@ _NAMES = (
 
 
 def get_schedule_class(schedule_name: str) -> Any:
-    """Give the schedule of a name, in capitals or not. ValueError for another name."""
+    """Give the schedule of a name, in capitals or not. Raise ValueError for another name."""
     found = next((name for name in _NAMES if name.lower() == schedule_name.lower()), None)
     if found is None:
         raise ValueError(f"Unknown schedule name '{schedule_name}'. The valid options are {list(_NAMES)}")

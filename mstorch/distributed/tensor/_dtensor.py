@@ -327,7 +327,7 @@ def _compute(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _write_whole(func: Any, target: Any, args: Any, kwargs: Any) -> Any:
-    """Let a function write a copy of the whole, and each process take its part. NotImplementedError where gradients are recorded."""
+    """Let a function write a copy of the whole, and each process take its part. Raise NotImplementedError where gradients are recorded."""
     if not isinstance(target, DTensor):
         raise RuntimeError(f"mstorch: {func.__name__} of a plain tensor takes no DTensor")
     if torch.is_grad_enabled() and target.requires_grad:

@@ -139,7 +139,7 @@ _OPS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "max": ReduceOp.MAX, "min": Re
 
 
 def move(local: Any, shape: Sequence[int], mesh: Any, before: Sequence[Placement], after: Sequence[Placement]) -> Any:
-    """Return what a process has of a tensor of a shape, spread in another way. NotImplementedError for two cuts of one dimension."""
+    """Return what a process has of a tensor of a shape, spread in another way. Raise NotImplementedError for two cuts of one dimension."""
     changed = [dim for dim in range(mesh.ndim) if before[dim] != after[dim]]
     for placements in (before, after):
         cuts = [one.dim for one in placements if isinstance(one, Shard)]

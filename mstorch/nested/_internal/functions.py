@@ -178,7 +178,7 @@ def is_non_overlapping_and_dense(self: Any) -> bool:
 
 
 def size(self: Any) -> Any:
-    """Return the length of each dimension. RuntimeError for a nested tensor."""
+    """Return the length of each dimension. Raise RuntimeError for a nested tensor."""
     if is_nested(self):
         raise RuntimeError(
             "NestedTensor does not support directly calling torch.ops.aten.size; please use `nested_tensor.size()` instead."

@@ -22,7 +22,7 @@ class _Constant:
 
 
 def _at_least(one: Any, other: Any) -> bool:
-    """Return whether ``one >= other``; ValueError where the lengths decide. A ragged length counts as at least 2."""
+    """Return whether ``one >= other``; raise ValueError where the lengths decide. A ragged length counts as at least 2."""
     nested, beside = isinstance(one, NestedIntNode), isinstance(other, NestedIntNode)
     if nested and beside and one.t_id == other.t_id:
         return bool(one.coeff >= other.coeff)
@@ -69,7 +69,7 @@ class NestedIntNode:
         return True
 
     def is_symbolic(self) -> bool:
-        """False: there is no expression."""
+        """Return False: there is no expression."""
         return False
 
     def is_constant(self) -> bool:

@@ -53,13 +53,13 @@ def wrapped(result: Any, input: Any, ragged_idx: int | None = None) -> Any:
 
 
 def needs_plain(input: Tensor, name: str, argument: str = "self") -> None:
-    """ValueError for a nested tensor with gaps, or whose ragged dimension is not the next after the first."""
+    """Raise ValueError for a nested tensor with gaps, or whose ragged dimension is not the next after the first."""
     if not isinstance(input, NestedTensor) or input._lengths is not None or input._ragged_idx != 1:
         raise ValueError(f"NestedTensor {name}({argument}: jt, ...): expected {argument} to be a contiguous jagged layout NestedTensor")
 
 
 def inner(input: Any, dim: int, name: str, ragged: bool = False, more: int = 0) -> int:
-    """Return a dimension of the values, of one of ``input``. RuntimeError for the first, and unless ``ragged`` for the ragged one."""
+    """Return a dimension of the values, of one of ``input``. Raise RuntimeError for the first, and unless ``ragged`` for the ragged one."""
     place = wrap_dim(dim, input.dim() + more)
     if place == input._ragged_idx and not ragged:
         raise RuntimeError(f"{name}(): not supported for NestedTensor on ragged dim")

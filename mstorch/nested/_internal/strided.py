@@ -51,7 +51,7 @@ class StridedNested(Nested):
         return 1 + self._sizes.shape[1]
 
     def size(self, dim: int | None = None) -> int:
-        """Return the length of a dimension that has one. RuntimeError for others, and where all are asked for."""
+        """Return the length of a dimension that has one. Raise RuntimeError for others, and where all are asked for."""
         if dim is None:
             raise RuntimeError("Internal error: NestedTensorImpl doesn't support sizes. Please file an issue.")
         length = length_of(self, wrap_dim(dim, self.dim()))
@@ -122,7 +122,7 @@ class StridedNested(Nested):
 
 
 def restored(buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Tensor) -> Tensor:
-    """Return a nested tensor of what a file holds; RuntimeError for tables that do not fit each other or the buffer."""
+    """Return a nested tensor of what a file holds; raise RuntimeError for tables that do not fit each other or the buffer."""
     tables = [np.array(array_of(table), np.int64) for table in (sizes, strides, storage_offsets)]
     counts, steps, starts = tables
     fits = counts.ndim == 2 and counts.shape == steps.shape and starts.shape == counts.shape[:1] and buffer.dim() == 1
@@ -161,7 +161,7 @@ def length_of(input: Any, dim: int) -> int | None:
 
 
 def last_length(input: Any) -> int:
-    """Return the length of the last dimension. RuntimeError where the parts differ in it."""
+    """Return the length of the last dimension. Raise RuntimeError where the parts differ in it."""
     length = length_of(input, input.dim() - 1)
     if length is None:
         column = input._sizes[:, -1]
@@ -227,7 +227,7 @@ def by_part(function: Callable[..., Any], *operands: Any) -> Any:
 
 
 def from_list(tensors: Sequence[Any], dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor:
-    """Return a nested tensor of copies of the tensors, with their history. RuntimeError where their ranks differ."""
+    """Return a nested tensor of copies of the tensors, with their history. Raise RuntimeError where their ranks differ."""
     for index, one in enumerate(tensors[1:], 1):
         if one.dim() != tensors[index - 1].dim():
             raise RuntimeError(

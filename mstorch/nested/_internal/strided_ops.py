@@ -26,7 +26,7 @@ form = FORMS.enter
 
 
 def needs_rows(input: Tensor, text: str) -> None:
-    """RuntimeError for a nested tensor whose parts do not lie one after the other in rows."""
+    """Raise RuntimeError for a nested tensor whose parts do not lie one after the other in rows."""
     if not input.is_contiguous():
         raise RuntimeError(text)
 

@@ -106,7 +106,7 @@ def _lengths(shape: tuple[Any, ...]) -> list[int]:
 
 @form("view")
 def view(public: Function, input: Tensor, *shape: Any) -> Tensor:
-    """Return the parts in other shapes, a view. RuntimeError where that needs a copy."""
+    """Return the parts in other shapes, a view. Raise RuntimeError where that needs a copy."""
     sizes = _reshaped_sizes(input, _lengths(shape), "view")
     steps = []
     for part, size in zip(parts(input), sizes.tolist()):

@@ -183,7 +183,7 @@ def _canonical_mask(
 
 
 def _mha_shape_check(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Tensor | None, num_heads: int) -> bool:
-    """Return whether the input has a batch dimension; AssertionError if the shapes do not fit."""
+    """Return whether the input has a batch dimension; raise AssertionError if the shapes do not fit."""
     rank = len(shape_of(query))
     if rank not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")

@@ -35,7 +35,7 @@ def register_flash_attention_impl(impl: str, *, register_fn: Callable[..., Any])
 
 
 def activate_flash_attention_impl(impl: str) -> None:
-    """Undo the active implementation and call what was registered by this name. ValueError for another name.
+    """Undo the active implementation and call what was registered by this name. Raise ValueError for another name.
 
     Differs from torch: ``scaled_dot_product_attention`` stays mstorch's own; what the function installs is its own affair.
     """

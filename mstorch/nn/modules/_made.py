@@ -28,7 +28,7 @@ _FACTORY_NAMES = ("device", "dtype", "memory_format")
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments for ``empty`` among ``kwargs`` and ``kwargs["factory_kwargs"]``; TypeError for others and for doubles."""
+    """Return the arguments for ``empty`` among ``kwargs`` and ``kwargs["factory_kwargs"]``; raise TypeError for others and for doubles."""
     if kwargs is None:
         return {}
     unknown = kwargs.keys() - {*_FACTORY_NAMES, "factory_kwargs"}

@@ -39,7 +39,8 @@ def _why_not(layer: Any, query: Any, key: Any, value: Any, masked: bool) -> str 
 
 
 def attend(layer: Any, query: Any, key: Any, value: Any, masked: bool, need_weights: bool, average: bool) -> tuple[Any, Any]:
-    """Return the layer's result and, if wanted, its weights, which are zero where a part has nothing. AssertionError outside of inference.
+    """Return the layer's result and, if wanted, its weights, which are zero where a part has nothing. Raise AssertionError outside of
+    inference.
     """
     reason = _why_not(layer, query, key, value, masked)
     if reason is not None:

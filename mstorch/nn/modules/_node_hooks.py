@@ -44,7 +44,7 @@ def _tensors(value: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
 
 
 def _incomplete(args: tuple[Tensor, ...], result: Tensor, node: Any) -> str | None:
-    """Return what the hook will not see, in torch's words."""
+    """Return what the hook will not see, with torch's message."""
     results, inputs = _tensors(result), _tensors(args)
     if results is None:
         return (

@@ -246,7 +246,8 @@ def _load_tree(module: Any, prefix: str, state: Any, metadata: Any, assign: bool
 def loaded_keys(
     module: Any, kind: str, source: str, missing: list[str], unexpected: list[str], errors: list[str], strict: bool
 ) -> _IncompatibleKeys:
-    """Return the keys that a load found missing or unexpected; RuntimeError with torch's text for errors, and for them if ``strict``."""
+    """Return the keys that a load found missing or unexpected; raise RuntimeError with torch's text for errors, and for them if ``strict``.
+    """
     if strict:
         if unexpected:
             errors.insert(0, f"Unexpected key(s) in {source}: {_quoted(unexpected)}. ")

@@ -149,7 +149,7 @@ class RNNBase(Module):
             init.uniform_(weight, -bound, bound)
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """RuntimeError unless the input has the size that the layer expects."""
+        """Raise RuntimeError unless the input has the size that the layer expects."""
         # A parametrized weight is computed each time that it is read: the dtype is that of what it is computed from.
         first = next(self.parameters(), None)
         kind = (self._flat_weights[0] if first is None else first).dtype
@@ -179,12 +179,12 @@ class RNNBase(Module):
     def check_hidden_size(
         self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
     ) -> None:
-        """RuntimeError unless a state has the size that is expected."""
+        """Raise RuntimeError unless a state has the size that is expected."""
         if tuple(hx.size()) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def check_forward_args(self, input: Tensor, hidden: Tensor, batch_sizes: Tensor | None) -> None:
-        """RuntimeError unless input and states have the sizes that are expected."""
+        """Raise RuntimeError unless input and states have the sizes that are expected."""
         self.check_input(input, batch_sizes)
         self._check_states(hidden if isinstance(hidden, tuple) else (hidden,), self._batch_of(input, batch_sizes))
 

@@ -26,7 +26,7 @@ _NEEDLESS = "DistributedDataParallel is not needed when a module doesn't have an
 
 
 def _check_alike(parameters: list[Any], group: Any) -> None:
-    """RuntimeError where the processes' parameters are not the same in number and shape."""
+    """Raise RuntimeError where the processes' parameters are not the same in number and shape."""
     shapes = [(tuple(one.shape), str(one.dtype)) for one in parameters]
     every: list[Any] = [None] * group.size()
     all_gather_object(every, shapes, group)
@@ -145,7 +145,7 @@ class DistributedDataParallel(Module, Joinable):
     # Forward
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Return what the module gives. RuntimeError if the last backward left gradients out."""
+        """Return what the module gives. Raise RuntimeError if the last backward left gradients out."""
         syncs = is_grad_enabled() and self.require_backward_grad_sync
         if syncs:
             self.reducer.finished()

@@ -9,7 +9,7 @@ from .scatter_gather import _one
 
 
 def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:
-    """Return a list with the network itself. NotImplementedError for several devices."""
+    """Return a list with the network itself. Raise NotImplementedError for several devices."""
     _one(devices, "replicate")
     return [network]
 

@@ -111,7 +111,7 @@ class NamedMemberAccessor:
         return swap_submodule(home, last, value)
 
     def get_tensor(self, name: str) -> Any:
-        """Return the tensor of a name; TypeError if it is none."""
+        """Return the tensor of a name; raise TypeError if it is none."""
         home, last = self.home(name)
         try:
             found = getattr(home, last)
@@ -141,7 +141,7 @@ class NamedMemberAccessor:
         return [self.get_tensor(name) for name in names]
 
     def set_tensors(self, names: Iterable[str], values: Iterable[Any]) -> None:
-        """Replace the tensors of these names; AssertionError if there are not as many values."""
+        """Replace the tensors of these names; raise AssertionError if there are not as many values."""
         for name, value in _paired(names, values):
             self.set_tensor(name, value)
 

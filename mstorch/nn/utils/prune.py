@@ -128,7 +128,7 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: Any) -> None:
-        """Add a method; TypeError for what is none, ValueError for one of another tensor."""
+        """Add a method; raise TypeError for what is none, ValueError for one of another tensor."""
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
@@ -411,7 +411,7 @@ def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
 
 
 def remove(module: Any, name: str) -> Any:
-    """Make a pruned parameter, with its zeros, a plain one again; ValueError if it is not pruned."""
+    """Make a pruned parameter, with its zeros, a plain one again; raise ValueError if it is not pruned."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             hook.remove(module)

@@ -73,7 +73,7 @@ class SpectralNorm:
 
     @staticmethod
     def apply(module: Module, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
-        """Add the hook to a module; RuntimeError if there is one of that name already."""
+        """Add the hook to a module; raise RuntimeError if there is one of that name already."""
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, SpectralNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
@@ -161,7 +161,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
-    """Undo ``spectral_norm``; ValueError if there is none of that name."""
+    """Undo ``spectral_norm``; raise ValueError if there is none of that name."""
     hook = take_hook(module, module._forward_pre_hooks, SpectralNorm, name)
     if hook is None:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")

@@ -32,7 +32,7 @@ class WeightNorm:
 
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
-        """Add the hook to a module; RuntimeError if there is one of that name already."""
+        """Add the hook to a module; raise RuntimeError if there is one of that name already."""
         warn(
             "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
             FutureWarning,
@@ -86,7 +86,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
-    """Undo ``weight_norm``; ValueError if there is none of that name."""
+    """Undo ``weight_norm``; raise ValueError if there is none of that name."""
     hook = take_hook(module, module._forward_pre_hooks, WeightNorm, name)
     if hook is None:
         raise ValueError(f"weight_norm of '{name}' not found in {module}")

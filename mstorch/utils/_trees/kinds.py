@@ -117,7 +117,7 @@ def register_dataclass(
 
 
 def register_constant(cls: type) -> None:
-    """Make values of a type parts of the structure, without leaves. TypeError if they do not compare by value."""
+    """Make values of a type parts of the structure, without leaves. Raise TypeError if they do not compare by value."""
     if cls.__eq__ is object.__eq__:
         raise TypeError("register_constant(cls) expects `cls` to have a non-default `__eq__` implementation.")
     if cls.__hash__ in (None, object.__hash__):

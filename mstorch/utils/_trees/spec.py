@@ -47,7 +47,7 @@ class TreeSpec:
         return self.type is None
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
-        """Return the tree of this structure with these leaves; ValueError unless there are as many as it has."""
+        """Return the tree of this structure with these leaves; raise ValueError unless there are as many as it has."""
         leaves = leaves if isinstance(leaves, (list, tuple)) else list(leaves)
         if len(leaves) != self.num_leaves:
             raise ValueError(
@@ -62,7 +62,7 @@ class TreeSpec:
         return SUPPORTED_NODES[self.type].unflatten_fn([child._build(leaves) for child in self._children], self._context)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """Return the subtrees of a tree at the leaves of this structure; ValueError if the tree has another structure."""
+        """Return the subtrees of a tree at the leaves of this structure; raise ValueError if the tree has another structure."""
         found: list[Any] = []
         self._collect(tree, found)
         return found

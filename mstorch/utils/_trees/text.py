@@ -34,7 +34,7 @@ def enum_object_hook(obj: dict[str, Any]) -> Any:
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """Return a structure as text. NotImplementedError for a type without a name in text."""
+    """Return a structure as text. Raise NotImplementedError for a type without a name in text."""
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
             f"treespec_dumps(treespec, protocol): Expected `treespec` to be instance of TreeSpec but got item of type {type(treespec)}."

@@ -21,7 +21,7 @@ PluginData = SummaryMetadata.PluginData
 
 
 def make_np(x: Any) -> np.ndarray:
-    """Return a tensor or number as an array. NotImplementedError for other values, lists too."""
+    """Return a tensor or number as an array. Raise NotImplementedError for other values, lists too."""
     if isinstance(x, np.ndarray):
         return x
     if np.isscalar(x):
@@ -37,7 +37,7 @@ def _plugin(name: str, content: bytes = b"") -> SummaryMetadata:
 
 
 def scalar(name: str, tensor: Any, collections: Any = None, new_style: bool = False, double_precision: bool = False) -> Summary:
-    """Return one number under a name. AssertionError for more than one."""
+    """Return one number under a name. Raise AssertionError for more than one."""
     value = make_np(tensor).squeeze()
     assert value.ndim == 0, (
         f"Tensor should contain one element (0 dimensions). Was given size: {value.size} and {value.ndim} dimensions."

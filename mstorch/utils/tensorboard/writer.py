@@ -221,7 +221,7 @@ class SummaryWriter:
         self.add_custom_scalars({category: {title: ["Margin", tags]}})
 
     def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
-        """Raises NotImplementedError: there is no graph of TorchScript's that could be shown."""
+        """Raise NotImplementedError: there is no graph of TorchScript's that could be shown."""
         raise NotImplementedError("mstorch: torch.jit runs Python and has no graph for SummaryWriter.add_graph")
 
     # The files

@@ -27,7 +27,7 @@ def _orthogonalize(matrices: Any, epsilon: float = 0) -> None:
 
 
 class PowerSGDState:
-    """Settings and memory of ``powerSGD_hook``. ValueError for a start before the third iteration where memory is kept."""
+    """Settings and memory of ``powerSGD_hook``. Raises ValueError for a start before the third iteration where memory is kept."""
 
     def __init__(
         self, process_group: Any, matrix_approximation_rank: int = 1, start_powerSGD_iter: int = 1_000, min_compression_rate: float = 2,

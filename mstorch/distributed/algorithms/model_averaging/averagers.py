@@ -23,7 +23,7 @@ class ModelAverager(ABC):
 
 
 class PeriodicModelAverager(ModelAverager):
-    """Averages every ``period`` steps, from the step ``warmup_steps``. ValueError for a period below 1, steps below 0."""
+    """Averages every ``period`` steps, from the step ``warmup_steps``. Raises ValueError for a period below 1, steps below 0."""
 
     def __init__(self, period: int, warmup_steps: int = 0, process_group: Any = None) -> None:
         super().__init__(process_group)

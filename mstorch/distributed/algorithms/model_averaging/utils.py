@@ -21,7 +21,7 @@ def average_parameters(params: Any, process_group: Any) -> None:
 
 
 def get_params_to_average(params: Any) -> list[Any]:
-    """Of parameters, or of an optimiser's groups, those that have a gradient. NotImplementedError for others."""
+    """Of parameters, or of an optimiser's groups, those that have a gradient. Raise NotImplementedError for others."""
     found: list[Any] = []
     for one in params:
         if not isinstance(one, (torch.nn.Parameter, dict)):

@@ -12,7 +12,8 @@ from .style import ParallelStyle
 def parallelize_module(
     module: Any, device_mesh: DeviceMesh | None = None, parallelize_plan: Any = None, *, src_data_rank: int | None = 0
 ) -> Any:
-    """Return the module, spread as a ParallelStyle says, or its parts as a dictionary of names (with * and ?) does. TypeError for others.
+    """Return the module, spread as a ParallelStyle says, or its parts as a dictionary of names (with * and ?) does. Raise TypeError for
+    others.
     """
     if device_mesh is None:
         raise NotImplementedError("mstorch: parallelize_module needs a device_mesh")

@@ -32,7 +32,7 @@ def _handed_out(value: Any, layout: Any, local: bool, mesh: DeviceMesh) -> Any:
 
 
 def _each(values: Any, layouts: Any, function: Callable[[Any, Any], Any]) -> Any:
-    """Return a function of each value and its layout; ValueError where they are not as many."""
+    """Return a function of each value and its layout; raise ValueError where they are not as many."""
     if layouts is None:
         return values
     layouts = layouts if isinstance(layouts, tuple) else (layouts,)

@@ -78,11 +78,11 @@ class Timer:
             return self._measured(number, [self._timeit(number)])
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
-        """Raises NotImplementedError: ``blocked_autorange`` repeats."""
+        """Raise NotImplementedError: ``blocked_autorange`` repeats."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def autorange(self, callback: Callback | None = None) -> None:
-        """Raises NotImplementedError: see ``blocked_autorange``."""
+        """Raise NotImplementedError: see ``blocked_autorange``."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, least: float) -> int:
@@ -132,5 +132,5 @@ class Timer:
     def collect_callgrind(
         self, number: int = 100, *, repeats: int | None = None, collect_baseline: bool = True, retain_out_file: bool = False
     ) -> NoReturn:
-        """Raises NotImplementedError: instructions are not counted here."""
+        """Raise NotImplementedError: instructions are not counted here."""
         raise NotImplementedError("mstorch: torch.utils.benchmark counts no instructions; see `Timer.blocked_autorange`")

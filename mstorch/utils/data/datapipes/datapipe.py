@@ -94,7 +94,7 @@ class _Pipe:
 
     @classmethod
     def set_getstate_hook(cls, hook_fn: Callable | None) -> None:
-        """Give pickles another state than the attributes; RuntimeError if there is such a hook already."""
+        """Give pickles another state than the attributes; raise RuntimeError if there is such a hook already."""
         root = cls._root()
         if root.getstate_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing getstate_hook")
@@ -102,7 +102,7 @@ class _Pipe:
 
     @classmethod
     def set_reduce_ex_hook(cls, hook_fn: Callable | None) -> None:
-        """Give pickles another object than the pipe; RuntimeError if there is such a hook already."""
+        """Give pickles another object than the pipe; raise RuntimeError if there is such a hook already."""
         root = cls._root()
         if root.reduce_ex_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing reduce_ex_hook")

@@ -16,14 +16,14 @@ __all__ = ["Linear"]
 
 
 def expect_qconfig(qconfig: Any) -> Any:
-    """Return the configuration. AssertionError where there is none."""
+    """Return the configuration. Raise AssertionError where there is none."""
     if not qconfig:
         raise AssertionError("qconfig must be provided for QAT module")
     return qconfig
 
 
 def expect_float(cls: Any, mod: Any, end: str = "") -> Any:
-    """Return the configuration of a floating module. AssertionError where the class is not made of such, or it has none."""
+    """Return the configuration of a floating module. Raise AssertionError where the class is not made of such, or it has none."""
     if type_before_parametrizations(mod) != cls._FLOAT_MODULE:
         raise AssertionError(f"qat.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}{end}")
     if not hasattr(mod, "qconfig"):

@@ -18,7 +18,7 @@ class FXFloatFunctional(nn.Module):
     """Operations of floating tensors as methods: ``add``, ``mul``, ``cat`` and others."""
 
     def forward(self, x: Any) -> Any:
-        """Raises RuntimeError: the methods are called instead."""
+        """Raise RuntimeError: the methods are called instead."""
         raise RuntimeError(_NOT_CALLED.format("FloatFunctional"))
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ class FloatFunctional(nn.Module):
         self.activation_post_process = nn.Identity()
 
     def forward(self, x: Any) -> Any:
-        """Raises RuntimeError: the methods are called instead."""
+        """Raise RuntimeError: the methods are called instead."""
         raise RuntimeError(_NOT_CALLED.format("FloatFunctional"))
 
     def add(self, x: Tensor, y: Tensor) -> Any:
@@ -123,7 +123,7 @@ class QFunctional(nn.Module):
         return f"scale={self.scale}, zero_point={self.zero_point}"
 
     def forward(self, x: Any) -> Any:
-        """Raises RuntimeError: the methods are called instead."""
+        """Raise RuntimeError: the methods are called instead."""
         raise RuntimeError(_NOT_CALLED.format("Functional"))
 
     def _done(self, name: str, *operands: Any) -> Tensor:

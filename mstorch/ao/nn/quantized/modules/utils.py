@@ -78,6 +78,6 @@ _hide_packed_params_repr = text_without
 
 
 def expect_observed(mod: Any) -> None:
-    """AssertionError for a module that has no configuration."""
+    """Raise AssertionError for a module that has no configuration."""
     if not hasattr(mod, "qconfig"):
         raise AssertionError("Input float module must have qconfig defined")

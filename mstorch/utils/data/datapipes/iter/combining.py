@@ -67,7 +67,7 @@ class _ContainerTemplate(ABC):
 
     @abstractmethod
     def get_length_by_instance(self, instance_id: int) -> int:
-        """Return how many samples the child gets; TypeError if that is not known."""
+        """Return how many samples the child gets; raise TypeError if that is not known."""
 
 
 def _no_op(x: Any) -> Any:

@@ -63,7 +63,7 @@ def _is_local_fn(fn: Any) -> bool:
 
 
 def _check_unpickable_fn(fn: Callable) -> None:
-    """Warn of a local function or a lambda where there is no dill; TypeError for what cannot be called."""
+    """Warn of a local function or a lambda where there is no dill; raise TypeError for what cannot be called."""
     if not callable(fn):
         raise TypeError(f"A callable function is expected, but {type(fn)} is provided.")
     if isinstance(fn, functools.partial):

@@ -149,7 +149,7 @@ class RNNBase(nn.Module):
         return text_without(self, (PackedParameter, nn.ModuleList))
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """RuntimeError for an input of other dimensions or another size."""
+        """Raise RuntimeError for an input of other dimensions or another size."""
         wanted = 3 if batch_sizes is None else 2
         if input.dim() != wanted:
             raise RuntimeError(f"input must have {wanted} dimensions, got {input.dim()}")
@@ -164,7 +164,7 @@ class RNNBase(nn.Module):
     def check_hidden_size(
         self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
     ) -> None:
-        """RuntimeError for a state of another shape."""
+        """Raise RuntimeError for a state of another shape."""
         if tuple(hx.size()) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
@@ -279,7 +279,7 @@ class LSTM(RNNBase):
         return hx if permutation is None else tuple(_apply_permutation(part, permutation) for part in hx)
 
     def check_forward_args(self, input: Tensor, hidden: tuple[Tensor, Tensor], batch_sizes: Tensor | None) -> None:
-        """RuntimeError for an input or a state of another shape."""
+        """Raise RuntimeError for an input or a state of another shape."""
         self._check(input, tuple(hidden), batch_sizes)
 
 
@@ -303,7 +303,7 @@ class GRU(RNNBase):
         return hx if permutation is None else _apply_permutation(hx, permutation)
 
     def check_forward_args(self, input: Tensor, hidden: Tensor, batch_sizes: Tensor | None) -> None:
-        """RuntimeError for an input or a state of another shape."""
+        """Raise RuntimeError for an input or a state of another shape."""
         self._check(input, (hidden,), batch_sizes)
 
 
@@ -343,12 +343,12 @@ class RNNCellBase(nn.Module):
         return found
 
     def check_forward_input(self, input: Any) -> None:
-        """RuntimeError for an input of another size."""
+        """Raise RuntimeError for an input of another size."""
         if input.size(1) != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)}, expected {self.input_size}")
 
     def check_forward_hidden(self, input: Tensor, hx: Tensor, hidden_label: str = "") -> None:
-        """RuntimeError for a state of another shape."""
+        """Raise RuntimeError for a state of another shape."""
         if input.size(0) != hx.size(0):
             raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{hidden_label} batch size {hx.size(0)}")
         if hx.size(1) != self.hidden_size:
