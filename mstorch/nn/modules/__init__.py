@@ -1,4 +1,4 @@
-"""The layers, one file a family."""
+"""The layers, one file per family."""
 from . import utils as utils
 from .activation import (
     CELU,
