@@ -1,1 +1,1 @@
-"""torch.fx.experimental: what programs ask about tracing with sizes that vary."""
+"""torch.fx.experimental: what programs use for tracing with dynamic sizes."""
