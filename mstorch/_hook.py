@@ -360,7 +360,7 @@ def uninstall() -> None:
 
 @contextlib.contextmanager
 def as_torch() -> Iterator[ModuleType]:
-    """Let `import torch` get mstorch inside of a `with` block; gives mstorch. Raises RuntimeError if torch itself is loaded."""
+    """Let `import torch` get mstorch inside of a `with` block; returns mstorch. Raises RuntimeError if torch itself is loaded."""
     before = installed()
     install()
     try:

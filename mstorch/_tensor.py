@@ -1,4 +1,4 @@
-"""class Tensor: what an array of numbers with a gradient can do. Plain methods come from the op list in ``_methods``."""
+"""The class Tensor. Its remaining methods are listed in ``_methods``."""
 from __future__ import annotations
 
 import copy
@@ -63,14 +63,14 @@ NO_LEAF = (
 
 
 class Tensor(TensorBase, metaclass=NamedAsInTorch):
-    """A multi-dimensional array of one dtype, on one device, which may take part in autograd."""
+    """A multi-dimensional array of one dtype, on one device, with optional autograd history."""
 
     __slots__ = ()
     __array_priority__ = 1000
     _nested = False  # whether it is a nested tensor, whose elements and history another tensor keeps (`nested/_internal/base.py`)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        """``Tensor(2, 3)`` is an uninitialised tensor of that size, ``Tensor([1, 2])`` one of those values."""
+        """Return an uninitialized tensor of a size for ``Tensor(2, 3)``, or one of the given values for ``Tensor([1, 2])``."""
         kind = get_default_dtype()
         place = kwargs.pop("device", None)
         if kwargs.keys() - {"data", "size", "other", "storage"} and cls is Tensor:
@@ -117,38 +117,38 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     nelement = numel
 
     def storage_offset(self) -> int:
-        """Return the position in the storage of the first element."""
+        """Return the storage offset of the first element, in elements."""
         return self._offset
 
     def element_size(self) -> int:
-        """Return bytes an element takes."""
+        """Return the size of an element in bytes."""
         return self._dtype.itemsize
 
     @property
     def itemsize(self) -> int:
-        """Bytes an element takes."""
+        """The size of an element in bytes."""
         return self._dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all elements take."""
+        """The size of all elements in bytes."""
         return self.numel() * self._dtype.itemsize
 
     @property
     def dtype(self) -> dtypes.dtype:
-        """The type of the elements."""
+        """The dtype of the elements."""
         return self._dtype
 
     @property
     def device(self) -> devices.device:
-        """Where the tensor lives."""
+        """The device of the tensor."""
         storage = self._storage
         kind = storage.__class__
         return devices.CPU if kind is Storage or kind is Mirror else storage.device if kind is Absent else devices.current()
 
     @property
     def layout(self) -> formats.layout:
-        """How the elements are kept."""
+        """The layout, such as torch.strided."""
         return formats.strided
 
     def get_device(self) -> int:
@@ -181,18 +181,18 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return self._dtype.is_signed
 
     def is_inference(self) -> bool:
-        """Return whether the tensor was made in inference mode."""
+        """Return whether the tensor was created in inference mode."""
         return self._auto is not None and self._auto.inference
 
     def data_ptr(self) -> int:
-        """Return the address of the first element; on a device a number that tells storages and places in them apart."""
+        """Return the address of the first element; on a device, a number unique to the storage and offset."""
         storage: Any = self._storage
         if not count_of(self._shape) or storage.__class__ is Absent:
             return 0
         return storage.address_of(self) if storage.__class__ in NATIVE else array_of(self).__array_interface__["data"][0]
 
     def is_set_to(self, tensor: Tensor) -> bool:
-        """Return whether both show the same part of the same storage."""
+        """Return whether both tensors are the same view of the same storage."""
         return (
             self._storage is tensor._storage and self._offset == tensor._offset
             and self.shape == tensor.shape and strides_of(self) == strides_of(tensor)
@@ -247,7 +247,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return iter(self.unbind(0))
 
     def __reversed__(self) -> Tensor:
-        """Return the tensor with its first dimension the other way round."""
+        """Return the tensor flipped along its first dimension."""
         return self.flip(0) if self._shape else self
 
     def __contains__(self, element: Any) -> bool:
@@ -274,7 +274,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     # NumPy
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """Return the elements as an array that shares the tensor's memory on CPU: writes to either are seen by both."""
+        """Return the elements as an array that shares the tensor's memory on the CPU, so that writes to either are seen by both."""
         if force:
             return self.detach().cpu().numpy()
         if modes.grad and self.requires_grad:
@@ -309,7 +309,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients are to be computed for the tensor."""
+        """Whether gradients are computed for the tensor."""
         return is_tracked(self)
 
     @requires_grad.setter
@@ -325,7 +325,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Start (or stop) recording operations on a leaf; returns the tensor."""
+        """Set requires_grad of a leaf; return the tensor."""
         if not isinstance(requires_grad, bool):
             raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
         if state.levels and requires_grad:
@@ -351,7 +351,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def grad_fn(self) -> Node | None:
-        """The recorded operation that made the tensor; None for a leaf."""
+        """The node that made the tensor; None for a leaf."""
         return node_of(self)
 
     @property
@@ -393,20 +393,20 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def backward(
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
-        """Accumulate into the leaves the gradient of this tensor (times ``gradient``, needed unless it is a scalar)."""
+        """Accumulate the gradient of this tensor (times ``gradient``, which is required unless it is a scalar) into the leaves."""
         if inputs is not None or create_graph or not above.backward_from_one(self, gradient, retain_graph):
             above.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Call ``hook(grad)`` whenever a gradient for the tensor is computed; what it returns replaces the gradient."""
+        """Register ``hook(grad)`` to run whenever a gradient of the tensor is computed; what it returns replaces the gradient."""
         return above.autograd.graph.register_tensor_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
-        """Call ``hook(tensor)`` after a gradient was accumulated into this leaf."""
+        """Register ``hook(tensor)`` to run after a gradient was accumulated into this leaf."""
         return above.autograd.graph.register_post_accumulate_hook(self, hook)
 
     def retain_grad(self) -> None:
-        """Let ``grad`` be filled for a tensor that is not a leaf."""
+        """Make backward fill ``grad`` of this non-leaf."""
         above.autograd.graph.retain_grad(self)
 
     @property
@@ -415,11 +415,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return self._auto is not None and self._auto.retains
 
     def detach(self) -> Tensor:
-        """Return another tensor over the same elements, which takes no part in autograd."""
+        """Return a tensor over the same elements without history."""
         return views.detach(self)
 
     def detach_(self) -> Tensor:
-        """Cut the tensor off from its history."""
+        """Detach the tensor from its history, in place."""
         auto = self._auto
         if auto is not None and auto.base is not None:
             raise RuntimeError(
@@ -438,7 +438,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def data(self) -> Tensor:
-        """The same elements outside of autograd; writes to them do not count for this tensor."""
+        """The same elements without history; writes to them do not increment this tensor's version."""
         made = views.detach(self)
         made._counter = Counter()
         return made
@@ -459,7 +459,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def output_nr(self) -> int:
-        """Which output of the operation that made it the tensor is."""
+        """The tensor's output number at its ``grad_fn``."""
         return self._number
 
     def _is_view(self) -> bool:
@@ -479,7 +479,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     # MindSpore
 
     def to_mindspore(self) -> Raw:
-        """Return the mindspore.Tensor underneath, sharing memory and the tape."""
+        """Return the underlying mindspore.Tensor, which shares memory and the tape."""
         return border.to_mindspore(self)
 
     # Copies
@@ -557,7 +557,7 @@ def _tangent_text(tensor: Tensor) -> str | None:
 
 
 def replace_data(tensor: Tensor, new: Tensor) -> None:
-    """``tensor.data = new``: other values, perhaps of another shape or dtype; the tensor stays the same leaf."""
+    """Implement ``tensor.data = new``: replace the values, and possibly shape and dtype; the tensor stays the same leaf."""
     if not isinstance(new, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
     if is_tracked(tensor) and new._dtype.is_integral:
@@ -587,7 +587,7 @@ OF_FAMILIES = _methods.attach(Tensor)
 
 
 def from_mindspore(tensor: Raw) -> Tensor:
-    """Return a tensor over a mindspore.Tensor, sharing memory and the tape. Raises TypeError for anything else."""
+    """Return a tensor over a mindspore.Tensor, which shares memory and the tape. Raise TypeError for other objects."""
     if not isinstance(tensor, Raw):
         raise TypeError(f"from_mindspore expects a mindspore.Tensor, not {type(tensor).__name__}")
     return border.from_mindspore(tensor)

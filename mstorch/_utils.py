@@ -37,7 +37,7 @@ def _element_size(dtype: _dtype) -> int:
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """Return the index of an accelerator's device, -1 for the CPU if that is allowed; ValueError for a device without one."""
+    """Return the index of an accelerator's device, -1 for the CPU if that is allowed; raise ValueError for a device without one."""
     if isinstance(device, str):
         device = _device(device)
     if isinstance(device, _device):
@@ -143,7 +143,7 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
 
 
 def _get_device_module(device_type: str) -> Any:
-    """Return the module of a type of device: ``torch.cpu`` of "cpu"; RuntimeError if there is none."""
+    """Return the module of a type of device: ``torch.cpu`` of "cpu"; raise RuntimeError if there is none."""
     module = getattr(above.torch, device_type, None)
     if module is None:
         raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'.")

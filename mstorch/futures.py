@@ -36,7 +36,7 @@ class Future(Generic[T]):
         return self.value()
 
     def value(self) -> T:
-        """Return the result; RuntimeError while there is none, or the error that came instead."""
+        """Return the result; raise RuntimeError while there is none, or the error that came instead."""
         with self._lock:
             if not self._done:
                 raise RuntimeError("torch.futures.Future.value() called before the future is done")
@@ -45,7 +45,7 @@ class Future(Generic[T]):
         return self._value
 
     def set_result(self, result: T) -> None:
-        """Set the result and call what waits for it. RuntimeError if there is one already."""
+        """Set the result and call what waits for it. Raise RuntimeError if there is one already."""
         self._finish(result, None)
 
     def set_exception(self, result: BaseException) -> None:

@@ -21,7 +21,7 @@ device_types_t = str | Sequence[str] | None
 
 
 def fallthrough_kernel() -> None:
-    """Stands for no kernel. NotImplementedError when it is called."""
+    """Stands for no kernel. Raise NotImplementedError when it is called."""
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
@@ -142,7 +142,7 @@ def register_autograd(
 
 
 def get_ctx() -> None:
-    """Raises NotImplementedError: there are no fake tensors here."""
+    """Raise NotImplementedError: there are no fake tensors here."""
     raise NotImplementedError("mstorch: torch.library.get_ctx belongs to fake tensors, which are not here")
 
 

@@ -87,7 +87,7 @@ def register_event_handler(callback: Callable[[Event], None]) -> EventHandlerHan
 
 
 def unregister_event_handler(handler: EventHandlerHandle) -> None:
-    """End what ``register_event_handler`` began. ValueError if it has ended already, where torch crashes."""
+    """End what ``register_event_handler`` began. Raise ValueError if it has ended already, where torch crashes."""
     with _lock:
         if handler not in _handlers:
             raise ValueError("the event handler is not registered")

@@ -80,7 +80,7 @@ class OpOverload:
 
     @functools.cached_property
     def _schema(self) -> function_schema.FunctionSchema:
-        """Return the overload's schema. AttributeError where that is not known."""
+        """Return the overload's schema. Raise AttributeError where that is not known."""
         if self._known is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_schema' (mstorch knows none of {self})")
         return function_schema.FunctionSchema(self._known, as_written=self.namespace == "aten")
@@ -319,7 +319,7 @@ loaded_libraries: set[str] = set()
 
 
 def load_library(path: str | os.PathLike[str]) -> NoReturn:
-    """Raises OSError: what is compiled for torch does not run here."""
+    """Raise OSError: what is compiled for torch does not run here."""
     raise OSError(f"Could not load this library: {os.path.realpath(path)} (compiled for torch; mstorch loads no such libraries)")
 
 

@@ -56,7 +56,7 @@ class SobolEngine:
         return result if out is None else out.resize_as_(result).copy_(result)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """Return the next ``2**m`` points. ValueError where the number of all points drawn is then no power of 2."""
+        """Return the next ``2**m`` points. Raise ValueError where the number of all points drawn is then no power of 2."""
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1):

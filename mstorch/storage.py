@@ -52,12 +52,12 @@ def _cell_of(array: np.ndarray) -> Cell:
 
 
 def _shown(storage: TypedStorage | UntypedStorage) -> str:
-    """Return the elements, a line each."""
+    """Format the elements, one per line."""
     return "...\n" if storage.device.type == "meta" else "".join(f" {value}\n" for value in storage.tolist())
 
 
 class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
-    """A block of memory as bytes. ``UntypedStorage(n)`` makes one, ``tensor.untyped_storage()`` shares the tensor's."""
+    """A block of memory as bytes. ``UntypedStorage(n)`` allocates one, ``tensor.untyped_storage()`` shares the tensor's."""
 
     is_sparse = is_sparse_csr = is_hpu = False
     filename, is_cuda = None, is_cuda
@@ -84,7 +84,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return self._cell.memory
 
     def _write(self, index: Any, values: Any, kind: dtype = uint8) -> None:
-        """Write elements of a dtype into the memory, for every tensor that shares it."""
+        """Write elements of a dtype into the memory, visible to every tensor that shares it."""
         cell = self._cell
         if isinstance(cell, Absent):
             return
@@ -103,7 +103,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
 
     @property
     def device(self) -> device:
-        """Where the memory is."""
+        """The device of the memory."""
         cell = self._cell
         return cell.device if isinstance(cell, Absent) else devices.current() if isinstance(cell, DeviceMemory) else devices.resolve("cpu")
 
@@ -117,11 +117,11 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return object.__sizeof__(self) + self.nbytes()
 
     def element_size(self) -> int:
-        """1: the elements are bytes."""
+        """Return 1: the elements are bytes."""
         return 1
 
     def data_ptr(self) -> int:
-        """Return the address of the first byte; 0 where there is no memory, on a device a number that tells storages apart."""
+        """Return the address of the first byte; 0 without memory, a number unique to the storage on a device."""
         if isinstance(self._cell, Absent):
             return 0
         if isinstance(self._cell, DeviceMemory):
@@ -133,16 +133,16 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return -1 if self.device.index is None else self.device.index
 
     def untyped(self) -> UntypedStorage:
-        """Return the storage itself."""
+        """Return self."""
         return self
 
     def elements_in(self, kind: dtype | None) -> np.ndarray:
-        """Return the memory as elements of a dtype, int64 if none is given."""
+        """Return the memory as elements of a dtype, int64 by default."""
         kind = kind or int64
         return self._bytes()[: self.nbytes() // kind.itemsize * kind.itemsize].view(kind.np)
 
     def tolist(self) -> list[int]:
-        """Return the bytes as a list of integers."""
+        """Return the bytes as a list of ints."""
         return self._bytes().tolist()
 
     def __getitem__(self, index: Any) -> Any:
@@ -160,12 +160,12 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return iter(self.tolist())
 
     def fill_(self, value: int) -> UntypedStorage:
-        """Set every byte; returns the storage."""
+        """Set every byte; return self."""
         self._write(slice(None), np.int64(value).astype(np.uint8))
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
-        """Copy the bytes of a storage of the same size; returns the storage."""
+        """Copy the bytes of a storage of the same size; return self."""
         other = source.untyped()
         if other.nbytes() != self.nbytes():
             raise RuntimeError("size mismatch")
@@ -173,27 +173,27 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return self
 
     def clone(self) -> UntypedStorage:
-        """Return a copy in memory of its own."""
+        """Return a copy with its own memory."""
         cell = self._cell
         if not isinstance(cell, Cell):
             return untyped_of(cell.copied())
         return untyped_of(_cell_of(self._bytes().copy()))
 
     def cpu(self) -> UntypedStorage:
-        """Return the storage, for it is on the CPU already; a copy there from a device."""
+        """Return self if it is on the CPU, else a copy there."""
         if isinstance(self._cell, Absent):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         return untyped_of(_cell_of(self._bytes())) if isinstance(self._cell, DeviceMemory) else self
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        """Return the storage on a device: itself if it is there, else a copy."""
+        """Return self if it is on the device, else a copy there."""
         place = devices.resolve(device)
         if isinstance(self._cell, Cell) and place.type not in ("cpu", "meta"):
             return untyped_of(DeviceMemory(from_numpy(self._bytes().copy())))
         return self.cpu() if place.type == "cpu" else self
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
-        """Return the storage on a GPU; raises if there is none."""
+        """Return the storage on a GPU. Raise if there is none."""
         return self.to(device="cuda" if device is None else device)
 
     def new(self) -> UntypedStorage:
@@ -211,7 +211,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return self._cell.shared is not None or isinstance(self._cell, DeviceMemory)
 
     def share_memory_(self) -> UntypedStorage:
-        """Move the elements to memory that other processes see which get the storage; returns the storage."""
+        """Move the elements to shared memory, for processes that receive the storage; return self."""
         cell = self._cell
         if cell.shared is not None or not self.nbytes() or isinstance(cell, DeviceMemory):
             return self
@@ -222,11 +222,11 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return self
 
     def is_pinned(self, device: Any = "cuda") -> bool:
-        """Return whether the memory is page-locked: never."""
+        """Return False: memory is never page-locked."""
         return False
 
     def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
-        """Page-locked memory; raises where there is no accelerator."""
+        """Raise RuntimeError: there is no accelerator to pin memory for."""
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def resizable(self) -> bool:
@@ -234,14 +234,14 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return self._cell.shared is None and self._cell not in FIXED
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Change the size in bytes; what is there stays, new bytes are zeros. Returns the storage."""
+        """Resize to ``size`` bytes, keeping the contents and zero-filling the rest; return self."""
         if not self.resizable():
             raise RuntimeError("Trying to resize storage that is not resizable")
         self._cell.resize(int(size))
         return self
 
     def byteswap(self, dtype: dtype) -> None:
-        """Reverse the order of the bytes in each element of a dtype, in place."""
+        """Reverse the byte order of each element of a dtype, in place."""
         size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
         self._write(slice(None), self._bytes().reshape(-1, size)[:, ::-1].reshape(-1).copy())
 
@@ -249,7 +249,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
     def from_buffer(
         cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype: dtype = uint8
     ) -> UntypedStorage:
-        """Return a copy of a buffer's bytes, turned to the machine's order if ``byte_order`` is the other one."""
+        """Return a copy of a buffer's bytes, converted from ``byte_order`` to the machine's."""
         array = np.frombuffer(buffer, dtype.np, count, offset).copy()
         if byte_order not in (None, "native", sys.byteorder):
             array = array.byteswap()
@@ -257,7 +257,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """Return a file mapped into memory; with ``shared`` what is written goes into the file, which is made if need be."""
+        """Return a memory-mapped file; with ``shared``, writes go to the file, which is created if needed."""
         return untyped_of(_cell_of(mapped(filename, shared, nbytes)))
 
     def __eq__(self, other: object) -> bool:
@@ -293,7 +293,7 @@ def _checked(index: int, size: int, what: str) -> int:
 
 
 def untyped_of(cell: Cell | Absent | DeviceMemory) -> UntypedStorage:
-    """Return the storage object of a cell, one as long as somebody holds it."""
+    """Return the storage object of a cell; there is at most one as long as it is referenced."""
     found = _OBJECTS.get(id(cell))
     if found is None:
         found = object.__new__(UntypedStorage)
@@ -303,14 +303,14 @@ def untyped_of(cell: Cell | Absent | DeviceMemory) -> UntypedStorage:
 
 
 def untyped_over(block: Block) -> UntypedStorage:
-    """Return the storage over memory that processes share."""
+    """Return a storage over shared memory."""
     cell = _cell_of(block.memory)
     cell.shared = block
     return untyped_of(cell)
 
 
 class _LegacyStorage(NamedAsInTorch):
-    """``isinstance(storage, FloatStorage)`` asks for the dtype."""
+    """Metaclass of typed storage classes: ``isinstance(storage, FloatStorage)`` compares the dtype."""
 
     def __instancecheck__(cls, instance: UntypedStorage) -> bool:
         kind = cls.__dict__.get("_legacy_dtype")
@@ -351,7 +351,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
     def __init__(
         self, *args: Any, device: Any = None, dtype: Any = None, wrap_storage: Any = None, _internal: bool = False
     ) -> None:
-        """Everything is done in ``__new__``, which may give another class."""
+        """Do nothing: ``__new__``, which may return another class, does everything."""
 
     def _elements(self) -> np.ndarray:
         flat = self._untyped_storage._bytes()
@@ -362,7 +362,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return object.__sizeof__(self) + self.nbytes()
 
     def elements_in(self, kind: Any) -> np.ndarray:
-        """Return the elements; RuntimeError if another dtype is asked for."""
+        """Return the elements. Raise RuntimeError if another dtype is requested."""
         if kind is not None and kind is not self.dtype:
             words = type_word(kind), type_word(self.dtype)
             raise RuntimeError("Expected a Storage of type {} or an UntypedStorage, but got {}".format(*words))
@@ -376,7 +376,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
 
     @property
     def device(self) -> device:
-        """Where the memory is."""
+        """The device of the memory."""
         return self._untyped_storage.device
 
     @property
@@ -384,7 +384,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return self._untyped_storage._cdata
 
     def untyped(self) -> UntypedStorage:
-        """Return the same memory as bytes."""
+        """Return the same memory as an UntypedStorage."""
         return self._untyped_storage
 
     def size(self) -> int:
@@ -398,7 +398,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return self._untyped_storage.nbytes()
 
     def element_size(self) -> int:
-        """Return bytes an element takes."""
+        """Return the size of an element in bytes."""
         return self.dtype.itemsize
 
     def data_ptr(self) -> int:
@@ -410,7 +410,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return self._untyped_storage.get_device()
 
     def tolist(self) -> list[Any]:
-        """Return the elements as Python numbers."""
+        """Return the elements as a list of Python numbers."""
         return [self._python(value) for value in self._elements()]
 
     def __iter__(self) -> Iterator[Any]:
@@ -428,12 +428,12 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         self._untyped_storage._write(place, numpy_cast(np.array(value), self.dtype.np), self.dtype)
 
     def fill_(self, value: Any) -> TypedStorage:
-        """Set every element; returns the storage."""
+        """Set every element; return self."""
         self[:] = value
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
-        """Copy the elements of a storage of the same length, converted; returns the storage."""
+        """Copy the elements of a storage of the same length, cast to this dtype; return self."""
         values = source._elements() if isinstance(source, TypedStorage) else source._bytes().view(self.dtype.np)
         if values.size != self.size():
             raise RuntimeError("size mismatch")
@@ -441,7 +441,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return self
 
     def clone(self) -> TypedStorage:
-        """Return a copy in memory of its own."""
+        """Return a copy with its own memory."""
         return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
 
     def cpu(self) -> TypedStorage:
@@ -449,12 +449,12 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return TypedStorage(wrap_storage=self._untyped_storage.cpu(), dtype=self.dtype)
 
     def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
-        """Return the storage on a device: itself, for there is one device in a process."""
+        """Return self, after checking that the device is the process's."""
         self._untyped_storage.to(device=device)
         return self
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
-        """Return the storage on a GPU; raises if there is none."""
+        """Return the storage on a GPU. Raise if there is none."""
         self._untyped_storage.cuda(device)
         return self
 
@@ -473,14 +473,14 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return self._untyped_storage.is_shared()
 
     def share_memory_(self) -> TypedStorage:
-        """Move the elements to memory that processes forked from now on share; returns the storage."""
+        """Move the elements to memory shared with processes forked later; return self."""
         self._untyped_storage.share_memory_()
         return self
 
     is_pinned = UntypedStorage.is_pinned
 
     def pin_memory(self, device: Any = "cuda") -> TypedStorage:
-        """Page-locked memory; raises where there is no accelerator."""
+        """Raise RuntimeError: there is no accelerator to pin memory for."""
         self._untyped_storage.pin_memory(device)
         return self
 
@@ -489,11 +489,11 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return False
 
     def resize_(self, size: int) -> None:
-        """Keep the size; another one raises NotImplementedError."""
+        """Resize to ``size`` elements, keeping the contents and zero-filling the rest."""
         self._untyped_storage.resize_(size * self.dtype.itemsize)
 
     def pickle_storage_type(self) -> str:
-        """Return the class name that a checkpoint uses."""
+        """Return the class name used in checkpoints."""
         return _NAMES[self.dtype]
 
     @classmethod
@@ -504,7 +504,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
-        """Return a file mapped into memory; ``size`` counts elements."""
+        """Return a memory-mapped file; ``size`` counts elements."""
         kind = cls.__dict__.get("_legacy_dtype") or get_default_dtype()
         return TypedStorage(wrap_storage=UntypedStorage.from_file(filename, shared, size * kind.itemsize), dtype=kind)
 
@@ -565,7 +565,7 @@ above.storages = sys.modules[__name__]
 
 
 def _load_from_bytes(b: bytes) -> Any:
-    """Return a storage from the bytes of a file of torch's: what plain pickles of torch's tensors call. They may run anything anyway."""
+    """Return a storage from the bytes of a torch file: plain pickles of torch tensors call this. They can run any code anyway."""
     return above.load(io.BytesIO(b), weights_only=False)
 
 
@@ -575,22 +575,22 @@ def is_storage(obj: Any, /) -> TypeGuard[TypedStorage | UntypedStorage]:
 
 
 def default_storage() -> Any:
-    """Return the class of storages of the default dtype, which torch calls ``Storage``."""
+    """Return the storage class of the default dtype, which torch calls ``Storage``."""
     return globals()[f"{type_word(get_default_dtype())}Storage"]
 
 
 def untyped_storage(tensor: Any) -> UntypedStorage:
-    """Return the memory of a tensor, shared."""
+    """Return an UntypedStorage that shares a tensor's memory."""
     return untyped_of(tensor._storage)
 
 
 def typed_storage(tensor: Any) -> TypedStorage:
-    """Return the memory of a tensor as elements of its dtype, shared."""
+    """Return a TypedStorage that shares a tensor's memory, with its dtype."""
     return TypedStorage(wrap_storage=untyped_of(tensor._storage), dtype=tensor._dtype)
 
 
 def tensor_over(storage: Any, kind: dtype) -> Any:
-    """Return a tensor of one dimension that shows all of a storage, sharing its memory."""
+    """Return a 1-d tensor over all of a storage's memory."""
     if isinstance(storage, TypedStorage) and storage.dtype is not kind:
         raise RuntimeError(
             f"Expected a Storage of type {kind.name} or an UntypedStorage, but got type {storage.dtype.name} for argument 1 "

@@ -194,7 +194,7 @@ def _log_api_usage_once(event: str) -> None:
 
 
 def _are_functorch_transforms_active() -> bool:
-    """False: transforms of ``torch.func`` give their functions plain tensors."""
+    """Return False: transforms of ``torch.func`` give their functions plain tensors."""
     return False
 
 
@@ -214,7 +214,7 @@ def _get_privateuse1_backend_name() -> str:
 
 
 def _cuda_isInBadFork() -> bool:
-    """False: no GPU has been in use before a fork."""
+    """Return False: no GPU has been in use before a fork."""
     return False
 
 
@@ -319,7 +319,7 @@ def _jit_clear_class_registry() -> None:
 
 
 def _jit_can_fuse_on_cpu() -> bool:
-    """False: there is no TorchScript to fuse."""
+    """Return False: there is no TorchScript to fuse."""
     return False
 
 

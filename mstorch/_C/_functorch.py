@@ -19,7 +19,7 @@ is_functorch_wrapped_tensor = is_batchedtensor
 
 
 def is_gradtrackingtensor(tensor: Any) -> bool:
-    """False: the gradients of ``torch.func`` give their functions plain tensors."""
+    """Return False: the gradients of ``torch.func`` give their functions plain tensors."""
     return False
 
 

@@ -34,7 +34,9 @@ def let_cuda_choose() -> None:
 
 
 def _visible() -> str | None:
-    """Return the numbers of the devices that the environment makes visible; None: all. RuntimeError if variables contradict each other."""
+    """Return the numbers of the devices that the environment makes visible; None: all. Raise RuntimeError if variables contradict each
+    other.
+    """
     ascend = os.environ.get(_VISIBLE)
     cuda = os.environ.get(_OF_CUDA) if _bound.cuda and not _bound.used else None
     if cuda is None:

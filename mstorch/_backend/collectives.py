@@ -98,8 +98,8 @@ class Communication:
         self._native.destroy_process_group(group)
 
     def new_group(self, ranks: Sequence[int]) -> str:
-        """Return the name of a new group of processes in the order of their numbers; its members ask for it. RuntimeError if it cannot be
-        made.
+        """Return the name of a new group of processes in the order of their numbers; its members ask for it. Raise RuntimeError if it
+        cannot be made.
         """
         name = self._native.new_group(list(ranks))
         if not name:

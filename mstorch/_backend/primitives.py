@@ -21,7 +21,7 @@ DIRECT: dict[str, str] = {"BatchNormGradExt": "pyboost_batch_norm_grad_ext"}
 
 @lru_cache(4096)
 def primitive(name: str, *attributes: Any) -> Any:
-    """Return a primitive with its attributes; NotImplementedError where this MindSpore has none of that name."""
+    """Return a primitive with its attributes; raise NotImplementedError where this MindSpore has none of that name."""
     found = getattr(gen_ops_prim, name, None) or getattr(operations, name, None)
     if found is None:
         raise NotImplementedError(f"mstorch: this release of MindSpore has no primitive {name}")

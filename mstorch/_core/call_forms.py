@@ -244,7 +244,7 @@ def _index(value: Any) -> bool:
 
 
 def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return the reason why a call does not fit one form, in torch's words."""
+    """Return the reason why a call does not fit one form, with torch's message."""
     parameters, by_place = form.parameters, form.by_place
     args = _gathered(form, args)
     if len(args) > by_place:

@@ -23,7 +23,7 @@ if _switch.on:
 
 
 def turn_on() -> None:
-    """Let "cuda" name the Ascend device from now on; RuntimeError without one."""
+    """Let "cuda" name the Ascend device from now on; raise RuntimeError without one."""
     if runtime.device_type() != "npu":
         raise RuntimeError("mstorch: cuda cannot mean npu, as MindSpore computes on no Ascend device in this process")
     binding.let_cuda_choose()

@@ -129,7 +129,9 @@ def prefix(place: device) -> str:
 
 
 def index_of(wanted: Any) -> int:
-    """Return the index of an accelerator named by an index, a string, a device or None; RuntimeError if the process computes on another."""
+    """Return the index of an accelerator named by an index, a string, a device or None; raise RuntimeError if the process computes on
+    another.
+    """
     index = wanted if isinstance(wanted, int) else None if wanted is None else device(wanted).index
     if index is None or index < 0:
         return binding.index()

@@ -154,7 +154,7 @@ def by_name(name: str) -> dtype:
 
 
 def of_numpy(np_dtype: np.dtype) -> dtype:
-    """Return the dtype of a NumPy array's elements; TypeError with torch's words for one that tensors cannot hold."""
+    """Return the dtype of a NumPy array's elements; raise TypeError with torch's message for one that tensors cannot hold."""
     found = OF_NP.get(np_dtype.newbyteorder("="))
     if found is None or found.ms is None:
         raise TypeError(

@@ -24,7 +24,7 @@ def kept(value: Any) -> Any:
 
 
 def kept_gradients(roots: Any, gradients: Any) -> Any:
-    """Return the gradients for roots; those of nested roots in the order of the root's elements. RuntimeError for another shape."""
+    """Return the gradients for roots; those of nested roots in the order of the root's elements. Raise RuntimeError for another shape."""
     if isinstance(roots, TensorBase):
         roots = (roots,)
     if gradients is None or isinstance(gradients, TensorBase):

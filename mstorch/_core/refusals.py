@@ -251,7 +251,7 @@ def _missing(parameters: list[inspect.Parameter], args: tuple[Any, ...], named: 
 def _first_wrong(
     function: str, parameters: list[inspect.Parameter], args: tuple[Any, ...], named: dict[str, Any], method: bool, only_tensors: bool
 ) -> str | None:
-    """Return what is wrong with the first argument that is of another type than its parameter, in torch's words.
+    """Return what is wrong with the first argument that is of another type than its parameter, with torch's message.
 
     ``only_tensors``: a number in the place of the second operand was taken for a tensor; else it may stand there.
     """

@@ -433,7 +433,7 @@ class Value(_Native):
         return np.array(self.raw.asnumpy(), order="C").reshape(-1).view(np.uint8)
 
     def resize(self, size: int) -> None:
-        """Raises NotImplementedError."""
+        """Raise NotImplementedError."""
         raise NotImplementedError("mstorch: storages keep their size in a captured graph")
 
     def copied(self) -> Value:

@@ -209,7 +209,7 @@ def iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list
 
 
 def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape two tensors broadcast to; RuntimeError with torch's words if they do not."""
+    """Return the shape two tensors broadcast to; raise RuntimeError with torch's message if they do not."""
     if first == second:
         return tuple(first)
     rank = max(len(first), len(second))

@@ -85,7 +85,7 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 
 def tree_unflatten(leaves: Sequence[Any], treespec: TreeSpec) -> Any:
-    """Return a tree of a structure; ValueError unless the number of leaves is right."""
+    """Return a tree of a structure; raise ValueError unless the number of leaves is right."""
     leaves = list(leaves)
     if len(leaves) != treespec.num_leaves:
         raise ValueError(

@@ -109,7 +109,7 @@ class Client:
         return receive(self._process.stdout, {})
 
     def _answered(self, step: Callable[..., Any], *args: Any) -> Any:
-        """Return half of a question. RuntimeError where torch's process has ended."""
+        """Return half of a question. Raise RuntimeError where torch's process has ended."""
         try:
             return step(*args)
         except (EOFError, BrokenPipeError):

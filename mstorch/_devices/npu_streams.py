@@ -102,7 +102,7 @@ class Event:
             self._native.synchronize()
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Return milliseconds between two events of ``enable_timing=True``; ValueError if one was not recorded, or has no timing."""
+        """Return milliseconds between two events of ``enable_timing=True``; raise ValueError if one was not recorded, or has no timing."""
         if not (self._timed and end_event._timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if not (self._recorded and end_event._recorded):

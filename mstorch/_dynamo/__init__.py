@@ -84,7 +84,7 @@ def mark_static(t: Any, index: int | Sequence[int] | None = None) -> None:
 
 
 def mark_static_address(t: Tensor | int, guard: bool = False) -> None:
-    """Says that a tensor stays where it is, which no graph here relies upon. TypeError for what is no tensor."""
+    """Says that a tensor stays where it is, which no graph here relies upon. Raise TypeError for what is no tensor."""
     if not hasattr(t, "data_ptr"):
         raise TypeError(f"mark_static_address expects a tensor but received {type(t)}")
 

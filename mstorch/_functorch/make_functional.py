@@ -38,7 +38,7 @@ class FunctionalModuleWithBuffers(Module):
 
 
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Any, ...]]:
-    """Return the module as a function, and its parameters. RuntimeError for one with buffers."""
+    """Return the module as a function, and its parameters. Raise RuntimeError for one with buffers."""
     if any(True for _ in model.buffers()):
         raise RuntimeError(
             "make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead."

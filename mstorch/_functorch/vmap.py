@@ -95,7 +95,7 @@ def _process_batched_inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[
 
 
 def mapped_size(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -> int:
-    """Return how many slices ``vmap`` would find in the arguments; ValueError with torch's words for arguments that it refuses."""
+    """Return how many slices ``vmap`` would find in the arguments; raise ValueError with torch's message for arguments that it refuses."""
     return _process_batched_inputs(in_dims, args, func)[0]
 
 

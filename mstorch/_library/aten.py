@@ -95,7 +95,8 @@ def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, al
 
 
 def _sparse_mm_reduce_impl(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
-    """Return the product of a CSR matrix with a dense one, sums or means; NotImplementedError for others, which tell places besides."""
+    """Return the product of a CSR matrix with a dense one, sums or means; raise NotImplementedError for others, which tell places besides.
+    """
     if reduce not in ("sum", "mean"):
         raise NotImplementedError("mstorch: the places of the largest and smallest elements are not told; torch.sparse.mm gives the values")
     return sparse.mm(self, other, reduce), other.new_empty((0,), dtype=int64)

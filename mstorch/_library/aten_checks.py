@@ -9,7 +9,7 @@ _LARGEST = 2**63 - 1
 
 
 def _assert_scalar(self: Any, assert_msg: str) -> None:
-    """RuntimeError with these words for a number that is zero or false."""
+    """Raise RuntimeError with these words for a number that is zero or false."""
     if isinstance(self, Tensor):
         raise RuntimeError("aten::_assert_scalar() Expected a value of type 'number' for argument 'self' but instead found type 'Tensor'.")
     if not self:
@@ -23,7 +23,7 @@ def _functional_assert_scalar(self: Any, assert_msg: str, dep_token: Tensor) -> 
 
 
 def _functional_assert_async(self: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
-    """RuntimeError with these words for a tensor of zero; a copy of the token says in a graph that it came before."""
+    """Raise RuntimeError with these words for a tensor of zero; a copy of the token says in a graph that it came before."""
     if not self.item():
         raise RuntimeError(assert_msg)
     return dep_token.clone()
@@ -32,7 +32,7 @@ def _functional_assert_async(self: Tensor, assert_msg: str, dep_token: Tensor) -
 def _assert_tensor_metadata(
     a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None
 ) -> None:
-    """RuntimeError unless a tensor says of itself what is expected, as far as that is given."""
+    """Raise RuntimeError unless a tensor says of itself what is expected, as far as that is given."""
     for what, wanted, found in (
         ("sizes", size, list(a.shape)), ("strides", stride, None if stride is None else list(a.stride())), ("dtype", dtype, a.dtype),
         ("device", device, a.device), ("layout", layout, a.layout),
@@ -43,7 +43,7 @@ def _assert_tensor_metadata(
 
 
 def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
-    """RuntimeError for a number outside of a range."""
+    """Raise RuntimeError for a number outside of a range."""
     low, high = -_LARGEST - 1 if min is None else min, _LARGEST if max is None else max
     if not low <= size <= high:
         raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")

@@ -151,7 +151,7 @@ def _result(text: str) -> Argument:
 
 
 def parse_schema(schema: str, allow_typevars: bool = True) -> FunctionSchema:
-    """Return the schema of a text like ``"aten::add(Tensor self, int n=1) -> Tensor"``. RuntimeError for what is none."""
+    """Return the schema of a text like ``"aten::add(Tensor self, int n=1) -> Tensor"``. Raise RuntimeError for what is none."""
     text = schema.strip()
     if re.fullmatch(r"[\w:.]+", text):
         raise RuntimeError("Tried to parse a function schema but only the operator name was given")

@@ -34,7 +34,7 @@ class Operator:
         return f"{self.schema.namespace}::{self.schema.name}"
 
     def kernel(self, tensors: list[Tensor]) -> Callable[..., Any]:
-        """Return the kernel for the tensors' device. NotImplementedError if there is none."""
+        """Return the kernel for the tensors' device. Raise NotImplementedError if there is none."""
         kind = next((tensor.device.type for tensor in tensors), "cpu").upper()
         recorded = is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
         autograd = (f"Autograd{kind}", "Autograd") if recorded else ()
@@ -150,7 +150,7 @@ def names(qualname: str) -> tuple[str, str, str]:
 
 
 def add(schema: Schema, is_custom: bool = False) -> Operator:
-    """Return a new operator. RuntimeError if there is one of its name."""
+    """Return a new operator. Raise RuntimeError if there is one of its name."""
     key = (schema.namespace, schema.name, schema.overload)
     if key in operators:
         raise RuntimeError(
@@ -168,7 +168,7 @@ def add_kernel(key: tuple[str, str, str], place: str, function: Callable[..., An
 
 
 def find(qualname: str) -> Operator:
-    """Return the operator of a name. RuntimeError if there is none."""
+    """Return the operator of a name. Raise RuntimeError if there is none."""
     key = names(qualname)
     if key not in operators:
         raise RuntimeError(f"operator {'::'.join(key[:2])} does not exist")

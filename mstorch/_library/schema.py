@@ -45,7 +45,7 @@ class Schema(NamedTuple):
         return f"{self.namespace}::{self.text}"
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Positional and keyword-only values of all parameters. RuntimeError for what does not fit."""
+        """Positional and keyword-only values of all parameters. Raise RuntimeError for what does not fit."""
         name = f"{self.namespace}::{self.name}"
         free = [argument for argument in self.arguments if not argument.kwarg_only]
         if len(args) > len(free):
@@ -110,7 +110,7 @@ def _value(text: str) -> Any:
 
 
 def parse(namespace: str, text: str) -> Schema:
-    """Return a schema of its text. RuntimeError for what is none."""
+    """Return a schema of its text. Raise RuntimeError for what is none."""
     match = re.fullmatch(r"\s*([\w.:]+)\s*\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
     if match is None:
         raise RuntimeError(f"mstorch: no operator schema: {text!r}")
@@ -163,7 +163,7 @@ def _returned(kind: Any) -> str | None:
 def infer_schema(
     prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: tuple[Any, ...] = ()
 ) -> str:
-    """Return the schema of a function's annotations: ``(Tensor x, SymInt n=1) -> Tensor``. ValueError where they do not say it."""
+    """Return the schema of a function's annotations: ``(Tensor x, SymInt n=1) -> Tensor``. Raise ValueError where they do not say it."""
     signature = inspect.signature(prototype_function)
 
     def wrong(text: str) -> ValueError:

@@ -107,7 +107,7 @@ def _levels_of(name: str, level: Any) -> dict[str, int]:
 
 
 def _set(settings: dict[str, Any], modules: dict[str, Any] | None) -> None:
-    """Take settings by name; ValueError in torch's words for a value that is none."""
+    """Take settings by name; raise ValueError with torch's message for a value that is none."""
     levels: dict[str, int] = {}
     artifacts: set[str] = set()
     given = dict(settings)

@@ -17,7 +17,7 @@ def _fused_sdp_choice(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
     scale: Any = None, enable_gqa: bool = False,
 ) -> int:  # fmt: skip
-    """1 (flash) where torch has a kernel in one piece on the CPU, else 0 (math); RuntimeError where neither is allowed."""
+    """1 (flash) where torch has a kernel in one piece on the CPU, else 0 (math); raise RuntimeError where neither is allowed."""
     allowed = list(map(int, ALLOWED[0]())) if ALLOWED else [MATH, FLASH]
     if FLASH not in allowed:
         if MATH not in allowed:

@@ -105,7 +105,7 @@ def init_num_threads() -> None:
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: MindSpore has no switch for denormal numbers, which are kept."""
+    """Return False: MindSpore has no switch for denormal numbers, which are kept."""
     return False
 
 
@@ -156,7 +156,7 @@ def set_default_tensor_type(t: Any, /) -> None:
 
 
 def is_vulkan_available() -> bool:
-    """False: MindSpore does not run on Vulkan."""
+    """Return False: MindSpore does not run on Vulkan."""
     return False
 
 

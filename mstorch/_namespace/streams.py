@@ -67,11 +67,11 @@ class Stream(metaclass=_OfPlace):
         """Let later operations wait for an event, which has passed."""
 
     def wait_stream(self, stream: Stream) -> None:
-        """Raises RuntimeError: it takes an event."""
+        """Raise RuntimeError: it takes an event."""
         _no_events()
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Raises RuntimeError: the CPU has no events."""
+        """Raise RuntimeError: the CPU has no events."""
         _no_events()
 
     def __enter__(self) -> Stream:
@@ -102,7 +102,7 @@ class Event(metaclass=_OfPlace):
         self._timed = enable_timing
 
     def record(self, stream: Stream | None = None) -> None:
-        """Raises RuntimeError: the CPU has no events."""
+        """Raise RuntimeError: the CPU has no events."""
         _no_events()
 
     def query(self) -> bool:

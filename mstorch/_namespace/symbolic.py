@@ -105,7 +105,7 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
 
 
 def sym_fresh_size(expr: Any) -> Any:
-    """Raises NotImplementedError: sizes are known here."""
+    """Raise NotImplementedError: sizes are known here."""
     raise NotImplementedError
 
 

@@ -487,7 +487,7 @@ def whole(value: Any) -> int:
 
 
 def wrap_dim(dim: int, rank: int) -> int:
-    """Return a dimension counted from the front; IndexError with torch's words if it is out of range."""
+    """Return a dimension counted from the front; raise IndexError with torch's message if it is out of range."""
     if not isinstance(dim, int):
         dim = operator.index(dim)
     limit = max(rank, 1)
@@ -521,7 +521,7 @@ def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
 
 
 def _length(length: Any, place: int, given: tuple[Any, ...], name: str) -> int:
-    """Return one length of a shape; TypeError with torch's words if it is no integer."""
+    """Return one length of a shape; raise TypeError with torch's message if it is no integer."""
     try:
         return int(length) if isinstance(length, int) else length.__index__()
     except (AttributeError, TypeError):

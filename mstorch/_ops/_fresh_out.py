@@ -46,7 +46,7 @@ def _stored(name: str, result: Any, out: Any, requires_grad: bool = False, store
 def fresh_out(
     name: str, result: TensorBase, out: TensorBase, requires_grad: bool = False, store: Callable[[Any, Any], Any] = deliver
 ) -> TensorBase:
-    """Store new values in ``out`` and return it; RuntimeError where that is a leaf that requires gradients in grad mode.
+    """Store new values in ``out`` and return it; raise RuntimeError where that is a leaf that requires gradients in grad mode.
 
     Without grad mode a leaf requires gradients afterwards if ``requires_grad`` says so. What has a history gets one that cannot be
     differentiated.

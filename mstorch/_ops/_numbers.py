@@ -35,7 +35,7 @@ def _float_fits(value: float, name: str) -> bool:
 
 
 def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
-    """Return a number as torch converts it to a dtype (by way of ``through``): RuntimeError where it does not fit.
+    """Return a number as torch converts it to a dtype (by way of ``through``): raise RuntimeError where it does not fit.
 
     A complex number without imaginary part counts as a real one; a negative integer goes round in an unsigned type, which NumPy 2 won't do.
     """

@@ -1,7 +1,6 @@
-"""Public calls with quantized tensors: what has a form for them goes there, all else raises by name.
+"""Dispatch of public calls with quantized tensors: those with a quantized form run it, all others raise by name.
 
-Views and movements of whole elements keep the integers as they are. What reads numbers is computed on what the integers stand for, or
-on the integers where their order is that of the numbers.
+Views and data movement keep the integers. Operations on values run on the dequantized values, or on the integers if their order suffices.
 """
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ _FIXED = {"sigmoid": (1 / 256, 0, -128), "tanh": (2 / 256, 128, 0), "hardsigmoid
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what becomes of a public call; NotImplemented where no operand is a quantized tensor."""
+    """Dispatch a public call; return NotImplemented if no operand is a quantized tensor."""
     if not (_has(args) or kwargs and _has(kwargs.values())):
         return NotImplemented
     owner = getattr(public, "__self__", None)
@@ -124,7 +123,7 @@ def _integers_beside(first: Any, item: Any) -> Any:
 
 
 def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
-    """Return results of the integers' dtype as quantized tensors; positions and the like stay."""
+    """Return results of the integer dtype as quantized tensors; indices and the like are returned unchanged."""
     if isinstance(found, TensorBase):
         if found._dtype is not INTEGERS[first._dtype]:
             return found
@@ -138,7 +137,7 @@ def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
 
 
 def _moved_channels(name: str, function: Callable[..., Any], first: Any, others: list[Any], named: dict[str, Any]) -> Tensor:
-    """Return views of a tensor that has a scale for each channel: those that keep the channels as one dimension."""
+    """Return views of a per-channel quantized tensor that keep the channels as one dimension."""
     own, rank = first._quantizer, len(first._shape)
     if name in ("select", "__getitem__") and len(others) == (2 if name == "select" else 1) and isinstance(others[-1], int):
         dim = others[0] % rank if name == "select" else 0
@@ -169,7 +168,7 @@ def _moved_channels(name: str, function: Callable[..., Any], first: Any, others:
 
 
 def _computed(function: Any, first: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return what is computed of the numbers and rounded to the same scale and zero point."""
+    """Compute on the dequantized values and requantize with the same scale and zero point."""
     if first._quantizer.axis is not None:
         return refuse(function.__name__)
     found = function(dequantize(first), *args[1:], **kwargs)
@@ -177,7 +176,7 @@ def _computed(function: Any, first: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 def requantized(values: Any, like: Any) -> Tensor:
-    """Floating numbers quantized as another tensor is."""
+    """Return float values quantized like another tensor."""
     return quantized(integers_for(values, like._quantizer, like._dtype), like._quantizer)
 
 

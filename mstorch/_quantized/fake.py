@@ -1,4 +1,4 @@
-"""Floating tensors rounded as quantizing and dequantizing would round them; their gradients pass where nothing was cut off."""
+"""Fake quantization: float tensors are quantized and dequantized; gradients pass where nothing was clamped."""
 from __future__ import annotations
 
 from typing import Any
@@ -28,7 +28,7 @@ _FAR = float(2**63)
 
 
 def _clamped(steps: Tensor, low: int, high: int) -> Tensor:
-    """Steps of the range; what is no number becomes the least of them."""
+    """Return steps clamped to the range; NaN becomes its minimum."""
     return compare.where(compare.isnan(steps), float(low), compare.clamp(steps, low, high))
 
 
@@ -37,7 +37,7 @@ def _within(steps: Tensor, low: int, high: int) -> Tensor:
 
 
 def _wide(input: Tensor) -> Any:
-    """Return the tensor in the precision that it is computed in: half precision in single."""
+    """Return the tensor in the dtype of the computation: float32 for half precision."""
     return copying.to(input, float32) if input._dtype in (float16, bfloat16) else input
 
 
@@ -46,9 +46,9 @@ def _back(values: Tensor, kind: dtype) -> Any:
 
 
 def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: int, by_int64: bool) -> tuple[Any, Any]:
-    """Return what quantizing and dequantizing make of a tensor, and where nothing is cut off.
+    """Return the fake-quantized tensor, and a mask of where it was not clamped.
 
-    ``by_int64``: steps beyond the int64 are the least of the range, as torch's kernel by channels has them.
+    With ``by_int64``, steps beyond int64 become the range's minimum, as in torch's per-channel kernel.
     """
     work = _wide(input)
     inverse = elementwise.reciprocal(scale) if isinstance(scale, TensorBase) else float(np.float32(1) / np.float32(scale))
@@ -69,7 +69,7 @@ def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: i
 
 
 class _Straight(Function):
-    """Rounded values; the gradient is that of the tensor where it was not cut off."""
+    """Fake quantization with a straight-through gradient where values are not clamped."""
 
     @staticmethod
     def forward(ctx: Any, input: Tensor, scale: Tensor | float, point: Tensor | int, low: int, high: int, by_int64: bool) -> Any:
@@ -97,7 +97,7 @@ def _check_floating(input: Tensor, kernel: str) -> None:
 
 
 def _single(value: Any) -> Any:
-    """Return the only element of a tensor, as a tensor without dimensions of single precision."""
+    """Return the only element of a tensor as a 0-d float32 tensor."""
     count = views.numel_of(shape_of(value))
     if count != 1:
         raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
@@ -107,7 +107,7 @@ def _single(value: Any) -> Any:
 def fake_quantize_per_tensor_affine(
     input: Tensor, scale: Tensor | float, zero_point: Tensor | int, quant_min: int, quant_max: int
 ) -> Tensor:
-    """``input`` rounded to ``quant_max - quant_min + 1`` steps of ``scale``; the gradient passes where nothing is cut off."""
+    """Return ``input`` rounded to ``quant_max - quant_min + 1`` steps of ``scale``; the gradient passes where nothing is clamped."""
     if isinstance(scale, TensorBase) and isinstance(zero_point, TensorBase):
         if scale.requires_grad:
             raise RuntimeError(
@@ -133,12 +133,12 @@ def fake_quantize_per_tensor_affine(
 
 
 def _by_channel(value: Any, axis: int, rank: int) -> Tensor:
-    """Return a value for each channel, in the shape that meets a tensor of so many dimensions."""
+    """Return per-channel values reshaped to broadcast against a tensor of the given rank."""
     return views.reshape(value, [-1 if place == axis else 1 for place in range(rank)])
 
 
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int) -> Tensor:
-    """``fake_quantize_per_tensor_affine`` with a scale and a zero point for each slice along ``axis``."""
+    """Run ``fake_quantize_per_tensor_affine`` with a scale and a zero point for each slice along ``axis``."""
     scale, zero_point = views.detach(scale), views.detach(zero_point)
     own, scales, points = shape_of(input), shape_of(scale), shape_of(zero_point)
     if scale._dtype not in (float32, bfloat16):
@@ -167,7 +167,7 @@ def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: T
 
 
 class _Learnable(Function):
-    """Rounded values, with gradients for the scale and the zero point, too."""
+    """Fake quantization with gradients for scale and zero point."""
 
     @staticmethod
     def forward(ctx: Any, input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low: int, high: int, factor: float) -> Any:
@@ -201,7 +201,7 @@ class _Learnable(Function):
 
 
 def _qparams(input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low: int, high: int, rounded: bool) -> tuple[Any, Any]:
-    """Scale and whole zero point in shapes that meet the input's."""
+    """Return scale and integer zero point in shapes that broadcast against the input."""
     if axis is None:
         scale, point = views.select(scale, 0, 0), views.select(point, 0, 0)
     else:
@@ -222,7 +222,7 @@ def _check_learnable(input: Any, scale: Any, point: Any, low: int, high: int) ->
 def _fake_quantize_learnable_per_tensor_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, grad_factor: float = 1.0
 ) -> Any:
-    """``fake_quantize_per_tensor_affine`` whose scale and zero point have gradients, times ``grad_factor``."""
+    """Run ``fake_quantize_per_tensor_affine`` with gradients for scale and zero point, multiplied by ``grad_factor``."""
     given = (input, scale, zero_point, None, quant_min, quant_max, grad_factor)
     return call_node(_Learnable.apply(*given), "FakeQuantizeLearnablePerTensorAffineBackward0")
 
@@ -230,13 +230,13 @@ def _fake_quantize_learnable_per_tensor_affine(
 def _fake_quantize_learnable_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int, grad_factor: float = 1.0
 ) -> Any:
-    """``fake_quantize_per_channel_affine`` whose scales and zero points have gradients, times ``grad_factor``."""
+    """Run ``fake_quantize_per_channel_affine`` with gradients for scales and zero points, multiplied by ``grad_factor``."""
     given = (input, scale, zero_point, wrap_dim(axis, len(shape_of(input))), quant_min, quant_max, grad_factor)
     return call_node(_Learnable.apply(*given), "FakeQuantizeLearnablePerChannelAffineBackward0")
 
 
 class _Same(Function):
-    """The values as they are, where rounding is off."""
+    """The identity, used if fake quantization is disabled."""
 
     @staticmethod
     def forward(ctx: Any, input: Tensor) -> Any:
@@ -252,7 +252,7 @@ def fused_moving_avg_obs_fake_quant(
     averaging_const: float, quant_min: int, quant_max: int, ch_axis: int, per_row_fake_quant: bool = False,
     symmetric_quant: bool = False,
 ) -> Any:  # fmt: skip
-    """Follow the bounds of a tensor in ``running_min`` and ``running_max``, choose scale and zero point by them, and round the tensor."""
+    """Update ``running_min`` and ``running_max`` by a tensor, determine scale and zero point from them, and fake-quantize the tensor."""
     own = shape_of(input)
     if 0 in own:
         return copying.clone(input)
@@ -275,7 +275,7 @@ def fused_moving_avg_obs_fake_quant(
 
 
 def _choose_for(low: Tensor, high: Tensor, scale: Tensor, point: Tensor, limits: tuple[int, int], symmetric: bool) -> None:
-    """Write the scales and zero points for running bounds where they are kept."""
+    """Compute the scales and zero points for running bounds, and write them to ``scale`` and ``point``."""
     bounds = [np.asarray(part.detach().cpu().numpy(), np.float32) for part in (low, high)]
     scales, points = choose(bounds[0], bounds[1], limits[0], limits[1], symmetric)
     for target, values in ((scale, scales), (point, points)):
@@ -283,7 +283,7 @@ def _choose_for(low: Tensor, high: Tensor, scale: Tensor, point: Tensor, limits:
 
 
 def _observe(input: Tensor, running_min: Tensor, running_max: Tensor, share: float, axis: int | None, qparams: tuple[Any, Any]) -> None:
-    """Let the running bounds take a tensor's bounds in: all of it, or each slice along an axis."""
+    """Update the running bounds by a tensor's: of all of it, or of each slice along an axis."""
     own = shape_of(input)
     if axis is None:
         bounds = reduce.aminmax(input)

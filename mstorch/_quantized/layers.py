@@ -1,4 +1,4 @@
-"""Products and convolutions of quantized tensors in whole numbers, and what scales them to results."""
+"""Matmuls and convolutions of quantized tensors in integer arithmetic, and the scaling to results."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -37,14 +37,14 @@ _EXACT = 256
 
 
 def _differences(tensor: Any) -> Any:
-    """Return a quantized tensor's integers less its zero point, in single precision, which holds them as they are."""
+    """Return a quantized tensor's integers minus its zero point, in float32, which represents them exactly."""
     own = tensor._quantizer
     point = own.point if own.axis is None else own.shaped(len(tensor._shape))[1]
     return copying.to(elementwise.sub(copying.to(integers_of(tensor), int32), point), float32)
 
 
 def _whole_product(left: Any, right: Tensor) -> Any:
-    """``left @ right.T`` of whole numbers, exactly: single precision adds up parts, int32 the parts."""
+    """Return ``left @ right.T`` of integers, exactly: float32 accumulates blocks, int32 their sums."""
     length = shape_of(left)[-1]
     total = None
     for start in range(0, max(length, 1), _EXACT):
@@ -56,7 +56,7 @@ def _whole_product(left: Any, right: Tensor) -> Any:
 
 
 def _scales(weight: Any, scale: float, shape: list[int]) -> Any:
-    """Return the scale of a product of an input and a weight: a number, or a tensor for the channels."""
+    """Return the scale of a product of input and weight: a number, or a tensor for per-channel weights."""
     own = weight._quantizer
     if own.axis is None:
         return float(np.float32(np.float32(scale) * np.float32(own.scale)))
@@ -79,7 +79,7 @@ def _check_rows(input: Tensor, weight: Tensor) -> None:
 
 
 def linear_dynamic(X: Tensor, W_prepack: ScriptObject, reduce_range: bool = False) -> Tensor:
-    """Return a linear layer whose floating input is quantized by its own bounds; the result is floating."""
+    """Apply a linear layer to a float input, which is quantized dynamically; the result is float."""
     with without_grad():
         return _linear_dynamic(X, W_prepack, reduce_range)
 
@@ -106,12 +106,12 @@ def _linear_dynamic(X: Tensor, packed: ScriptObject, reduce_range: bool) -> Tens
 
 
 def linear_relu_dynamic(X: Any, W_prepack: ScriptObject, reduce_range: bool = False) -> Any:
-    """``linear_dynamic`` and ReLU."""
+    """Return ``linear_dynamic`` followed by ReLU."""
     return compare.clamp_min(linear_dynamic(X, W_prepack, reduce_range), 0)
 
 
 def linear_dynamic_fp16(X: Tensor, W_prepack: ScriptObject) -> Tensor:
-    """Return a linear layer whose weights were rounded to half precision."""
+    """Apply a linear layer whose weights were rounded to float16."""
     with without_grad():
         weight, bias = unpacked(W_prepack)
         _check_rows(X, weight)
@@ -120,12 +120,12 @@ def linear_dynamic_fp16(X: Tensor, W_prepack: ScriptObject) -> Tensor:
 
 
 def linear_relu_dynamic_fp16(X: Any, W_prepack: ScriptObject) -> Any:
-    """``linear_dynamic_fp16`` and ReLU."""
+    """Return ``linear_dynamic_fp16`` followed by ReLU."""
     return compare.clamp_min(linear_dynamic_fp16(X, W_prepack), 0)
 
 
 def relu6(qx: Any, inplace: bool = False) -> Tensor:
-    """Return the numbers between 0 and 6, in the same integers."""
+    """Return the values clamped to [0, 6], with the same quantizer."""
     own, (low, high) = qx._quantizer, RANGES[qx._dtype]
     most = min(high, own.point + int(np.rint(6.0 / own.scale)))
     found = compare.clamp(integers_of(qx), max(low, own.point), most)
@@ -136,12 +136,12 @@ def relu6(qx: Any, inplace: bool = False) -> Tensor:
 
 
 def by_any(X: Tensor, packed: ScriptObject, reduce_range: bool) -> Tensor:
-    """Return a linear layer of a floating input, as its weights were packed."""
+    """Apply a linear layer to a float input, depending on how its weights were packed."""
     return linear_dynamic_fp16(X, packed) if is_half(packed) else linear_dynamic(X, packed, reduce_range)
 
 
 def _finished(sums: Any, scales: Any, bias: Any, scale: float, point: int, kind: dtype, positive: bool, shape: list[int]) -> Tensor:
-    """Return whole sums, scaled to the integers of a result."""
+    """Return integer sums requantized to a result."""
     sums = copying.to(sums, float32)
     if bias is not None:
         sums = elementwise.add(sums, elementwise.div(views.reshape(views.detach(bias), shape), scales))
@@ -175,7 +175,7 @@ linear, linear_relu = _linear("linear", False), _linear("linear_relu", True)
 
 
 def _whole_convolution(input: Tensor, weight: Tensor, config: dict[str, Any]) -> Any:
-    """Return a convolution of whole numbers, exactly: some of the channels at a time in single precision, all of them in int32."""
+    """Return a convolution of integers, exactly: blocks of channels in float32, their sum in int32."""
     groups, window = config["groups"], shape_of(weight)[2:]
     within = shape_of(weight)[1]
     count = max(1, _EXACT // max(1, int(np.prod(window))))
@@ -246,7 +246,7 @@ def _of_two(name: str, compute: Callable[..., Any], positive: bool) -> Callable[
 
 
 def _add_scalar(qa: Any, b: Any, positive: bool = False) -> Tensor:
-    """Return the numbers and one more, in the same integers where they fit: the zero point moves."""
+    """Add a number: the integers are kept where they fit, and the zero point changes."""
     b = b.item() if isinstance(b, TensorBase) else b
     own, (low, high) = qa._quantizer, RANGES[qa._dtype]
     shift = int(np.rint(float(b) / own.scale))
@@ -264,7 +264,7 @@ def _add_scalar(qa: Any, b: Any, positive: bool = False) -> Tensor:
 
 
 def _mul_scalar(qa: Any, b: Any, positive: bool = False) -> Tensor:
-    """Return the numbers times one, in the same integers: the scale changes, and for a negative one the integers are mirrored."""
+    """Multiply by a number: the integers are kept, or mirrored for a negative one, and the scale changes."""
     b = float(b.item() if isinstance(b, TensorBase) else b)
     own, (low, high) = qa._quantizer, RANGES[qa._dtype]
     if b > 0:

@@ -1,4 +1,4 @@
-"""Making quantized tensors: of floating ones, of integers, and empty ones."""
+"""Creation of quantized tensors: from float ones, from integers, and empty ones."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _NEEDS_KIND = "Creation of quantized tensor requires quantized dtype like torch.
 
 
 def refuse(name: str) -> Any:
-    """Raise torch's error for an operation that has no form for quantized tensors."""
+    """Raise torch's error for an operation without quantized form."""
     raise NotImplementedError(
         f"Could not run 'aten::{name}' with arguments from the 'QuantizedCPU' backend. This operation has no form for quantized tensors "
         "here; dequantize() makes a floating tensor of them."
@@ -71,12 +71,12 @@ def _one(input: Tensor, scale: float, point: int, kind: Any) -> Tensor:
 
 
 def _in_rows(integers: Tensor, input: Tensor) -> Tensor:
-    """Return the integers in memory of their own that is in order: channels last where the input's is, else rows."""
+    """Return the integers densely in memory: channels last if the input is, else row-major."""
     return integers if integers._stride is None or integers.is_contiguous() else copying.clone(integers)
 
 
 def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: Any) -> Any:
-    """Return a tensor of integers that stand for ``input`` by one scale and zero point; a tuple of them for a list of tensors."""
+    """Quantize ``input`` with one scale and zero point; a list of tensors to a tuple."""
     if isinstance(input, (list, tuple)):
         return tuple(_one(item, s, z, dtype) for item, s, z in zip(input, scale.tolist(), zero_point.tolist()))
     if isinstance(scale, TensorBase) and isinstance(zero_point, TensorBase):
@@ -93,8 +93,7 @@ def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: Any) 
 
 
 def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Sequence[int]) -> Quantizer:
-    """Return the quantizer of scales and zero points for each slice along an axis; floating zero points make it one of floating parameters.
-    """
+    """Return the quantizer of a scale and zero point for each slice along an axis; floating zero points make the parameters floating."""
     if len(shape_of(scales)) != 1:
         raise RuntimeError("scale tensor must have dimension 1")
     if len(shape_of(zero_points)) != 1:
@@ -112,7 +111,7 @@ def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Seq
 
 
 def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: Any) -> Tensor:
-    """Return a tensor of integers that stand for ``input`` by a scale and a zero point for each slice along ``axis``."""
+    """Quantize ``input`` with a scale and a zero point for each slice along ``axis``."""
     _check("quantize_per_channel", input, dtype)
     own = channel_quantizer(scales, zero_points, axis, shape_of(input))
     if own.scheme is per_channel_affine and shape_of(scales)[0]:
@@ -132,12 +131,12 @@ def _bounds(input: Tensor) -> tuple[float, float]:
 
 
 def _choose_qparams_per_tensor(self: Tensor, reduce_range: bool = False) -> tuple[float, int]:
-    """Return the scale and the zero point by which integers from 0 to 255 (to 127 with ``reduce_range``) cover a tensor's numbers."""
+    """Return the scale and zero point with which integers from 0 to 255 (to 127 with ``reduce_range``) cover the tensor's range."""
     return choose_one(*_bounds(self), 0, 255, reduce_range=reduce_range)
 
 
 def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: bool) -> Any:
-    """``quantize_per_tensor`` with the scale and the zero point that cover the tensor's numbers; float16 is a cast."""
+    """Quantize ``input`` with the scale and zero point that cover its range; float16 is a cast."""
     if dtype is float16:
         return copying.to(input, float16)
     if dtype not in (qint8, quint8):
@@ -161,7 +160,7 @@ def _empty_affine_quantized(
     device: device | str | int | None = None,
     pin_memory: bool = False, memory_format: memory_format | None = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a tensor of integers that nobody filled, with one scale and zero point."""
+    """Return an uninitialized quantized tensor with one scale and zero point."""
     return _empty(size, Quantizer(per_tensor_affine, float(scale), int(zero_point)), dtype, device, memory_format)
 
 
@@ -169,7 +168,7 @@ def _empty_per_channel_affine_quantized(
     size: Any, *, scales: Any, zero_points: Any, axis: int, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, memory_format: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a tensor of integers that nobody filled, with a scale and a zero point for each slice along ``axis``."""
+    """Return an uninitialized quantized tensor with a scale and a zero point for each slice along ``axis``."""
     return _empty(size, channel_quantizer(scales, zero_points, axis, size), dtype, device, memory_format)
 
 
@@ -177,7 +176,7 @@ def empty_quantized(
     size: Any, qtensor: Any, *, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     memory_format: memory_format | None = None, layout: layout | None = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return a tensor of integers that nobody filled, with the quantizer of another."""
+    """Return an uninitialized quantized tensor with another's quantizer."""
     if not is_quantized(qtensor):
         return _refuse_empty(size, qtensor)
     return _empty(size, qtensor._quantizer, qtensor._dtype, device or qtensor.device, memory_format)

@@ -1,4 +1,4 @@
-"""Weights as layers keep them: objects of torch's C++ classes there, objects that hold the same parts here, with the same pickles."""
+"""Packed weights: objects of torch's C++ classes in torch; here, objects with the same contents and pickles."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _METHODS = {
 
 
 class ScriptObject:
-    """Packed weights of one of torch's classes, known by its name; ``_parts`` are what that class's pickle holds."""
+    """Packed weights of one of torch's classes, given by name; ``_parts`` are the contents of that class's pickle."""
 
     _parts: Any
     _name: str
@@ -73,19 +73,19 @@ def _made(name: str, parts: Any) -> ScriptObject:
 
 
 def unpacked(packed: ScriptObject) -> tuple[Any, Any]:
-    """Return the weight and the bias of packed weights."""
+    """Return the weight and bias of packed weights."""
     if packed._name == LINEAR:
         return packed._parts
     return packed._parts[1][1], packed._parts[2][0]
 
 
 def is_half(packed: ScriptObject) -> bool:
-    """Return whether weights were rounded to half precision instead of quantized."""
+    """Return whether weights are rounded to float16 instead of quantized."""
     return not is_quantized(unpacked(packed)[0])
 
 
 def linear_prepack(W: Tensor, B: Tensor | None = None) -> ScriptObject:
-    """Return the weights of a linear layer."""
+    """Pack the weight and bias of a linear layer."""
     if not is_quantized(W):
         raise NotImplementedError(
             "Could not run 'quantized::linear_prepack' with arguments from the 'CPU' backend. It takes a quantized tensor."
@@ -98,31 +98,31 @@ def linear_prepack(W: Tensor, B: Tensor | None = None) -> ScriptObject:
 
 
 def linear_prepack_fp16(W: Tensor, B: Tensor | None = None) -> ScriptObject:
-    """Return the weights of a linear layer, rounded to half precision."""
+    """Pack the weight and bias of a linear layer, rounded to float16."""
     with no_grad():
         rounded = copying.to(copying.to(W.clamp(-65504.0, 65504.0), float16), float32)
     return _made(LINEAR, (rounded, B))
 
 
 def linear_unpack(W_prepack: ScriptObject) -> tuple[Any, Any]:
-    """Return the weight and the bias of a linear layer's packed weights."""
+    """Return the weight and bias of a linear layer's packed weights."""
     return unpacked(W_prepack)
 
 
 def make_quantized_cell_params_dynamic(
     w_ih: ScriptObject, w_hh: ScriptObject, bias_ih: Tensor, bias_hh: Tensor, reduce_range: bool = False
 ) -> ScriptObject:
-    """Return the weights of a recurrent cell."""
+    """Pack the weights of a recurrent cell."""
     return _made(CELL, ("quantized_dynamic", [bias_ih, bias_hh], [], [int(reduce_range)], [w_ih, w_hh]))
 
 
 def make_quantized_cell_params_fp16(w_ih: ScriptObject, w_hh: ScriptObject) -> ScriptObject:
-    """Return the weights of a recurrent cell, rounded to half precision."""
+    """Pack the weights of a recurrent cell, rounded to float16."""
     return _made(CELL, ("quantized_fp16", [], [], [], [w_ih, w_hh]))
 
 
 def cell_parts(params: ScriptObject) -> tuple[Any, Any, bool]:
-    """Return the packed weights of a cell for inputs and for states, and whether inputs leave one bit out."""
+    """Return a cell's packed weights for inputs and for states, and whether inputs use one bit less."""
     _, _, _, numbers, (w_ih, w_hh) = params._parts
     return w_ih, w_hh, bool(numbers and numbers[0])
 
@@ -137,34 +137,34 @@ def _conv_packed(rank: int, name: str, weight: Tensor, bias: Tensor, parts: list
 def conv2d_prepack(
     weight: Tensor, bias: Tensor, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
 ) -> ScriptObject:
-    """Return the weights of a convolution in two dimensions."""
+    """Pack the weights of a 2-d convolution."""
     return _conv_packed(2, CONV2D, weight, bias, [stride, padding, dilation, [0, 0]], groups, False)
 
 
 def conv3d_prepack(weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> ScriptObject:
-    """Return the weights of a convolution in three dimensions."""
+    """Pack the weights of a 3-d convolution."""
     return _conv_packed(3, CONV3D, weight, bias, [stride, padding, dilation, [0, 0, 0]], groups, False)
 
 
 def conv1d_prepack(weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> ScriptObject:
-    """Return the weights of a convolution in one dimension, which are those of one in two whose first is one step long."""
+    """Pack the weights of a 1-d convolution, as those of a 2-d one with height 1."""
     lines = [[1, *stride], [0, *padding], [1, *dilation], [0, 0]]
     return _conv_packed(2, CONV2D, weight.unsqueeze(2), bias, lines, groups, False)
 
 
 def conv_unpack(packed_weights: ScriptObject) -> tuple[Any, Any]:
-    """Return the weight and the bias of a convolution's packed weights."""
+    """Return the weight and bias of a convolution's packed weights."""
     return unpacked(packed_weights)
 
 
 def conv1d_unpack(packed_weights: ScriptObject) -> tuple[Any, Any]:
-    """Return the weight and the bias of a convolution in one dimension."""
+    """Return the weight and bias of a 1-d convolution's packed weights."""
     weight, bias = unpacked(packed_weights)
     return weight.squeeze(2), bias
 
 
 def conv_config(packed: ScriptObject) -> dict[str, Any]:
-    """Return the numbers of a packed convolution by name."""
+    """Return a dict of a packed convolution's settings, such as stride."""
     rank, *rest = packed._parts[1][0].tolist()
     names = ("stride", "padding", "dilation", "output_padding")
     found = {name: rest[rank * place : rank * (place + 1)] for place, name in enumerate(names)}

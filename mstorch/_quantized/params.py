@@ -1,4 +1,4 @@
-"""Which scale and zero point let integers of a range stand for the numbers between two bounds."""
+"""Computation of scales and zero points with which an integer range covers given bounds."""
 from __future__ import annotations
 
 import numpy as np
@@ -10,16 +10,16 @@ SMALL = np.float32(6.1e-5)
 
 
 def _cut(value: int) -> int:
-    """Return half of an integer, rounded to zero."""
+    """Return half of an integer, truncated towards zero."""
     return int(value / 2)
 
 
 def choose(
     low: float | np.ndarray, high: float | np.ndarray, least: int, greatest: int, symmetric: bool = False, reduce_range: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return scales (float64) and zero points (int64) for arrays of lower and upper bounds, as torch's kernels choose them.
+    """Return scales (float64) and zero points (int64) for arrays of lower and upper bounds, as torch's kernels compute them.
 
-    ``symmetric`` lets bounds on both sides of zero have the middle of the range as zero point; ``reduce_range`` leaves one bit out.
+    With ``symmetric``, bounds on both sides of zero have the middle of the range as zero point; ``reduce_range`` uses one bit less.
     """
     low, high = np.atleast_1d(np.asarray(low, np.float32)), np.atleast_1d(np.asarray(high, np.float32))
     if not (low <= high).all():
@@ -54,11 +54,11 @@ def choose(
 
 
 def choose_one(low: float, high: float, least: int, greatest: int, reduce_range: bool = False) -> tuple[float, int]:
-    """``choose`` for one pair of bounds."""
+    """Return ``choose`` for one pair of bounds."""
     scale, point = choose(low, high, least, greatest, reduce_range=reduce_range)
     return float(scale[0]), whole(point[0])
 
 
 def whole(value: float) -> int:
-    """Return a number as a C program turns it into an int32: what does not fit becomes the least one."""
+    """Convert a number to int32 as C does: one out of range becomes the minimum."""
     return int(value) if -(2**31) <= value < 2**31 else -(2**31)

@@ -1,4 +1,4 @@
-"""Recurrent cells and layers whose weights are quantized, of floating inputs."""
+"""Recurrent cells and layers with quantized weights and float inputs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ Step = Callable[[Any, Any, Any], Any]
 
 
 def _lstm_step(gates: Tensor, more: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Return the next hidden state and cell of an LSTM."""
+    """Return the next hidden and cell states of an LSTM."""
     entry, forget, cell, out = views.chunk(elementwise.add(more, gates), 4, 1)
     kept = elementwise.mul(math.sigmoid(forget), state[1])
     now = elementwise.add(kept, elementwise.mul(math.sigmoid(entry), math.tanh(cell)))
@@ -57,8 +57,7 @@ CELLS: dict[str, Callable[..., Any]] = {
 def _through(
     gates: Tensor, packed: ScriptObject, reduce_range: bool, states: tuple[Tensor, ...], step: Step, sizes: list[int], backward: bool
 ) -> tuple[Any, Any]:
-    """Return one direction of a layer over gates of all steps, one after the other; ``sizes``: how many sequences take part in each step.
-    """
+    """Run one direction of a layer over the gates of all time steps; ``sizes`` are the batch sizes per step."""
     offsets = [sum(sizes[:number]) for number in range(len(sizes))]
     order = range(len(sizes) - 1, -1, -1) if backward else range(len(sizes))
     found: dict[int, Any] = {}

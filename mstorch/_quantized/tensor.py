@@ -1,4 +1,4 @@
-"""The class of quantized tensors: integers in memory, and the quantizer that says which numbers they stand for."""
+"""The class of quantized tensors: integers in memory, and a quantizer."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ BY_CHANNEL = (per_channel_affine, per_channel_affine_float_qparams)
 
 
 class Quantizer(NamedTuple):
-    """How integers stand for numbers: by one scale and zero point, or by one for each slice along ``axis``."""
+    """The parameters of quantization: one scale and zero point, or one for each slice along ``axis``."""
 
     scheme: qscheme
     scale: Any
@@ -45,7 +45,7 @@ class Quantizer(NamedTuple):
     axis: int | None = None
 
     def shaped(self, rank: int) -> tuple[Any, Any]:
-        """Scale in single precision and zero point, as numbers or in shapes that meet a tensor of so many dimensions."""
+        """Return the float32 scale and the zero point, as numbers or in shapes that broadcast against a tensor of the given rank."""
         if self.axis is None:
             return float(np.float32(self.scale)), self.point
         shape = [-1 if place == self.axis else 1 for place in range(rank)]
@@ -53,7 +53,7 @@ class Quantizer(NamedTuple):
 
 
 class QuantizedTensor(Tensor):
-    """A tensor whose integers stand for floating numbers."""
+    """A tensor whose integers represent floats by a scale and a zero point."""
 
     __slots__ = ("_quantizer",)
     _quantizer: Quantizer
@@ -71,18 +71,18 @@ class QuantizedTensor(Tensor):
         return object.__format__(self, spec)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """Raises: NumPy has no quantized arrays; ``int_repr()`` has the integers, ``dequantize()`` the numbers."""
+        """Raise TypeError: NumPy has no quantized dtype; use ``int_repr()`` or ``dequantize()`` first."""
         raise TypeError(f"Got unsupported ScalarType {WORDS[self._dtype.name]}")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.numpy()
 
     def tolist(self) -> Any:
-        """Raises, as in torch."""
+        """Raise RuntimeError, as torch does."""
         raise RuntimeError("load_scalar: invalid type")
 
     def item(self) -> float:
-        """Return the only element as the number that it stands for."""
+        """Return the only element, dequantized, as a Python number."""
         if views.numel_of(self._shape) != 1:
             raise RuntimeError(f"a Tensor with {views.numel_of(self._shape)} elements cannot be converted to Scalar")
         return dequantize(self).item()  # type: ignore[no-any-return]
@@ -104,22 +104,22 @@ class QuantizedTensor(Tensor):
     __hash__ = Tensor.__hash__
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Raises for True: integers have no gradients."""
+        """Raise RuntimeError for True: integers have no gradients."""
         if requires_grad:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         return self
 
     def detach(self) -> Any:
-        """Return another tensor over the same memory."""
+        """Return a tensor over the same memory."""
         return quantized(integers_of(self), self._quantizer)
 
     @property
     def data(self) -> Any:
-        """Another tensor over the same memory."""
+        """A tensor over the same memory."""
         return self.detach()
 
     def clone(self, *, memory_format: memory_format | None = None) -> Any:
-        """Return the same in memory of its own."""
+        """Return a copy with its own memory."""
         return quantized(copying.clone(integers_of(self), memory_format=memory_format), self._quantizer)
 
     def __copy__(self) -> Any:
@@ -144,7 +144,7 @@ class QuantizedTensor(Tensor):
 
 
 def _text(tensor: Any) -> str:
-    """Return the numbers that the integers stand for, and the quantizer."""
+    """Return the repr: the dequantized values, and the quantizer."""
     own, prefix = tensor._quantizer, "tensor("
     suffixes = [f"size={tuple(tensor._shape)}", f"dtype={tensor._dtype}", f"quantization_scheme={own.scheme}"]
     if tensor.device.type != "cpu":
@@ -161,7 +161,7 @@ SCHEMES = {
 
 
 def rebuilt(integers: Tensor, scheme: str, scale: Tensor | float, point: Tensor | int, axis: int | None) -> Tensor:
-    """Return what a pickle of a quantized tensor becomes."""
+    """Rebuild an unpickled quantized tensor."""
     return quantized(integers, Quantizer(SCHEMES[scheme], scale, point, axis))
 
 
@@ -171,14 +171,14 @@ def is_quantized(value: Any) -> bool:
 
 
 def integers_of(tensor: Any) -> Any:
-    """Return the integers in memory, as a tensor over them."""
+    """Return the stored integers as a tensor over the same memory."""
     made = window(tensor._storage, INTEGERS[tensor._dtype], tensor._shape, tensor._stride, tensor._offset)
     made._counter = tensor._counter
     return made
 
 
 def quantized(integers: Any, quantizer: Quantizer, kind: dtype | None = None) -> Tensor:
-    """Return the quantized tensor over the memory of integers."""
+    """Return a quantized tensor over the memory of integers."""
     made: Any = object.__new__(QuantizedTensor)
     for name in TensorBase.__slots__[:-2]:
         setattr(made, name, getattr(integers, name))
@@ -192,7 +192,7 @@ def quantized(integers: Any, quantizer: Quantizer, kind: dtype | None = None) ->
 
 
 def same_quantizer(one: Quantizer, other: Quantizer) -> bool:
-    """Return whether two quantizers are the same scheme with the same scales and zero points."""
+    """Return whether two quantizers have the same scheme, scales and zero points."""
     if one.scheme is not other.scheme or one.axis != other.axis:
         return False
     if one.axis is None:
@@ -201,7 +201,7 @@ def same_quantizer(one: Quantizer, other: Quantizer) -> bool:
 
 
 def dequantize(tensor: Any) -> Tensor:
-    """Return the numbers that a quantized tensor's integers stand for, in single precision."""
+    """Return a quantized tensor's values as float32."""
     integers, own = integers_of(tensor), tensor._quantizer
     scale, point = own.shaped(len(tensor._shape))
     if tensor._dtype is qint32:
@@ -214,7 +214,7 @@ def dequantize(tensor: Any) -> Tensor:
 
 
 def _scaled_on_host(steps: Tensor, scale: Tensor | float, own: Quantizer) -> Any:
-    """torch's kernel by channels multiplies in double precision and rounds once."""
+    """Multiply in float64 and round once, as torch's per-channel kernel does."""
     if own.scheme is not per_channel_affine:
         return None
     shape = [-1 if place == own.axis else 1 for place in range(len(steps._shape))]
@@ -227,7 +227,7 @@ def _scaled(steps: Tensor, scale: Tensor | float, own: Quantizer) -> Tensor:
 
 
 def integers_for(values: Any, quantizer: Quantizer, kind: dtype) -> Any:
-    """Return the integers of a dtype that stand for floating numbers by a quantizer."""
+    """Quantize float values to integers of a dtype."""
     scale, point = quantizer.shaped(len(values._shape))
     low, high = RANGES[kind]
     values = views.detach(values)
@@ -246,7 +246,7 @@ def integers_for(values: Any, quantizer: Quantizer, kind: dtype) -> Any:
 
 
 def _steps_on_host(values: Tensor, inverse: float, point: int) -> Any:
-    """Return the product and the sum are rounded once, as processors do that fuse the two."""
+    """Return ``values * inverse + point`` with one rounding, as processors with fused multiply-add compute it."""
     with quiet():
         return tensor_of(np.rint((array_of(values).astype(np.float64) * inverse + point).astype(np.float32)))
 

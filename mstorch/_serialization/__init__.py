@@ -1,1 +1,1 @@
-"""The parts behind :mod:`mstorch.serialization`."""
+"""The implementation of :mod:`mstorch.serialization`."""

@@ -1,4 +1,4 @@
-"""The one place of the serialization that knows mstorch's own classes."""
+"""The only module of the serialization that uses mstorch's own classes."""
 
 from __future__ import annotations
 
@@ -37,67 +37,67 @@ NUMPY_DTYPES = {
 
 
 def tensor_class() -> type:
-    """mstorch.Tensor"""
+    """Return mstorch.Tensor."""
     return Tensor
 
 
 def parameter_class() -> type:
-    """mstorch.nn.Parameter"""
+    """Return mstorch.nn.Parameter."""
     return above.Parameter
 
 
 def size_class() -> type:
-    """mstorch.Size"""
+    """Return mstorch.Size."""
     return Size
 
 
 def device_class() -> type:
-    """mstorch.device"""
+    """Return mstorch.device."""
     return devices.device
 
 
 def dtype_class() -> type:
-    """mstorch.dtype"""
+    """Return mstorch.dtype."""
     return dtypes.dtype
 
 
 def dtype_classes() -> set[type]:
-    """Return the classes of dtypes: mstorch.dtype, and that of those that MindSpore has not."""
+    """Return the classes of dtypes: mstorch.dtype, and that of dtypes which MindSpore lacks."""
     return {type(kind) for kind in (*dtypes.DTYPES, *dtypes.LACKING)}
 
 
 def is_tensor(obj: Any) -> bool:
-    """Tell whether an object is a tensor of ours."""
+    """Return whether an object is an mstorch tensor."""
     return isinstance(obj, tensor_class())
 
 
 def is_exact_tensor(obj: Any) -> bool:
-    """Tell whether an object is a plain tensor, of no subclass."""
+    """Return whether an object is a tensor of no subclass."""
     return type(obj) in CLASSES
 
 
 def is_parameter(obj: Any) -> bool:
-    """Tell whether an object is a Parameter."""
+    """Return whether an object is a Parameter."""
     return isinstance(obj, parameter_class())
 
 
 def is_size(obj: Any) -> bool:
-    """Tell whether an object is a Size."""
+    """Return whether an object is a Size."""
     return type(obj) is size_class()
 
 
 def is_device(obj: Any) -> bool:
-    """Tell whether an object is a device."""
+    """Return whether an object is a device."""
     return isinstance(obj, device_class())
 
 
 def is_dtype(obj: Any) -> bool:
-    """Tell whether an object is a dtype."""
+    """Return whether an object is a dtype."""
     return isinstance(obj, dtype_class())
 
 
 def dtype_of(name: str) -> Any:
-    """Return the dtype of torch's name; raises NotImplementedError for one that mstorch has not."""
+    """Return the dtype of a torch name. Raise NotImplementedError for one that mstorch lacks."""
     try:
         return dtypes.by_name(name)
     except KeyError:
@@ -105,19 +105,19 @@ def dtype_of(name: str) -> Any:
 
 
 def dtype_name(dtype: Any) -> str:
-    """Return torch's name of a dtype, without "torch."; raises TypeError for something else."""
+    """Return torch's name of a dtype, without "torch.". Raise TypeError for other objects."""
     if not is_dtype(dtype):
         raise TypeError(f"expected a dtype, got {type(dtype)}")
     return dtype.name
 
 
 def device_of(text: Any) -> Any:
-    """Return the device of a text; raises RuntimeError if it is none."""
+    """Return the device of a string. Raise RuntimeError if it is invalid."""
     return device_class()(text)
 
 
 def device_count(kind: str) -> int:
-    """Return how many devices of a kind are here."""
+    """Return the number of available devices of a type."""
     here = devices.current()
     if here.type != meant(kind):
         return 0
@@ -125,23 +125,23 @@ def device_count(kind: str) -> int:
 
 
 def is_layout(obj: Any) -> bool:
-    """Tell whether an object is a layout, such as torch.sparse_coo."""
+    """Return whether an object is a layout, such as torch.sparse_coo."""
     return isinstance(obj, formats.layout)
 
 
 def is_sparse(tensor: Any) -> bool:
-    """Tell whether a tensor is of a sparse layout."""
+    """Return whether a tensor has a sparse layout."""
     return sparse_base.is_sparse(tensor)
 
 
 def sparse_parts(tensor: Any) -> Any:
-    """Return what torch writes of a sparse tensor: its layout, and its indices, values, size (and whether it is in order)."""
+    """Return what torch saves of a sparse tensor: its layout, and its indices, values, size (and whether it is coalesced)."""
     parts = (*tensor._index, tensor._values_part.detach(), tensor.shape)
     return tensor.layout, (*parts, tensor._coalesced) if tensor.is_sparse else parts
 
 
 def build_sparse(kind: Any, parts: Any) -> Any:
-    """Return a sparse tensor of what a file holds of it; where its indices point is looked at when they are used."""
+    """Rebuild a sparse tensor from its saved parts; its indices are checked when they are used."""
     if not is_layout(kind):
         raise RuntimeError(f"a sparse tensor in the file has {type(kind).__name__} for its layout")
     count = 1 if repr(kind) == "torch.sparse_coo" else 2
@@ -158,67 +158,68 @@ def build_sparse(kind: Any, parts: Any) -> Any:
 
 
 def is_nested(tensor: Any) -> bool:
-    """Tell whether a tensor is a nested one, of either layout."""
+    """Return whether a tensor is nested, of either layout."""
     return nested_parts.is_nested(tensor)
 
 
 def nested_parts_of(tensor: Any) -> tuple[str, tuple[Any, ...]]:
-    """Return the name of the function that makes such a nested tensor, and what it takes; RuntimeError for one with a history."""
+    """Return the name of the function that rebuilds a nested tensor, and its arguments. Raise RuntimeError for a tensor that is not a leaf.
+    """
     if not tensor.is_leaf:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
     return "_rebuild_njt" if repr(tensor.layout) == "torch.jagged" else "_rebuild_nested_tensor", tensor.stored()
 
 
 def nested_class() -> type:
-    """Return the class of nested tensors of the jagged layout."""
+    """Return the class of jagged nested tensors."""
     return above.nested.nested_tensor.NestedTensor  # type: ignore[no-any-return]
 
 
 def jagged_maker() -> Any:
-    """Return the function that files know as the one that makes them."""
+    """Return the function that rebuilds jagged nested tensors."""
     return above.nested.nested_tensor._rebuild_njt
 
 
 def build_strided_nested(buffer: Any, *tables: Any) -> Any:
-    """Return a nested tensor of the strided layout, of what a file holds."""
+    """Rebuild a strided nested tensor from its saved buffer and tables."""
     if not all(map(is_tensor, (buffer, *tables))):
         raise RuntimeError("a nested tensor in the file is not made of tensors")
     return above.nested.strided.restored(buffer, *tables)
 
 
 def build_jagged_nested(parts: Any) -> Any:
-    """Return a nested tensor of the jagged layout, of what a file holds."""
+    """Rebuild a jagged nested tensor from its saved parts."""
     if not isinstance(parts, dict) or not is_tensor(parts.get("values")) or not is_tensor(parts.get("offsets")):
         raise RuntimeError("a nested tensor in the file is not made of tensors")
     return above.nested.nested_tensor._rebuild_njt(parts)
 
 
 def qscheme_class() -> type:
-    """mstorch.qscheme"""
+    """Return mstorch.qscheme."""
     return qscheme
 
 
 def qschemes() -> dict[str, Any]:
-    """Return the quantization schemes by name."""
+    """Return a dict of the quantization schemes by name."""
     return quantized_base.SCHEMES
 
 
 def is_quantized(tensor: Tensor) -> bool:
-    """Tell whether a tensor is quantized."""
+    """Return whether a tensor is quantized."""
     return quantized_base.is_quantized(tensor)
 
 
 def quantizer_parts(tensor: Any) -> tuple[str, tuple[Any, ...]]:
-    """Return the name of the scheme that torch writes for a quantized tensor, and what else of how it is quantized.
+    """Return torch's name of a quantized tensor's scheme, and the scheme's parameters.
 
-    Floating zero points alone tell a channel's parameters that are floating from others.
+    Per-channel parameters are floating if the zero points are.
     """
     own = tensor._quantizer
     return ("per_tensor_affine", (own.scale, own.point)) if own.axis is None else ("per_channel_affine", (own.scale, own.point, own.axis))
 
 
 def build_quantized(integers: Any, dtype: str, parts: Any, requires_grad: bool) -> Any:
-    """Return the quantized tensor over integers that a file holds, quantized as it says."""
+    """Rebuild a quantized tensor from its saved integers and quantizer parameters."""
     if not isinstance(parts, tuple) or not parts or not isinstance(parts[0], qscheme):
         raise RuntimeError("a quantized tensor in the file has no quantizer")
     scheme, rest = parts[0], parts[1:]
@@ -243,13 +244,13 @@ def build_quantized(integers: Any, dtype: str, parts: Any, requires_grad: bool) 
 
 
 def integers_name(dtype: str) -> str | None:
-    """Return the dtype of the integers that a quantized dtype keeps in memory, None for those that pack several in a byte."""
+    """Return the integer dtype that a quantized dtype is stored as; None for those that pack several in a byte."""
     found = quantized_base.INTEGERS.get(dtype_of(dtype))
     return None if found is None else found.name
 
 
 def layout(name: Any) -> Any:
-    """Return the layout of a text such as 'torch.strided'; raises NotImplementedError for one that mstorch has not."""
+    """Return the layout of a name such as 'torch.strided'. Raise NotImplementedError for one that mstorch lacks."""
     found = getattr(formats, str(name).removeprefix("torch."), None)
     if found is None or type(found).__name__ != "layout":
         raise NotImplementedError(f"mstorch: there is no layout {name!s:.100}")
@@ -262,7 +263,7 @@ def contiguous_stride(size: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_own_method(method: Any) -> bool:
-    """Tell whether a method is the tensor class's own, not a subclass's."""
+    """Return whether a method is the tensor class's own, not overridden by a subclass."""
     return getattr(tensor_class(), method.__name__, None) is method
 
 
@@ -271,7 +272,7 @@ def is_own_method(method: Any) -> bool:
 
 @dataclass
 class TensorParts:
-    """A tensor's description in a file: its storage's cell, shape and strides. ``array`` yields the cell's values."""
+    """A tensor's description in a file: its storage's cell, shape and strides. ``array`` returns the cell's values."""
 
     cell: Any
     dtype_name: str
@@ -285,7 +286,7 @@ class TensorParts:
 
 
 def tensor_parts(tensor: Tensor) -> TensorParts:
-    """Return the parts of a tensor."""
+    """Return the TensorParts of a tensor."""
     cell = tensor._storage.inner if isinstance(tensor._storage, Mirror) else tensor._storage
     return TensorParts(
         cell=cell,
@@ -312,12 +313,12 @@ def cell_bytes(array: np.ndarray) -> np.ndarray:
 
 
 def plain_data(parameter: Tensor) -> Tensor:
-    """Return a parameter's values as a plain tensor on the same storage, which autograd does not follow."""
+    """Return a parameter's values as a plain tensor over the same storage, detached."""
     return parameter.detach()
 
 
 def has_default_reduce(tensor: Any) -> bool:
-    """Tell whether a tensor is reduced by us; a subclass's own ``__reduce_ex__`` has precedence."""
+    """Return whether mstorch reduces a tensor for pickling; a subclass's own ``__reduce_ex__`` has precedence."""
     kind = type(tensor)
     if kind in CLASSES:
         return True
@@ -330,12 +331,12 @@ _OWN_ATTRIBUTES = frozenset({"_grad", "_hooks", "_post_hooks", "_retains_grad", 
 
 
 def is_reserved(name: str) -> bool:
-    """Tell whether an attribute's name is taken by the tensor class or by its bookkeeping."""
+    """Return whether an attribute name is reserved by the tensor class or its bookkeeping."""
     return name in _OWN_ATTRIBUTES or hasattr(tensor_class(), name)
 
 
 def user_state(tensor: Tensor) -> Any:
-    """Return the attributes that the user has set on a tensor, None if there are none."""
+    """Return the attributes that the user has set on a tensor; None if there are none."""
     kind = type(tensor)
     own = getattr(kind, "__getstate__", None)
     if own is not None and own is not getattr(object, "__getstate__", None):
@@ -346,14 +347,14 @@ def user_state(tensor: Tensor) -> Any:
 
 
 def keeps_elsewhere(tensor: Any) -> bool:
-    """Tell whether a tensor of a subclass takes calls below autograd and has no memory of its own."""
+    """Return whether a tensor is a wrapper subclass: it has ``__torch_dispatch__`` and no memory of its own."""
     return subclasses.keeps_elsewhere(tensor) and dispatches(type(tensor))
 
 
 def build_wrapper(
     kind: type, dtype: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int, device: Any, requires_grad: bool
 ) -> Tensor:
-    """Return a tensor of a subclass that keeps its elements elsewhere."""
+    """Rebuild a tensor of a wrapper subclass."""
     if not (isinstance(kind, type) and issubclass(kind, tensor_class())):
         raise RuntimeError(f"a tensor in the file is of class {kind}, which is no subclass of Tensor")
     return tensor_class()._make_wrapper_subclass(  # type: ignore[attr-defined]
@@ -367,7 +368,7 @@ def build_wrapper(
 def build_tensor(
     storage: LoadedStorage, dtype: str, offset: int, size: Sequence[int], stride: Sequence[int], requires_grad: bool
 ) -> Any:
-    """Return a tensor that views a storage; all tensors of one storage and dtype share one base."""
+    """Return a tensor that views a storage; tensors with the same storage and dtype share one base."""
     if storage.device_text == "meta":
         return build_meta(dtype, size, stride, requires_grad)
     base = storage.bases.get(dtype)
@@ -380,7 +381,7 @@ def build_tensor(
 
 
 def build_signed(tensor: Tensor, conj: bool, neg: bool) -> Any:
-    """Return a tensor that was just built, seen conjugated or negated; in memory of its own where signs cannot be left to readers."""
+    """Return a view of a rebuilt tensor with conjugate and negative bits; a copy if the bits must be resolved."""
     if can_be_lazy(tensor):
         return with_signs(tensor, conj, neg)
     if LOCAL.values_later:
@@ -390,26 +391,26 @@ def build_signed(tensor: Tensor, conj: bool, neg: bool) -> Any:
 
 
 def public_storage(storage: LoadedStorage, dtype: str | None) -> Any:
-    """Return the storage of the tensors over a file's storage, as elements of a dtype; as in torch, bytes are uint8."""
+    """Return a file's storage as a storage of the given dtype; as in torch, untyped bytes are uint8."""
     kind = dtype or "uint8"
     whole = build_tensor(storage, kind, 0, (storage.nbytes() // ITEMSIZE[kind],), (1,), False)
     return typed_storage(whole)
 
 
 def storage_kinds() -> tuple[type, type]:
-    """Return the classes of storages that a program may save."""
+    """Return the storage classes that may be saved."""
     return TypedStorage, UntypedStorage
 
 
 def storage_parts(storage: TypedStorage | UntypedStorage) -> tuple[Any, str, str, Callable[[], np.ndarray]]:
-    """Return a storage's cell, the dtype that it is saved as ("" for bytes), its place and what gives its bytes."""
+    """Return a storage's cell, its saved dtype ("" for untyped), its location tag, and a function that returns its bytes."""
     cell = storage.untyped()._cell
     kind = storage.dtype.name if hasattr(storage, "dtype") else ""
     return cell, kind, sys.intern(str(storage.device)), lambda: cell.memory
 
 
 def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Any:
-    """Return a new tensor over all of a storage's bytes, on the CPU without a copy."""
+    """Return a new tensor over all bytes of a storage; on the CPU without a copy."""
     kind = dtype_of(dtype).np
     data = storage.data
     # Archives of other tools need not align their records.
@@ -420,7 +421,7 @@ def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Any:
 
 
 def refresh(storage: LoadedStorage) -> None:
-    """Bring bytes that were read after the tensors were made into those tensors."""
+    """Copy bytes that were read later into the tensors already made of a storage."""
     for dtype, base in storage.bases.items():
         base.detach().copy_(_base(LoadedStorage(storage.data.copy()), dtype, tuple(base.shape)))
 
@@ -441,7 +442,7 @@ def build_meta(dtype: str, size: Sequence[int], stride: Sequence[int], requires_
 
 
 def as_class(tensor: Any, kind: type) -> Any:
-    """Return a tensor as an instance of a subclass."""
+    """Return a tensor converted to a subclass."""
     if type(tensor) is kind:
         return tensor
     if not isinstance(kind, type) or not issubclass(kind, tensor_class()):

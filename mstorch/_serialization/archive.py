@@ -1,4 +1,4 @@
-"""An object graph in torch's zip format."""
+"""Object graphs in torch's zip format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mstorch._serialization.zipfile_format import ZipReader, ZipWriter
 
 
 class Archive:
-    """The records of a save, the pickle done, so that an object which cannot be pickled never touches a file."""
+    """The records of a file to save; pickling is done first, so that an object that cannot be pickled never touches a file."""
 
     def __init__(self, obj: Any, pickle_module: Any, protocol: int, byteorder_record: bool):
         self.storages = StorageTable()
@@ -29,7 +29,7 @@ class Archive:
         self.byteorder_record = byteorder_record
 
     def write(self, file: Any, archive_name: str) -> None:
-        """Write the whole archive."""
+        """Write all records."""
         writer = ZipWriter(file, archive_name)
         writer.record("data.pkl", self.pickle)
         # Version 1 means that storages come in the order of their keys.
@@ -44,7 +44,7 @@ class Archive:
 
 
 def map_file(path: str) -> np.ndarray:
-    """Return a file's bytes mapped into memory; writes stay private unless the options say MAP_SHARED."""
+    """Return a file's bytes, mapped into memory; writes are private unless the options say MAP_SHARED."""
     shared = OPTIONS.mmap_flags == getattr(mmap_module, "MAP_SHARED", None)
     with open(path, "r+b" if shared else "rb") as file:
         access = mmap_module.ACCESS_WRITE if shared else mmap_module.ACCESS_COPY
@@ -53,7 +53,7 @@ def map_file(path: str) -> np.ndarray:
 
 def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any],
          mapped: np.ndarray | None) -> Any:  # fmt: skip
-    """Return the object of an archive; raises RuntimeError or UnpicklingError for a damaged one."""
+    """Load the object of an archive. Raise RuntimeError or UnpicklingError if it is damaged."""
     restore = restorer(map_location)
     byteorder = fallback_byteorder()
     if reader.has("byteorder"):
@@ -116,5 +116,5 @@ def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only:
 
 
 def is_torchscript(reader: ZipReader) -> bool:
-    """Tell whether an archive holds a TorchScript program."""
+    """Return whether an archive holds a TorchScript program."""
     return reader.has("constants.pkl")

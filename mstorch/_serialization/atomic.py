@@ -1,4 +1,4 @@
-"""Writing a file so that its name always stands for a whole file: the old one or the new one."""
+"""Atomic replacement of files: a name always refers to a complete file, old or new."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _remove(path: str) -> None:
 
 
 def _flush_folder(folder: str) -> None:
-    """Make the new name itself survive a power cut, where folders can be flushed."""
+    """Flush a folder, so that a renamed file survives a power failure, where that is supported."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -54,11 +54,11 @@ def _flush_folder(folder: str) -> None:
 
 @contextmanager
 def replacing(path: str) -> Iterator[IO[bytes]]:
-    """Yield a file that takes the name ``path`` once the block ends without an error.
+    """Yield a file that replaces ``path`` when the block ends without an error.
 
-    Raises RuntimeError if ``path`` cannot be opened for writing. After an error inside the block the old file is as it
-    was; after a kill there may be a ``.name.*.tmp`` beside it. A path that is no regular file (a pipe, a device), or whose
-    folder admits no new file, is written directly. Another hard link to the old file keeps the old content.
+    Raise RuntimeError if ``path`` cannot be opened for writing. After an error inside the block the old file is unchanged; after a kill, a
+    ``.name.*.tmp`` may remain beside it. A path that is no regular file (a pipe, a device), or whose folder admits no new file, is written
+    directly. Other hard links to the old file keep the old content.
     """
     # A plain open would write through a link, so the link stays and its target is replaced.
     target = os.path.realpath(path)
@@ -101,7 +101,7 @@ def replacing(path: str) -> Iterator[IO[bytes]]:
 
 
 def _keep_owner_and_mode(handle: int, old: os.stat_result) -> None:
-    """Give the new file what open() would have left in place on the old one."""
+    """Give the new file the owner and mode of the old one, as overwriting would keep them."""
     if not hasattr(os, "fchmod"):
         return
     if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):

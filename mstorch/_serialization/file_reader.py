@@ -1,4 +1,4 @@
-"""torch.PyTorchFileReader and -Writer: the records of a file that torch.save writes."""
+"""torch.PyTorchFileReader and -Writer: access to the records of a file that torch.save writes."""
 from __future__ import annotations
 
 import contextlib
@@ -10,7 +10,7 @@ from .zipfile_format import ZipReader, ZipWriter, archive_name
 
 
 class PyTorchFileReader:
-    """Reads the records of an archive: of a file by its path, or of an open one."""
+    """Reads the records of an archive, given by path or as an open file."""
 
     def __init__(self, file: str | os.PathLike[str] | IO[bytes]) -> None:
         if isinstance(file, (str, os.PathLike)):
@@ -26,13 +26,13 @@ class PyTorchFileReader:
         self._reader = ZipReader(self._file)
 
     def get_record(self, name: str) -> bytes:
-        """Return a record's bytes; RuntimeError if there is none of that name."""
+        """Return a record's bytes. Raise RuntimeError if it does not exist."""
         if not self._reader.has(name):
             raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found.")
         return bytes(self._reader.read(name))
 
     def has_record(self, name: str) -> bool:
-        """Return whether there is a record of that name."""
+        """Return whether a record exists."""
         return self._reader.has(name)
 
     def get_all_records(self) -> list[str]:
@@ -44,7 +44,7 @@ class PyTorchFileReader:
         return self._reader.size(name)
 
     def get_record_offset(self, name: str) -> int:
-        """Return where a record's bytes begin in the file."""
+        """Return the offset of a record's bytes in the file."""
         return self._reader.offset(name)
 
     def __del__(self) -> None:
@@ -53,7 +53,7 @@ class PyTorchFileReader:
 
 
 class PyTorchFileWriter:
-    """Writes the records of an archive: to a path, which gets its content at the end, or to an open file."""
+    """Writes the records of an archive to a path, which is replaced at the end, or to an open file."""
 
     def __init__(self, file: str | os.PathLike[str] | IO[bytes]) -> None:
         self._ending = contextlib.ExitStack()
@@ -68,11 +68,11 @@ class PyTorchFileWriter:
         self._writer = ZipWriter(target, self._name)
 
     def archive_name(self) -> str:
-        """Return the folder inside of the archive."""
+        """Return the name of the archive's root folder."""
         return self._name
 
     def write_record(self, name: str, data: Any, size: int) -> None:
-        """Write ``size`` bytes of text, bytes or a storage as a record."""
+        """Write ``size`` bytes of a str, bytes or storage as a record."""
         if isinstance(data, str):
             data = data.encode()
         elif hasattr(data, "untyped"):
@@ -80,10 +80,10 @@ class PyTorchFileWriter:
         self._writer.record(name, memoryview(data).cast("B")[:size])
 
     def write_record_metadata(self, name: str, size: int) -> None:
-        """Leave the room of a record, as zeros."""
+        """Write a record of zeros, as room for its content."""
         self._writer.record(name, bytes(size), skip=True)
 
     def write_end_of_file(self) -> None:
-        """Write the directory, and give a path its content."""
+        """Write the central directory, and replace the file at the path."""
         self._writer.close()
         self._ending.close()

@@ -1,4 +1,4 @@
-"""Storages on their way into and out of a file: bytes with an identity, and the dtypes a file can name."""
+"""Storages during saving and loading: bytes with an identity, and the dtypes that a file can name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNTYPED_DTYPES = (
 )  # fmt: skip
 
 class StorageType:
-    """Stands for a storage class that a file names; ``dtype_name`` is None for untyped bytes."""
+    """Represents a storage class named by a file; ``dtype_name`` is None for untyped bytes."""
 
     def __init__(self, name: str):
         if name in ("UntypedStorage", "TypedStorage"):
@@ -57,7 +57,9 @@ class StorageType:
 
 
 def handed_out(ref: TypedRef) -> Any:
-    """Return what a file's object graph holds for a storage: one of our own, which knows its reference; else the reference."""
+    """Return the object for a storage in a loaded object graph: an mstorch storage that refers to it if it is on the CPU, else the
+    reference.
+    """
     if ref.storage.device_text != "cpu" or (ref.dtype_name or "uint8") not in adapter.NUMPY_DTYPES:
         return ref
     made = adapter.public_storage(ref.storage, ref.dtype_name)
@@ -66,7 +68,7 @@ def handed_out(ref: TypedRef) -> Any:
 
 
 def swap_bytes(data: np.ndarray, dtype_name: str | None) -> None:
-    """Reverse the byte order of the elements in place; untyped bytes have none and stay."""
+    """Reverse the byte order of the elements in place; no-op for untyped bytes."""
     size = ITEMSIZE[dtype_name] if dtype_name is not None else 1
     if dtype_name is not None and dtype_name.startswith("complex"):
         size //= 2

@@ -1,4 +1,4 @@
-"""The format before torch 1.6: five pickles in a row, then the bytes of the storages."""
+"""The format before torch 1.6: five consecutive pickles, then the bytes of the storages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROTOCOL_VERSION = 1001
 
 
 class SourceChangeWarning(Warning):
-    """A saved class's source differs from the class that is there now."""
+    """Warns that the source of a saved class has changed."""
 
 
 def save(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
@@ -48,7 +48,7 @@ def save(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
 
 
 class _Storages:
-    """The storages that persistent ids of a file name, without their values, and what was handed out for them."""
+    """The storages that a file's persistent ids refer to, still without values, and the objects returned for them."""
 
     def __init__(self, file: Any, map_location: Any) -> None:
         self.file, self.restore = file, restorer(map_location)
@@ -111,7 +111,7 @@ def _whole(load: Callable[[], Any]) -> Any:
 
 
 def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any]) -> Any:
-    """Read ``obj`` from the legacy format; raises RuntimeError or UnpicklingError for a damaged file."""
+    """Load an object from the legacy format. Raise RuntimeError or UnpicklingError if it is damaged."""
     storages = _Storages(file, map_location)
 
     def plain() -> Any:
@@ -165,7 +165,7 @@ def _exactly(file: Any, count: int) -> bytes:
 
 
 def _bounded(file: Any, count: int) -> None:
-    """Refuse a storage that the rest of the file cannot hold, before any memory is reserved for it."""
+    """Raise for a storage larger than the rest of the file, before allocating its memory."""
     here = file.tell()
     end = file.seek(0, 2)
     file.seek(here)

@@ -1,4 +1,4 @@
-"""The bytes of a file's storages, and how long the elements are that a file can name."""
+"""The bytes of a file's storages, and the item sizes of dtypes in files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ITEMSIZE = {
 
 
 class _Brief(reprlib.Repr):
-    """Texts of what a file holds: lists in lists end after some levels, and no code of an object's class is asked."""
+    """A repr of a file's contents that limits nesting and calls no code of the objects' classes."""
 
     def repr_instance(self, x: Any, level: int) -> str:
         plain = (type, types.FunctionType, types.BuiltinFunctionType, bool, type(None), float, complex, bytes)
@@ -41,7 +41,7 @@ class LoadedStorage:
 
     @property
     def device(self) -> Any:
-        """The device that tensors of this storage will live on."""
+        """The device of the tensors to be made of this storage."""
         return devices.device(self.device_text)
 
     def nbytes(self) -> int:
@@ -51,21 +51,21 @@ class LoadedStorage:
     __len__ = nbytes
 
     def to(self, device: Any = None, non_blocking: bool = False) -> LoadedStorage:
-        """Return a storage of the same bytes meant for ``device``."""
+        """Return a storage of the same bytes for ``device``."""
         if str(device) == self.device_text:
             return self
         return LoadedStorage(self.data, device)
 
     def cpu(self) -> LoadedStorage:
-        """Return the storage meant for the CPU."""
+        """Return the storage for the CPU."""
         return self.to("cpu")
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> LoadedStorage:
-        """Return the storage meant for a CUDA device; raises RuntimeError where there is none."""
+        """Return the storage for a CUDA device. Raise RuntimeError if there is none."""
         return self._on("cuda", device)
 
     def npu(self, device: Any = None, non_blocking: bool = False) -> LoadedStorage:
-        """Return the storage meant for an NPU; raises RuntimeError where there is none."""
+        """Return the storage for an NPU. Raise RuntimeError if there is none."""
         return self._on("npu", device)
 
     def _on(self, kind: str, device: Any) -> LoadedStorage:
@@ -73,7 +73,7 @@ class LoadedStorage:
         return above.restored(self, text)
 
     def tolist(self) -> list[int]:
-        """Return the bytes as a list of integers."""
+        """Return the bytes as a list of ints."""
         return self.data.tolist()
 
     def __getitem__(self, index: Any) -> Any:
@@ -85,7 +85,7 @@ class LoadedStorage:
 
 
 class TypedRef:
-    """A storage together with the dtype under which a file refers to it."""
+    """A storage with the dtype under which a file refers to it."""
 
     __slots__ = ("dtype_name", "storage")
 

@@ -1,4 +1,4 @@
-"""Where a storage lives: the tags that a file carries, and the way from a tag back to a device."""
+"""Storage locations: the tags in a file, and the devices they stand for."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _registry: list[tuple[int, Tagger, Deserializer]] = []
 
 
 def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) -> None:
-    """Register how storages of a device are tagged and restored; a lower ``priority`` is asked earlier."""
+    """Register how storages of a device are tagged and restored; a lower ``priority`` is tried first."""
     _registry.append((priority, tagger, deserializer))
     _registry.sort(key=lambda entry: entry[0])
 
 
 def location_tag(storage: Any) -> str:
-    """Return the tag of a storage's device; raises RuntimeError if no registered package knows it."""
+    """Return the tag of a storage's device. Raise RuntimeError if no registered package knows it."""
     for _, tagger, _ in _registry:
         tag = tagger(storage)
         if tag:
@@ -33,7 +33,7 @@ def location_tag(storage: Any) -> str:
 
 
 def default_restore_location(storage: LoadedStorage, location: str) -> LoadedStorage:
-    """Return ``storage`` on the device that ``location`` names; raises RuntimeError for an unknown or absent one."""
+    """Return ``storage`` on the device tagged ``location``. Raise RuntimeError for an unknown or unavailable one."""
     for _, _, deserializer in _registry:
         result = deserializer(storage, location)
         if result is not None:
@@ -47,7 +47,7 @@ restored = default_restore_location
 
 
 def restorer(map_location: Any) -> Deserializer:
-    """Return the function that maps (storage, location) for a ``map_location`` argument of load."""
+    """Return the function of (storage, location) for a ``map_location`` argument of load."""
     if map_location is None:
         return default_restore_location
     if isinstance(map_location, dict):
@@ -87,7 +87,7 @@ def _restore_accelerator(kind: str, storage: LoadedStorage, location: str) -> An
 
 
 def validate_device(location: str, kind: str) -> Any:
-    """Return the device of a tag such as 'cuda:1'; raises RuntimeError if this machine does not have it."""
+    """Return the device of a tag such as 'cuda:1'. Raise RuntimeError if it is not available."""
     count = adapter.device_count(kind)
     if count == 0:
         raise RuntimeError(

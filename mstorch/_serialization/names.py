@@ -1,4 +1,4 @@
-"""Which name of torch stands in a file for an object of mstorch, and the way back."""
+"""Mapping between torch's names in files and mstorch's objects."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _RENAMED = {
 
 
 def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
-    """Return (module, name) under which torch knows a class or function of mstorch; None for anything else."""
+    """Return torch's (module, name) of an mstorch class or function; None for other objects."""
     module = home_of(obj) if isinstance(obj, _KINDS) else getattr(obj, "__module__", None)
     if not isinstance(module, str) or module.split(".", 1)[0] != "mstorch":
         return None
@@ -104,12 +104,12 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
 
 
 def is_torch_module(module: str) -> bool:
-    """Tell whether a file's module name belongs to torch."""
+    """Return whether a module name in a file belongs to torch."""
     return module == "torch" or module.startswith("torch.") or module in rebuild.OF_NPU
 
 
 def find(module: str, name: str) -> Any:
-    """Return mstorch's counterpart of torch's ``module.name``; raises AttributeError if there is none."""
+    """Return mstorch's counterpart of torch's ``module.name``. Raise AttributeError if there is none."""
     module = module if name == "_VariableFunctionsClass" else _RENAMED.get(module, module)
     if module in ("torch._utils", "torch._tensor") and name in rebuild.FUNCTIONS:
         return rebuild.FUNCTIONS[name]
@@ -150,7 +150,7 @@ _searched: set[str] = set()
 
 
 def name_classes(package: str) -> None:
-    """Let classes, functions and modules say that they are where torch has them, from now on; or that they are ours again."""
+    """Rename the modules of mstorch's classes, functions and modules to torch's, or back to their own."""
     if package != "torch":
         for item, names in _own.items():
             if isinstance(item, ModuleType):
@@ -178,7 +178,7 @@ def name_classes(package: str) -> None:
 
 
 def _name(item: Any) -> None:
-    """Let a class or function of ours, and what a class has within, say that it is torch's."""
+    """Rename the module of an mstorch class or function, and of a class's members, to torch's."""
     own = getattr(item, "__module__", None)
     if type(own) is not str or not own.startswith("mstorch") or item in _own:
         return
@@ -204,7 +204,7 @@ def _of_torch(module: str) -> str:
 
 
 def home_of(item: Any) -> str:
-    """Return the module here of a class or function that may go by one of torch's."""
+    """Return the mstorch module of a class or function, even if it is renamed to torch's."""
     return _own[item][0] if item in _own else str(getattr(item, "__module__", ""))
 
 

@@ -1,4 +1,4 @@
-"""Settings of save and load that last longer than one call."""
+"""Settings of save and load that outlast a call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_ALIGNMENT = 64
 
 
 class LoadEndianness(Enum):
-    """The byte order of a file that does not say its own."""
+    """The byte order of files without a byteorder record."""
 
     NATIVE = 1
     LITTLE = 2

@@ -1,4 +1,4 @@
-"""Writing the object graph of a file: tensors by torch's rebuild functions, our classes under torch's names."""
+"""Pickling of object graphs: tensors by torch's rebuild functions, mstorch's classes under torch's names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DTYPES_DIFFER = "Cannot save multiple tensors or storages that view the same da
 
 
 class _Global:
-    """Stands for a global of torch while a file is written; ``__module__`` is the name that the pickler writes."""
+    """Represents a global of torch during saving; the pickler writes ``__module__`` as its name."""
 
     def __init__(self, module: str, name: str):
         self.__module__ = self.torch_module = module
@@ -35,11 +35,11 @@ class _Global:
 
 
 class _NeedsTorchNames(Exception):
-    """The graph holds one of our classes, which C's pickler would write under our name."""
+    """Raised if the graph holds an mstorch class, which the C pickler would write under mstorch's name."""
 
 
 class SavedStorage:
-    """A storage that the file refers to; ``cell`` keeps its identity alive while the file is written."""
+    """A storage that the file refers to; ``cell`` keeps it alive during saving."""
 
     __slots__ = ("array", "cell", "dtype_name", "key", "location")
 
@@ -52,13 +52,13 @@ class SavedStorage:
 
 
 class StorageTable:
-    """The storages met so far, each once, in the order of their first mention."""
+    """The unique storages found so far, in order of first reference."""
 
     def __init__(self) -> None:
         self._by_cell: dict[int, SavedStorage] = {}
 
     def add(self, cell: Any, dtype_name: str, location: str, array: Callable[[], Any]) -> SavedStorage:
-        """Return the entry of a cell; raises RuntimeError if it was met with another dtype, which files cannot hold."""
+        """Return the entry of a cell. Raise RuntimeError if it was found with another dtype, which files cannot represent."""
         kind = dtype_name if dtype_name in CLASS_OF_DTYPE else None
         found = self._by_cell.get(id(cell))
         if found is None:
@@ -73,7 +73,7 @@ class StorageTable:
 
 
 class _Rules:
-    """Rules that both picklers share: how tensors are reduced, and which persistent id a storage has."""
+    """Rules that both picklers share: the reduction of tensors, and the persistent ids of storages."""
 
     def __init__(self, table: StorageTable, legacy: bool):
         self.table = table
@@ -103,7 +103,7 @@ class _Rules:
         return (*found, None) if self.legacy else found
 
     def reduced(self, obj: Any) -> Any:
-        """Return the reduction of one of our own objects, NotImplemented for any other."""
+        """Return the reduction of an mstorch object; NotImplemented for other objects."""
         if adapter.is_tensor(obj):
             if adapter.is_sparse(obj):
                 return self.named("torch._utils", "_rebuild_sparse_tensor"), adapter.sparse_parts(obj)
@@ -174,7 +174,7 @@ class _Rules:
 
 
 def dump(obj: Any, pickle_module: Any, protocol: int, table: StorageTable, legacy: bool = False) -> bytes:
-    """Return the pickle of ``obj``, its storages in ``table``."""
+    """Return the pickle of ``obj``, with its storages added to ``table``."""
     if pickle_module.Pickler is pickle.Pickler and protocol < 4:
         # C's pickler is many times faster. It cannot be told another name for a class of ours, so a graph that holds
         # one is written once more, by the pickler in Python.
@@ -197,8 +197,8 @@ def dump(obj: Any, pickle_module: Any, protocol: int, table: StorageTable, legac
 
 
 def _is_misnamed(obj: Any) -> bool:
-    """Return whether a pickler that reads names off objects would write another than torch's for one of ours; under the hook they say
-    torch's.
+    """Return whether a pickler that reads names off objects would write another name than torch's; under the import hook the objects have
+    torch's names.
     """
     if adapter.is_dtype(obj):
         return getattr(sys.modules.get("torch"), adapter.dtype_name(obj), None) is not obj or obj.__reduce__() != adapter.dtype_name(obj)
@@ -210,10 +210,10 @@ def _is_misnamed(obj: Any) -> bool:
 
 
 def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy: bool) -> bytes:
-    """Pickle with a pickler in C, which looks every global up before it writes the name.
+    """Pickle by the C pickler, which looks up every global before it writes the name.
 
-    It therefore finds them in short-lived modules whose names are torch's behind a random token, and the token is
-    taken out of the finished text. 128 random bits cannot occur in the user's own data.
+    It therefore finds them in short-lived modules whose names are torch's behind a random token, and the token is removed from the result.
+    128 random bits cannot occur in the user's own data.
     """
     token = "t" + secrets.token_hex(16)
     rules = _Rules(table, legacy)
@@ -249,8 +249,8 @@ def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy:
 
 
 def _table_of(base: Any) -> dict[type, Any]:
-    """Return which method saves which type. Python's own table without what dill, which MindSpore imports, entered into it: files that name
-    dill cannot be read with ``weights_only``, nor where it is not installed.
+    """Return the pickler's dispatch table, without the entries that dill, which MindSpore imports, adds to Python's own: files that name
+    dill cannot be read with ``weights_only``, nor without dill.
     """
     if base is not pickle._Pickler:
         return dict(base.dispatch)
@@ -261,7 +261,7 @@ def _table_of(base: Any) -> dict[type, Any]:
 
 
 def _dump_named(obj: Any, base: Any, protocol: int, table: StorageTable, legacy: bool) -> bytes:
-    """Pickle with a pickler in Python, which writes any name it is told."""
+    """Pickle by the Python pickler, which writes any name it is given."""
     rules = _Rules(table, legacy)
     table_of_base = _table_of(base)
 

@@ -1,7 +1,7 @@
-"""Plain pickles where `import torch` gets mstorch: they hold what torch's own hold, so that either library reads the other's.
+"""Plain pickles where `import torch` gets mstorch: their content is torch's, so that each library can read the other's.
 
-Classes are found under the modules where torch has them, tensors are made by torch's functions of a storage, a storage of the bytes
-of a file. Elsewhere pickles hold mstorch's own names, which need nothing called torch.
+Classes have torch's module names, tensors are rebuilt by torch's functions from a storage, a storage from the bytes of a file. Elsewhere,
+pickles have mstorch's own names, which need no module named torch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .._tensor import Tensor
 
 
 class _Stored:
-    """Stands for a storage in a pickle."""
+    """Represents a storage in a pickle."""
 
     __slots__ = ("storage",)
 
@@ -32,17 +32,17 @@ class _Stored:
 
 
 class _Storages(StorageTable):
-    """Storages that a tensor alone refers to: as in torch, a plain pickle holds one for each tensor."""
+    """Storages of single tensors: as in torch, a plain pickle holds one for each tensor."""
 
     def add(self, cell: Any, dtype_name: str, location: str, array: Any) -> Any:
-        """Return the object that stands for a cell's storage."""
+        """Return the object that represents a cell's storage."""
         storage = untyped_of(cell)
         known = dtype_name in CLASS_OF_DTYPE
         return _Stored(TypedStorage(wrap_storage=storage, dtype=names.find("torch", dtype_name)) if known else storage)
 
 
 class _PlainRules(_Rules):
-    """The rules of files with the functions themselves in the places of their names."""
+    """The rules of files, with functions in place of their names."""
 
     def named(self, module: str, name: str) -> Callable[..., Any]:
         return names.find(module, name)
@@ -52,12 +52,12 @@ _RULES = _PlainRules(_Storages(), False)
 
 
 def reduced(obj: Tensor) -> Any:
-    """Return the reduction of a tensor in torch's terms; NotImplemented for one of a class that has its own."""
+    """Return the reduction of a tensor with torch's functions; NotImplemented for a class that has its own."""
     return _RULES.reduced(obj)
 
 
 def reduced_storage(storage: Any) -> Any:
-    """Return the reduction of a storage: a file of torch's older format."""
+    """Return the reduction of a storage: a file in torch's legacy format."""
     file = io.BytesIO()
     above.save(storage, file, _use_new_zipfile_serialization=False)
     return _load_from_bytes, (file.getvalue(),)

@@ -1,4 +1,4 @@
-"""The functions that torch's files call to make tensors again, under torch's names."""
+"""The rebuild functions that torch's files call, under torch's names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _integers(values: tuple[int, ...], what: str) -> tuple[int, ...]:
 def _check(
     ref: TypedRef, dtype_name: str, offset: int, size: tuple[int, ...], stride: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Refuse a tensor that would reach outside its storage: a file decides these numbers."""
+    """Raise for a tensor that would reach outside its storage, since these numbers come from a file."""
     if type(ref) is not TypedRef:
         raise RuntimeError(f"a tensor in the file has no storage but {type(ref)}")
     size, stride = _integers(size, "size"), _integers(stride, "stride")
@@ -69,44 +69,44 @@ def _make(
 
 
 def _referred(storage: Any) -> TypedRef:
-    """Return the reference that a storage of our own stands for."""
+    """Return the reference behind an mstorch storage, or the argument itself."""
     return getattr(storage, "in_file", storage)
 
 
 def _rebuild_tensor(storage, storage_offset, size, stride):
-    """Return a tensor of a storage."""
+    """Rebuild a tensor from a storage."""
     storage = _referred(storage)
     return _make(storage, getattr(storage, "dtype_name", None), storage_offset, size, stride, False, None)
 
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
-    """Return a tensor of a storage, with its ``requires_grad``; hooks are no longer saved and are passed over."""
+    """Rebuild a tensor from a storage, with its ``requires_grad``; hooks are no longer saved and are ignored."""
     storage = _referred(storage)
     return _make(storage, getattr(storage, "dtype_name", None), storage_offset, size, stride, requires_grad, metadata)
 
 
 def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
-    """Return a tensor of an untyped storage."""
+    """Rebuild a tensor from an untyped storage."""
     return _make(_referred(storage), adapter.dtype_name(dtype), storage_offset, size, stride, requires_grad, metadata)
 
 
 def _rebuild_npu_tensor(storage, storage_offset, size, stride, requires_grad, backward_hooks, npu_storage_info):
-    """Return a tensor of a storage, where that lies: on the CPU unless `map_location` says otherwise."""
+    """Rebuild a tensor from a storage at its location: on the CPU unless `map_location` says otherwise."""
     return _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks)
 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):
-    """Return a Parameter of a tensor."""
+    """Rebuild a Parameter from a tensor."""
     return adapter.build_parameter(data, bool(requires_grad))
 
 
 def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
-    """Return a Parameter of a tensor, with the attributes that the user had set on it."""
+    """Rebuild a Parameter from a tensor, with the attributes that the user had set on it."""
     return _set_state(adapter.build_parameter(data, bool(requires_grad)), state)
 
 
 def _rebuild_from_type_v2(func, new_type, args, state):
-    """Return a tensor subclass, or a tensor with attributes of the user."""
+    """Rebuild a tensor subclass, or a tensor with user attributes."""
     if func is _rebuild_njt or func is adapter.jagged_maker():
         return func(*args)  # its attributes are what it is made of
     if func not in FUNCTIONS.values():
@@ -132,18 +132,18 @@ def _set_state(tensor: Any, state: Any) -> Tensor:
 
 
 def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, device, requires_grad):
-    """Return a tensor of a subclass that keeps its elements elsewhere."""
+    """Rebuild a tensor of a wrapper subclass."""
     geometry = _integers(size, "size"), _integers(stride, "stride"), storage_offset
     return adapter.build_wrapper(cls, dtype, *geometry, device, bool(requires_grad))
 
 
 def _rebuild_sparse_tensor(layout, data):
-    """Return a sparse tensor of its indices, values and size."""
+    """Rebuild a sparse tensor from its indices, values and size."""
     return adapter.build_sparse(layout, tuple(data))
 
 
 def _rebuild_qtensor(storage, storage_offset, size, stride, quantizer_params, requires_grad, backward_hooks):
-    """Return a quantized tensor of a storage of integers, quantized by a scale and a zero point, or by one for each channel."""
+    """Rebuild a quantized tensor from a storage of integers, with per-tensor or per-channel scale and zero point."""
     storage = _referred(storage)
     dtype_name = getattr(storage, "dtype_name", None)
     if dtype_name is None or not dtype_name.startswith("q"):
@@ -156,19 +156,19 @@ def _rebuild_qtensor(storage, storage_offset, size, stride, quantizer_params, re
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
-    """Return a tensor on the meta device."""
+    """Rebuild a tensor on the meta device."""
     return adapter.build_meta(
         adapter.dtype_name(dtype), _integers(size, "size"), _integers(stride, "stride"), bool(requires_grad)
     )
 
 
 def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
-    """Return a tensor of a device that has no storages, from its copy on the CPU."""
+    """Rebuild a tensor of a device without storages from its copy on the CPU."""
     return _on_device(data, dtype, device, requires_grad)
 
 
 def _rebuild_device_tensor_from_numpy(data, dtype, device, requires_grad):
-    """Return a tensor of a device that has no storages, from its values as a NumPy array."""
+    """Rebuild a tensor of a device without storages from a NumPy array."""
     return _on_device(adapter.from_numpy(data), dtype, device, requires_grad)
 
 
@@ -184,17 +184,17 @@ def _on_device(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Any:
 
 
 def _rebuild_nested_tensor(buffer, sizes, strides, storage_offsets):
-    """Return a nested tensor of the strided layout, of its buffer and tables."""
+    """Rebuild a strided nested tensor from its buffer and tables."""
     return adapter.build_strided_nested(buffer, sizes, strides, storage_offsets)
 
 
 def _rebuild_njt(constructor_kwargs):
-    """Return a nested tensor of the jagged layout, of its values, offsets and lengths."""
+    """Rebuild a jagged nested tensor from its values, offsets and lengths."""
     return adapter.build_jagged_nested(constructor_kwargs)
 
 
 class DimRange:
-    """A note of torch's compiler on a dimension, among the attributes of tensors; it has no effect."""
+    """An annotation of torch's compiler on a dimension, found among the attributes of tensors; it has no effect."""
 
     __slots__ = ("noted",)
 

@@ -1,4 +1,4 @@
-"""The names that a file may use under ``weights_only=True``: torch's own list and those that the user adds."""
+"""The globals that a file may use under ``weights_only=True``: torch's own list and those that the user adds."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def add_safe_globals(safe_globals: list[Callable | tuple[Callable, str]]) -> Non
 
 
 def get_safe_globals() -> list[Callable | tuple[Callable, str]]:
-    """Return what the user has allowed so far."""
+    """Return the globals that the user has allowed."""
     return list(_user_globals)
 
 
 def clear_safe_globals() -> None:
-    """Forget everything the user has allowed."""
+    """Clear the globals that the user has allowed."""
     _user_globals.clear()
 
 
 class safe_globals(Block):
-    """Allow these functions and classes inside a ``with`` block."""
+    """Context manager that allows functions and classes under ``weights_only=True``."""
 
     def __init__(self, safe_globals: list[Callable | tuple[Callable, str]]):
         self.safe_globals = safe_globals
@@ -50,7 +50,7 @@ class safe_globals(Block):
 
 
 def user_globals() -> dict[str, Any]:
-    """Return the user's list by full path; raises ValueError or TypeError for a pair that is none."""
+    """Return the user's globals by full path. Raise ValueError or TypeError for an invalid pair."""
     found: dict[str, Any] = {}
     for entry in _user_globals:
         if isinstance(entry, tuple):
@@ -96,10 +96,9 @@ _PLAIN_KEYS = (str, int, float, bool, bytes, complex, type(None))
 
 
 def check_key(key: Any) -> str:
-    """Return a dictionary key or set item; raises UnpicklingError for one that is too deep to hash.
+    """Return a dict key or set item. Raise UnpicklingError for one nested too deeply to hash.
 
-    Python hashes tuples by recursion in C and without a memory of parts it has seen, so a short file could overflow
-    the stack or take forever.
+    Python hashes tuples recursively in C and without memoizing parts, so a short file could overflow the stack or take forever.
     """
     if type(key) in _PLAIN_KEYS:
         return key
@@ -131,7 +130,7 @@ def _layout(name: str) -> layout:
 
 
 class AllowedGlobal:
-    """An entry of the list: the object, what is called when the file calls it, and whether it may be made by NEWOBJ."""
+    """An entry of the list: the object, what is called when the file calls it, and whether NEWOBJ may construct it."""
 
     __slots__ = ("call", "new", "value")
 
@@ -142,7 +141,7 @@ class AllowedGlobal:
 
 
 def default_global(path: str) -> AllowedGlobal | None:
-    """Return the entry of torch's own list for a full path, None if it is not on it."""
+    """Return the entry of torch's own list for a full path; None if it is not on it."""
     found = _fixed().get(path)
     if found is not None:
         return found

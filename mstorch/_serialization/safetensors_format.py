@@ -1,4 +1,4 @@
-"""Reading .safetensors files, which torch.load takes by their name: a JSON header, then the values."""
+"""Reading .safetensors files, which torch.load recognizes by name: a JSON header, then the values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_HEADER = 100_000_000
 
 
 def load(path: str, map_location: Any) -> dict[str, Any]:
-    """Return the tensors of a file by name; raises RuntimeError for a damaged file or a map_location of two devices."""
+    """Return the tensors of a file by name. Raise RuntimeError for a damaged file or a map_location of two devices."""
     if map_location is not None and not isinstance(map_location, (str, bytes)) and not adapter.is_device(map_location):
         raise RuntimeError(
             "Loading safetensors file with dict or callable map_location is not supported. Use a device string or "
@@ -48,7 +48,7 @@ def load(path: str, map_location: Any) -> dict[str, Any]:
 
 
 def _check_places(header: dict[str, Any], size: int) -> None:
-    """ValueError unless the tensors lie one after the other: ones that overlap would take more memory than the file."""
+    """Raise ValueError unless the tensors are contiguous and do not overlap, which would need more memory than the file's size."""
     end = 0
     for begin, after in sorted(tuple(entry["data_offsets"]) for entry in header.values()):
         if begin != end or after < begin:

@@ -1,4 +1,4 @@
-"""Reading pickles: one unpickler that calls nothing outside an allow-list, and one that maps torch's names to ours."""
+"""Unpicklers: one that calls nothing outside an allow-list, and one that maps torch's names to mstorch's."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def _python3_name(module: str, name: str) -> tuple[str, str]:
 class Unpickler:
     """Reads a pickle of tensors and plain containers.
 
-    Globals come from a table and are never imported; only a table entry is ever called, made or given state. Raises
-    UnpicklingError, which names what the file tried, for anything else.
+    Globals come from a table and are never imported; only table entries are called, constructed or given state. Raises UnpicklingError,
+    which names what the file tried, for anything else.
     """
 
     def __init__(self, file: Any, *, encoding: str = "bytes", allowed: dict[str, Any] | None = None):
@@ -58,11 +58,11 @@ class Unpickler:
         self._user_ids = {id(value) for value in self._user.values()}
 
     def persistent_load(self, pid: Any) -> Any:
-        """Return the storage of a persistent id; set by the caller."""
+        """Return the storage of a persistent id; the caller sets this attribute."""
         raise UnpicklingError("unsupported persistent id encountered")
 
     def load(self) -> Any:
-        """Return the object; raises UnpicklingError, or EOFError if there is not a single byte."""
+        """Return the object. Raise UnpicklingError, or EOFError for an empty file."""
         first = True
         while True:
             code = self._file.read(1)
@@ -347,7 +347,7 @@ _HANDLERS: dict[int, Any] = {
 
 
 def full_unpickler(pickle_module: Any, persistent_load: Callable[..., Any]) -> type:
-    """Return an Unpickler class of ``pickle_module`` that finds mstorch's objects under torch's names."""
+    """Return a subclass of ``pickle_module``'s Unpickler that finds mstorch's objects under torch's names."""
 
     class FullUnpickler(pickle_module.Unpickler):
         def find_class(self, module: str, name: str) -> Any:
@@ -367,7 +367,7 @@ def full_unpickler(pickle_module: Any, persistent_load: Callable[..., Any]) -> t
 
 
 def globals_in(data: bytes) -> set[str]:
-    """Return the full paths of all globals that a pickle names, without running it; raises UnpicklingError."""
+    """Return the full paths of all globals in a pickle, without running it. Raise UnpicklingError if it is damaged."""
     found: set[str] = set()
     argument: Any
     recent: list[Any] = []

@@ -1,4 +1,4 @@
-"""torch's zip archives: records stored without compression, each on an address that is a multiple of 64."""
+"""torch's zip archives: uncompressed records at addresses that are multiples of 64."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WRITTEN_VERSION, _MAX_VERSION = b"3\n", 10
 
 
 def write_all(file: Any, data: Any) -> None:
-    """Write all bytes, also to an unbuffered file, which may take fewer at a time."""
+    """Write all bytes, even to an unbuffered file, which may accept fewer at a time."""
     view = memoryview(data).cast("B") if len(data) else memoryview(b"")
     while view.nbytes:
         written = file.write(view)
@@ -42,8 +42,8 @@ def write_all(file: Any, data: Any) -> None:
 class ZipWriter:
     """Writes records in the layout of torch's own writer, so that offsets can be computed from sizes alone.
 
-    The layout: a local header without sizes, padding in an extra field "FB", the data, then a descriptor with the
-    sizes. Nothing is ever written twice, so any object with ``write`` will do.
+    A record is a local header without sizes, padding in an extra field "FB", the data, then a descriptor with the sizes. Nothing is written
+    twice, so any object with ``write`` will do.
     """
 
     def __init__(self, file: Any, archive_name: str):
@@ -59,7 +59,7 @@ class ZipWriter:
         self._at += len(data)
 
     def record(self, name: str, data: Any, skip: bool = False) -> None:
-        """Write one record; with ``skip`` only the room for it, as zeros."""
+        """Write a record; with ``skip``, zeros of its size."""
         raw = f"{self._archive}/{name}".encode()
         size, start = len(data), self._at
         crc = zlib.crc32(data) if OPTIONS.compute_crc32 and not skip else 0
@@ -91,7 +91,7 @@ class ZipWriter:
         self._checks = zlib.crc32(struct.pack("<I", crc), self._checks)
 
     def close(self) -> None:
-        """Write the version, the file's identity and the directory."""
+        """Write the version, the file's serialization id and the central directory."""
         self.record("version", _WRITTEN_VERSION)
         names = hashlib.blake2b("\n".join(self._names).encode(), digest_size=8).digest()
         self.record(".data/serialization_id", b"%020d%020d" % (int.from_bytes(names, "little"), self._checks))
@@ -107,14 +107,14 @@ class ZipWriter:
 
 
 def archive_name(path: str | None) -> str:
-    """Return the folder inside the archive: the file's name without its last suffix, 'archive' where there is none."""
+    """Return the archive's root folder: the file's name without its last suffix, 'archive' without a name."""
     stem = os.path.basename(path or "").rpartition(".")
     name = stem[0] or (stem[2] if not stem[1] else "")
     return name if name and name.isascii() else "archive"
 
 
 def looks_like_zip(file: IO[bytes]) -> bool:
-    """Tell whether the file starts as a zip archive; leaves the position as it was."""
+    """Return whether the file starts like a zip archive; its position is restored."""
     start = file.tell()
     magic = file.read(4)
     file.seek(start)
@@ -126,7 +126,7 @@ def _failed(what: str) -> RuntimeError:
 
 
 class ZipReader:
-    """Reads the records of an archive; raises RuntimeError for a truncated or damaged one."""
+    """Reads the records of an archive. Raises RuntimeError if it is truncated or damaged."""
 
     def __init__(self, file: IO[bytes]):
         self._file = file
@@ -172,7 +172,7 @@ class ZipReader:
             raise RuntimeError(f"Attempted to read a PyTorch file with version {version}, but the minimum is 1.")
 
     def has(self, name: str) -> bool:
-        """Tell whether there is a record."""
+        """Return whether a record exists."""
         return self._prefix + name in self._entries
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
@@ -188,7 +188,7 @@ class ZipReader:
         return [name.removeprefix(self._prefix) for name in self._entries]
 
     def offset(self, name: str) -> int:
-        """Return the address of a stored record's first byte; raises RuntimeError if its header is damaged."""
+        """Return the address of an uncompressed record's first byte. Raise RuntimeError if its header is damaged."""
         entry = self._entry(name)
         try:
             self._file.seek(entry.header_offset)
@@ -211,17 +211,17 @@ class ZipReader:
         return self._entry(name).file_size
 
     def is_stored(self, name: str) -> bool:
-        """Tell whether a record's bytes lie in the file as they are."""
+        """Return whether a record is uncompressed."""
         return self._entry(name).compress_type == zipfile.ZIP_STORED
 
     def read(self, name: str, limit: int | None = None) -> bytes:
-        """Return a record; raises RuntimeError if it is longer than ``limit`` or its checksum is wrong."""
+        """Return a record. Raise RuntimeError if it is longer than ``limit`` or its checksum is wrong."""
         if limit is not None and self.size(name) > limit:
             raise _failed(f"reading file {name}: {self.size(name)} bytes where at most {limit} were expected")
         return self.read_into(name, np.empty(0, np.uint8)).tobytes()
 
     def read_into(self, name: str, empty: np.ndarray) -> np.ndarray:
-        """Return a record as a fresh, writable array of bytes (``empty`` if it has none); checks the checksum."""
+        """Return a record as a new, writable uint8 array (``empty`` if the record is empty), with its checksum verified."""
         entry = self._entry(name)
         if entry.file_size == 0:
             return empty

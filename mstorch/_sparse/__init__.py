@@ -1,7 +1,6 @@
-"""Sparse tensors: indices and values, from which strided operations make everything else.
+"""Sparse tensors: indices and values, on which strided operations compute everything else.
 
-``base`` has the class, ``coo`` and ``compressed`` make tensors, ``convert`` changes layouts, ``elementwise``, ``shape``,
-``products`` and ``reduce`` compute, ``text`` prints. ``dispatch`` brings the public functions here when they meet a sparse
-tensor. ``nodes`` records operations whose gradients are tensors with places of their own, ``gradients`` leads between a tensor and
-its values, on which everything else is recorded.
+``base`` has the class, ``coo`` and ``compressed`` create tensors, ``convert`` changes layouts, ``elementwise``, ``shape``, ``products`` and
+``reduce`` compute, ``text`` formats. ``dispatch`` routes public functions here for sparse arguments. ``nodes`` records operations whose
+gradients have other indices, ``gradients`` connects a tensor with its values, on which everything else is recorded.
 """

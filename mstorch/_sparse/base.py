@@ -1,4 +1,4 @@
-"""The class of sparse tensors: what they are made of, and what they say of themselves."""
+"""The class of sparse tensors."""
 from __future__ import annotations
 
 import copy
@@ -46,7 +46,7 @@ def _refused(what: str) -> Any:
 
 
 class SparseTensor(Tensor):
-    """A tensor that keeps its specified elements and where they stand."""
+    """A tensor that stores its specified elements and their indices."""
 
     __slots__ = ("_layout", "_index", "_size", "_coalesced", "_kept")
     _layout: layout
@@ -68,11 +68,11 @@ class SparseTensor(Tensor):
 
     @property
     def shape(self) -> Size:
-        """The length of each dimension."""
+        """The shape."""
         return Size(self._size)
 
     def size(self, dim: int | None = None) -> Any:
-        """Return the length of each dimension, or of one."""
+        """Return the shape, or the length of one dimension."""
         return Size(self._size) if dim is None else self._size[wrap_dim(dim, len(self._size))]
 
     def dim(self) -> int:
@@ -83,37 +83,37 @@ class SparseTensor(Tensor):
     ndim = property(dim, doc="The number of dimensions.")
 
     def numel(self) -> int:
-        """Return the number of elements, unspecified ones too."""
+        """Return the number of elements, including unspecified ones."""
         return views.numel_of(self._size)
 
     nelement = numel
 
     @property
     def nbytes(self) -> int:
-        """Raises as in torch: a sparse tensor's bytes are those of its parts."""
+        """Raise NotImplementedError, as torch does: use the indices' and values' nbytes."""
         raise NotImplementedError("Cannot access the nbytes of a sparse tensor: ask its indices and values")
 
     @property
     def device(self) -> device:
-        """Where the values are."""
+        """The device of the values."""
         return self._values_part.device  # type: ignore[no-any-return]
 
     @property
     def layout(self) -> layout:
-        """How the elements are kept."""
+        """The layout, such as torch.sparse_coo."""
         return self._layout
 
     is_sparse = property(lambda self: self._layout is sparse_coo, doc="Whether the layout is sparse COO.")
     is_sparse_csr = property(lambda self: self._layout is sparse_csr, doc="Whether the layout is sparse CSR.")
 
     def stride(self, dim: int | None = None) -> Any:
-        """Return zeros for COO; RuntimeError for the others."""
+        """Return zeros for COO. Raise RuntimeError for other layouts."""
         if self._layout is not sparse_coo:
             raise RuntimeError(f"Sparse {WORDS[self._layout][6:].upper()} tensors do not have strides")
         return (0,) * len(self._size) if dim is None else 0
 
     def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
-        """False for COO, which has no strides; RuntimeError for the others."""
+        """Return False for COO, which has no strides. Raise RuntimeError for other layouts."""
         if self._layout is not sparse_coo:
             raise RuntimeError(f"Sparse {WORDS[self._layout][6:].upper()} tensors do not have is_contiguous")
         return False
@@ -131,21 +131,21 @@ class SparseTensor(Tensor):
     # What there is no memory for
 
     def data_ptr(self) -> int:
-        """Raises: there is no memory of all elements."""
+        """Raise RuntimeError: there is no dense memory."""
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     def tolist(self) -> Any:
-        """Raises: there is no memory of all elements."""
+        """Raise RuntimeError: there is no dense memory."""
         return self.data_ptr()
 
     def storage(self) -> Any:
-        """Raises: there is no memory of all elements."""
+        """Raise NotImplementedError: there is no dense memory."""
         raise NotImplementedError("Cannot access storage of SparseTensorImpl")
 
     untyped_storage = storage
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """Raises: NumPy has no sparse arrays."""
+        """Raise TypeError: NumPy has no sparse arrays."""
         raise TypeError(f"can't convert {WORDS[self._layout]} layout tensor to numpy. Use Tensor.to_dense() first.")
 
     def item(self) -> Any:
@@ -171,11 +171,11 @@ class SparseTensor(Tensor):
     # Parts
 
     def sparse_dim(self) -> int:
-        """Return how many dimensions the indices count."""
+        """Return the number of sparse dimensions."""
         return self._index[0]._shape[0] if self._layout is sparse_coo else 2
 
     def dense_dim(self) -> int:
-        """Return how many dimensions each specified element has."""
+        """Return the number of dense dimensions, those of each specified element."""
         rank = self._kept.dim()
         if self._layout is sparse_coo:
             return rank - 1
@@ -188,7 +188,7 @@ class SparseTensor(Tensor):
 
     @property
     def _values_part(self) -> Tensor:
-        """The values, with the history that the tensor has."""
+        """The values, with the tensor's history."""
         if modes.grad and is_tracked(self):
             return above.sparse_gradients.recorded_values(self)
         return self._kept
@@ -201,7 +201,7 @@ class SparseTensor(Tensor):
     grad = property(Tensor.grad.fget, _set_grad, Tensor.grad.fdel, "The gradient that backward accumulated, of any layout, or None.")  # type: ignore[attr-defined,assignment]
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Start (or stop) recording operations on a leaf; returns the tensor."""
+        """Set requires_grad of a leaf; return the tensor."""
         if requires_grad == is_tracked(self):
             return self
         if requires_grad and self._dtype.is_integral:
@@ -214,21 +214,21 @@ class SparseTensor(Tensor):
         return self
 
     def _made_by(self, node: Any, number: int) -> None:
-        """Let the tensor be an output of a recorded operation."""
+        """Make the tensor an output of a recorded operation."""
         self._node, self._number = node, number
 
     def detach(self) -> Any:
-        """Return the same elements outside of autograd."""
+        """Return the same elements without history."""
         return like(self, self._kept)
 
     def detach_(self) -> Any:
-        """Cut the tensor off from its history."""
+        """Detach the tensor from its history, in place."""
         auto_of(self).leaf = False
         return replace(self, self.detach())
 
     @property
     def data(self) -> Any:
-        """The same elements outside of autograd."""
+        """The same elements without history."""
         return self.detach()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -261,7 +261,7 @@ def _rebuilt(
 
 
 def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int], coalesced: bool = False) -> Any:
-    """Return a sparse tensor of parts that fit each other; it shares their memory and the history of the values."""
+    """Return a sparse tensor of consistent parts; it shares their memory and the values' history."""
     tensor: Any = object.__new__(SparseTensor)
     tensor._dtype = values._dtype
     tensor._raw = tensor._at = tensor._node = None
@@ -284,12 +284,12 @@ def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int],
 
 
 def like(input: Any, values: Any, index: Any = None) -> Any:
-    """Return other values at the places of ``input``."""
+    """Return a sparse tensor of other values at the indices of ``input``."""
     return sparse(input._layout, input._index if index is None else index, values, input._size, input._coalesced)
 
 
 def replace(tensor: Tensor, other: Tensor) -> Tensor:
-    """Let a sparse tensor be what another is, and return it: how its in-place operations end."""
+    """Replace a sparse tensor's contents by another's, as in-place operations do, and return it."""
     tensor._counter.version += 1
     for name in ("_dtype", "_stride", "_offset", "_layout", "_index", "_size", "_coalesced", "_kept", "_node", "_number"):
         setattr(tensor, name, getattr(other, name))
@@ -300,12 +300,12 @@ FORMED.add(SparseTensor)
 
 
 def host(tensor: Tensor) -> np.ndarray:
-    """Return indices as an array."""
+    """Return indices as a host array."""
     return np.asarray(array_of(tensor))
 
 
 def index_tensor(array: np.ndarray, beside: Tensor | None = None) -> Any:
-    """Return indices as a tensor of int64, on the device of another tensor."""
+    """Return an array as an int64 tensor on another tensor's device."""
     found = made(np.ascontiguousarray(array, np.int64))
     return found if beside is None else copying.to(found, beside.device)
 

@@ -1,4 +1,4 @@
-"""Checks of the parts of sparse tensors by themselves, and conversions between kinds of row indices."""
+"""Checks of the parts of sparse tensors, and conversions between row indices and row offsets."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +17,7 @@ from .coo import sparse_coo_tensor
 def _validate_sparse_coo_tensor_args(
     indices: Tensor, values: Tensor, size: tuple[int, ...], is_coalesced: bool | None = None, check_pinning: bool | None = None
 ) -> None:
-    """Raise RuntimeError unless the parts make a COO tensor of the size."""
+    """Raise RuntimeError unless the parts form a valid COO tensor of the size."""
     sparse_coo_tensor(indices, values, size, is_coalesced=is_coalesced, check_invariants=True)
 
 
@@ -25,40 +25,40 @@ def _validate_sparse_compressed_tensor_args(
     compressed_indices: Tensor, plain_indices: Tensor, values: Tensor, size: tuple[int, int], layout: layout,
     check_pinning: bool | None = None
 ) -> None:
-    """Raise RuntimeError unless the parts make a tensor of the compressed layout and size."""
+    """Raise RuntimeError unless the parts form a valid tensor of the compressed layout and size."""
     sparse_compressed_tensor(compressed_indices, plain_indices, values, size, layout=layout, check_invariants=True)
 
 
 def _validate_sparse_csr_tensor_args(
     crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: tuple[int, int], check_pinning: bool | None = None
 ) -> None:
-    """Raise RuntimeError unless the parts make a CSR tensor of the size."""
+    """Raise RuntimeError unless the parts form a valid CSR tensor of the size."""
     _validate_sparse_compressed_tensor_args(crow_indices, col_indices, values, size, sparse_csr)
 
 
 def _validate_sparse_csc_tensor_args(
     ccol_indices: Tensor, row_indices: Tensor, values: Tensor, size: tuple[int, int], check_pinning: bool | None = None
 ) -> None:
-    """Raise RuntimeError unless the parts make a CSC tensor of the size."""
+    """Raise RuntimeError unless the parts form a valid CSC tensor of the size."""
     _validate_sparse_compressed_tensor_args(ccol_indices, row_indices, values, size, sparse_csc)
 
 
 def _validate_sparse_bsr_tensor_args(
     crow_indices: Any, col_indices: Any, values: Any, size: Any, check_pinning: bool | None = None
 ) -> None:
-    """Raise RuntimeError unless the parts make a BSR tensor of the size."""
+    """Raise RuntimeError unless the parts form a valid BSR tensor of the size."""
     _validate_sparse_compressed_tensor_args(crow_indices, col_indices, values, size, sparse_bsr)
 
 
 def _validate_sparse_bsc_tensor_args(
     ccol_indices: Any, row_indices: Any, values: Any, size: Any, check_pinning: bool | None = None
 ) -> None:
-    """Raise RuntimeError unless the parts make a BSC tensor of the size."""
+    """Raise RuntimeError unless the parts form a valid BSC tensor of the size."""
     _validate_sparse_compressed_tensor_args(ccol_indices, row_indices, values, size, sparse_bsc)
 
 
 def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
-    """Return where each of ``size`` rows begins among ascending row indices, and their number."""
+    """Return the row offsets of ``size`` rows for ascending row indices, with the number of elements at the end."""
     if input.dim() != 1:
         raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
     if input._dtype.category != 1:
@@ -70,7 +70,7 @@ def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: boo
 def _convert_indices_from_csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
 ) -> Tensor:
-    """Row and column indices (columns first with ``transpose``) of a CSR matrix, or of a batch of them."""
+    """Return row and column indices (columns first with ``transpose``) of a CSR matrix, or of a batch of them."""
     starts, columns = host(crow_indices), host(col_indices)
     counts = np.diff(starts, axis=-1)
     batch = np.indices(counts.shape)

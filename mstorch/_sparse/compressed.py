@@ -1,4 +1,4 @@
-"""CSR, CSC, BSR and BSC tensors: the rows (or columns) are a list of where each begins among the plain indices."""
+"""CSR, CSC, BSR and BSC tensors: compressed row (or column) offsets, and plain indices."""
 from __future__ import annotations
 
 import math
@@ -26,7 +26,7 @@ def sparse_compressed_tensor(
     size: tuple[int, int] | None = None, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return a tensor of a compressed layout; blocks of BSR and BSC are dimensions of ``values`` (nnz, rows, columns)."""
+    """Return a tensor of a compressed layout; for BSR and BSC, ``values`` (nnz, rows, columns) hold blocks."""
     if layout is None:
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
     if layout not in COMPRESSED:
@@ -66,7 +66,7 @@ def sparse_bsr_tensor(
     dtype: dtype | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
-    """Return a CSR matrix of blocks: ``values`` (nnz, rows, columns)."""
+    """Return a BSR matrix, with blocks ``values`` (nnz, rows, columns)."""
     return sparse_compressed_tensor(
         crow_indices, col_indices, values, size, dtype=dtype, layout=sparse_bsr, device=device, pin_memory=pin_memory,
         requires_grad=requires_grad, check_invariants=check_invariants,
@@ -77,7 +77,7 @@ def sparse_bsc_tensor(
     ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
-    """Return a CSC matrix of blocks: ``values`` (nnz, rows, columns)."""
+    """Return a BSC matrix, with blocks ``values`` (nnz, rows, columns)."""
     return sparse_compressed_tensor(
         ccol_indices, row_indices, values, size, dtype=dtype, layout=sparse_bsc, device=device, pin_memory=pin_memory,
         requires_grad=requires_grad, check_invariants=check_invariants,
@@ -85,7 +85,7 @@ def sparse_bsc_tensor(
 
 
 def block_of(kind: Layout, values: Any, batch: int) -> tuple[int, int]:
-    """Return rows and columns of a block; (1, 1) for layouts without."""
+    """Return the block size (rows, columns); (1, 1) for layouts without blocks."""
     return tuple(values.shape[batch + 1 : batch + 3]) if kind in BLOCKED else (1, 1)
 
 
@@ -99,7 +99,7 @@ def _inferred(kind: Layout, compressed: Tensor, plain: Tensor, values: Tensor) -
 
 
 def check(kind: Layout, compressed: Tensor, plain: Tensor, values: Tensor, size: tuple[int, ...]) -> None:
-    """Raise torch's error for parts that do not fit each other."""
+    """Raise torch's error for inconsistent parts."""
     first, second = NAMES[kind]
     if compressed._dtype is not plain._dtype:
         raise RuntimeError(
@@ -158,7 +158,7 @@ def _word(tensor: Any) -> str:
 
 
 def places(self: Any) -> tuple[np.ndarray, Any]:
-    """Return where each element of a compressed tensor stands (batch dimensions, row, column), and the values (nnz, *)."""
+    """Return the full indices of a compressed tensor's elements (batch dimensions, row, column), and the values (nnz, *)."""
     kind, (compressed, plain), values = self._layout, self._index, self._values_part
     starts, others = host(compressed).astype(np.int64), host(plain).astype(np.int64)
     batch = starts.shape[:-1]

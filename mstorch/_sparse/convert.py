@@ -1,4 +1,4 @@
-"""Dense to sparse, sparse to dense, and between sparse layouts."""
+"""Conversion from dense to sparse, sparse to dense, and between sparse layouts."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from .nodes import record
 
 
 def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
-    """Return the tensor with all its elements; a strided one as it is."""
+    """Return the tensor as a strided one; a strided tensor unchanged."""
     if not is_sparse(self):
         return self if dtype is None else self.to(dtype)
     if dtype is not None:
@@ -34,7 +34,7 @@ def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None 
 
 
 def _specified(self: Tensor, count: int) -> np.ndarray:
-    """Return the indices (count, nnz) of what is not zero in the first dimensions of a strided tensor."""
+    """Return the indices (count, nnz) of nonzero entries in the first ``count`` dimensions of a strided tensor."""
     refuse_codes("nonzero_count_cpu", self)
     array = np.asarray(array_of(self))
     kept = (array != 0).reshape(*array.shape[:count], -1).any(-1) if array.size else np.zeros(array.shape[:count], bool)
@@ -51,7 +51,7 @@ def _from_dense(self: Tensor, count: int) -> Any:
 def to_sparse(
     self: Any, *args: Any, sparse_dim: int | None = None, layout: layout | None = None, blocksize: Any = None, dense_dim: int | None = None
 ) -> Tensor:
-    """Return the tensor in a sparse layout, COO unless another is named; ``to_sparse(n)`` leaves all but n dimensions dense."""
+    """Return the tensor in a sparse layout, COO by default; ``to_sparse(n)`` keeps all but n dimensions dense."""
     if args or sparse_dim is not None:
         return to_sparse_coo(self, *(args or (sparse_dim,)))
     kind = layout or sparse_coo
@@ -74,7 +74,7 @@ def _unsupported(name: str, source: Tensor, kind: layout, how: str) -> RuntimeEr
 
 
 def to_sparse_coo(self: Any, sparse_dim: int | None = None) -> Any:
-    """Return the tensor in the layout COO."""
+    """Return the tensor in COO layout."""
     if not is_sparse(self):
         rank = self.dim()
         count = rank if sparse_dim is None else sparse_dim
@@ -94,12 +94,12 @@ def to_sparse_coo(self: Any, sparse_dim: int | None = None) -> Any:
 
 
 def blocks_of(tensor: Any) -> tuple[int, int] | None:
-    """Return rows and columns of a tensor's blocks; None for layouts without."""
+    """Return the block size (rows, columns) of a tensor; None for layouts without blocks."""
     return tuple(tensor._kept.shape[tensor._index[0].dim() :][:2]) if tensor._layout in BLOCKED else None
 
 
 def _converted(self: Any, target: layout, convert: Callable[..., Any]) -> Tensor:
-    """Return a conversion, to which the whole gradient is converted back."""
+    """Return a layout conversion, recorded so that the gradient is converted back."""
     kind = self._layout if is_sparse(self) else strided
     block = blocks_of(self) if is_sparse(self) else None
 
@@ -206,7 +206,7 @@ def _grouped(source: Any, kind: layout, batch: int, block: tuple[int, int], name
 
 
 def nothing_of(layout: layout, size: tuple[int, ...], dtype: dtype, requires_grad: bool) -> Tensor:
-    """Return a tensor of a sparse layout in which no element is specified."""
+    """Return a tensor of a sparse layout without specified elements."""
     if layout in BLOCKED:
         raise RuntimeError(f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {WORDS[layout]}")
     if layout is not sparse_coo and len(size) < 2:
@@ -220,32 +220,32 @@ def nothing_of(layout: layout, size: tuple[int, ...], dtype: dtype, requires_gra
 
 
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
-    """Return the tensor in the layout CSR."""
+    """Return the tensor in CSR layout."""
     return _compress(self, sparse_csr, None, dense_dim)
 
 
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
-    """Return the tensor in the layout CSC."""
+    """Return the tensor in CSC layout."""
     return _compress(self, sparse_csc, None, dense_dim)
 
 
 def _block(size: Any) -> Any:
-    """One number stands for both sides of a block."""
+    """Return the block size as a pair; an int is used for both sides."""
     return (size, size) if isinstance(size, int) else size
 
 
 def to_sparse_bsr(self: Tensor, blocksize: tuple[int, int], dense_dim: int | None = None) -> Tensor:
-    """Return the tensor in the layout BSR, in blocks of (rows, columns)."""
+    """Return the tensor in BSR layout, with blocks of (rows, columns)."""
     return _compress(self, sparse_bsr, _block(blocksize), dense_dim)
 
 
 def to_sparse_bsc(self: Tensor, blocksize: int | tuple[int, int], dense_dim: int | None = None) -> Tensor:
-    """Return the tensor in the layout BSC, in blocks of (rows, columns)."""
+    """Return the tensor in BSC layout, with blocks of (rows, columns)."""
     return _compress(self, sparse_bsc, _block(blocksize), dense_dim)
 
 
 def sparse_mask(self: Any, mask: Any) -> Tensor:
-    """Return the elements at the places that ``mask`` (sparse) specifies, in its layout."""
+    """Return the elements at the indices of the sparse tensor ``mask``, in its layout."""
     if not is_sparse(mask):
         raise TypeError("sparse_mask(): argument 'mask' (position 1) must be a sparse Tensor")
     if tuple(self.shape) != mask._size:

@@ -23,12 +23,12 @@ _checking = [False]
 
 
 def invariants_checked(asked: bool | None) -> bool:
-    """Return whether the parts of a new tensor are to be checked."""
+    """Return whether a new tensor's invariants are checked."""
     return _checking[0] if asked is None else bool(asked)
 
 
 def part(data: Any, kind: dtype | None = None, device: device | str | int | None = None) -> Any:
-    """Return a part of a sparse tensor from what a user gives for it; a tensor stays the same, with its history."""
+    """Convert user data to indices or values of a sparse tensor; a tensor is kept, with its history."""
     if isinstance(data, TensorBase):
         there = data if device is None else data.to(device)
         return there if kind is None or there._dtype is kind else there.to(kind)
@@ -36,7 +36,7 @@ def part(data: Any, kind: dtype | None = None, device: device | str | int | None
 
 
 def with_leaf(tensor: Tensor, requires_grad: bool) -> Tensor:
-    """Return the new tensor, on demand as a leaf."""
+    """Return the new tensor, made a leaf if ``requires_grad``."""
     if not requires_grad:
         return tensor
     if tensor._dtype.is_integral:
@@ -49,9 +49,9 @@ def sparse_coo_tensor(
     device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return a COO tensor of ``values`` (nnz, *) at ``indices`` (sparse dimensions, nnz); values at one place add up.
+    """Return a COO tensor of ``values`` (nnz, *) at ``indices`` (sparse dimensions, nnz); duplicates are summed.
 
-    ``sparse_coo_tensor(size)`` has no elements. ``size`` is the smallest that holds the indices unless given.
+    ``sparse_coo_tensor(size)`` has no elements. ``size`` is inferred from the indices if not given.
     """
     if values is None and indices is not None and size is None:
         indices, size = None, indices
@@ -118,7 +118,7 @@ def _refuse_negative(where: np.ndarray) -> None:
 
 
 def check_places(where: np.ndarray, size: Any) -> None:
-    """Raise torch's error for indices outside of a size."""
+    """Raise torch's error for indices out of range."""
     _refuse_negative(where)
     for dim, most in enumerate(where.max(1) if where.shape[1] else ()):
         if most >= size[dim]:
@@ -126,7 +126,7 @@ def check_places(where: np.ndarray, size: Any) -> None:
 
 
 def flat(where: np.ndarray, size: Any) -> np.ndarray:
-    """Return where each specified element stands in row-major order among the sparse dimensions; RuntimeError if outside."""
+    """Return the flat row-major index of each specified element among the sparse dimensions. Raise RuntimeError if out of range."""
     check_places(where, size)
     found = np.zeros(where.shape[1], np.int64)
     for dim in range(where.shape[0]):
@@ -139,7 +139,7 @@ def _ascending(where: np.ndarray, size: Any) -> bool:
 
 
 def added(values: Tensor, group: np.ndarray, count: int) -> Tensor:
-    """Return the sums of values (n, *) of the same group: (count, *)."""
+    """Return the sums of values (n, *) by group: (count, *)."""
     base = values.new_zeros((count, *values.shape[1:]))
     if not values.numel():
         return base
@@ -149,14 +149,14 @@ def added(values: Tensor, group: np.ndarray, count: int) -> Tensor:
 
 
 def taken(values: Tensor, rows: np.ndarray) -> Any:
-    """Return rows of values."""
+    """Return the selected rows of values."""
     if not rows.size:
         return values.new_zeros((0, *values.shape[1:]))
     return index_select(values, 0, index_tensor(rows, values))
 
 
 def coalesce(self: Any) -> Any:
-    """Return each place once, in row-major order, with the sum of its values."""
+    """Return the tensor with unique indices in row-major order, and duplicates summed."""
     _expect_coo(self, "coalesce")
     if self._coalesced:
         return self
@@ -173,13 +173,13 @@ def _coalesced(self: Any) -> Tensor:
 
 
 def is_coalesced(self: Any) -> bool:
-    """Return whether each place is known to be there once, in order."""
+    """Return whether the tensor is known to be coalesced."""
     _expect_coo(self, "is_coalesced")
     return self._coalesced
 
 
 def set_coalesced(self: Any, coalesced: bool) -> Any:
-    """Say whether each place is there once, in order, without a look. Returns the tensor."""
+    """Mark the tensor as coalesced or not, without checking; return it."""
     _expect_coo(self, "_coalesced_")
     self._coalesced = bool(coalesced)
     return self
@@ -214,5 +214,5 @@ def raw_indices(self: Any) -> Tensor:
 
 
 def raw_values(self: Any) -> Tensor:
-    """Return the values, of a COO tensor coalesced or not, outside of autograd."""
+    """Return the values, detached; a COO tensor need not be coalesced."""
     return values(self) if not is_sparse(self) else self._kept

@@ -1,7 +1,7 @@
-"""How public functions and methods come here when an argument is a sparse tensor.
+"""Routing of public functions and methods to sparse forms.
 
-The way into an operation (``_core/overriding.py``) goes to the sparse form of a function that has one where it meets a sparse
-tensor. A strided operation that reads a sparse tensor all the same raises ``SparseOperand`` before it has done anything.
+Operations (``_core/overriding.py``) run the sparse form of a function, if it has one, for a sparse tensor. A strided operation that reads a
+sparse tensor raises ``SparseOperand`` before any other effect.
 """
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ COMMON: dict[str, Function] = {
 
 
 def _of_sparse(name: str, function: Function) -> Function:
-    """Return a method that only sparse tensors have a use for."""
+    """Return a method for sparse tensors only."""
 
     def method(*args: Any, **kwargs: Any) -> Tensor:
         if not any(map(is_sparse, (*args[:2], *kwargs.values()))):  # an old order begins with a number
@@ -130,7 +130,7 @@ hspmm = hsmm = _of_sparse("hspmm", products.hspmm)
 
 
 def aware(function: Function, form: Function) -> Function:
-    """``function``, which goes to its sparse form where it meets a sparse tensor."""
+    """Wrap ``function`` to run its sparse form if it meets a sparse tensor."""
 
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> tuple[Tensor | None, ...] | None:
@@ -186,17 +186,17 @@ _OPERATORS: dict[str, Function] = {
 
 
 def _is_nonzero(self: Tensor) -> bool:
-    """Return whether the only element is not zero."""
+    """Return whether the only element is nonzero."""
     return bool(self)
 
 
 def _named(kind: str) -> dtype:
-    """Return the dtype of a dtype, a type or a type's name."""
+    """Return the dtype given as a dtype, a type or a type's name."""
     return as_dtype(kind.replace("torch.sparse.", "torch.") if isinstance(kind, str) else kind)
 
 
 def _new(self: Tensor, *args: Any, device: device | str | int | None = None) -> Tensor:
-    """Return a sparse tensor of the same dtype: empty, of a size, or of indices and values."""
+    """Return a sparse tensor of the same dtype: empty, of a size, or from indices and values."""
     if len(args) > 1 and isinstance(args[0], Tensor):
         return coo.sparse_coo_tensor(*args, dtype=self._dtype)
     if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size):
@@ -211,7 +211,7 @@ def _new(self: Tensor, *args: Any, device: device | str | int | None = None) -> 
 
 
 def _kept_methods() -> dict[str, Function]:
-    """Methods of sparse tensors that follow from their values."""
+    """Return the methods of sparse tensors that are derived from their values."""
     kept: dict[str, Function] = {name: elementwise.conversion(name) for name in CONVERSIONS}
     kept.update({name: elementwise.conversion(name) for name in ("cpu", "cuda", "npu")}, to=elementwise.to)
     kept["type_as"] = lambda self, other: self.to(other._dtype)
@@ -238,7 +238,7 @@ STRIDED_METHOD_FORMS: dict[str, Function] = {**FORMS, **METHOD_FORMS, **_KEPT, "
 
 
 def give_methods() -> None:
-    """Set the methods of sparse tensors, and on strided ones those that they share or that may meet a sparse operand."""
+    """Set the methods of sparse tensors, and on strided ones those that are common or accept a sparse operand."""
     own = dict(SparseTensor.__dict__)
     given = {**FORMS, **METHOD_FORMS, **COMMON, **_OPERATORS, **_KEPT}
     for name, function in given.items():
@@ -259,14 +259,14 @@ def _grad(
     outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor] | None = None,
     *args: Any, **kwargs: Any,
 ) -> tuple[Any, ...]:
-    """``autograd.grad`` where an input or an output is sparse: by its edge."""
+    """Run ``autograd.grad`` with sparse inputs or outputs, by their edges."""
     wanted = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     roots, gradients = _roots(outputs, grad_outputs)
     return autograd.grad(roots, [_edge(tensor, "One of the differentiated Tensors") for tensor in wanted], gradients, *args, **kwargs)
 
 
 def _edge(tensor: Tensor, who: str) -> Any:
-    """Return a sparse tensor's edge; a strided tensor itself."""
+    """Return a sparse tensor's GradientEdge; a strided tensor unchanged."""
     if not is_sparse(tensor):
         return tensor
     if not is_tracked(tensor):
@@ -275,7 +275,7 @@ def _edge(tensor: Tensor, who: str) -> Any:
 
 
 def _roots(outputs: Tensor | Sequence[Tensor], gradients: Any) -> tuple[list[Any], list[Any]]:
-    """Roots, sparse ones by their edges, and their gradients."""
+    """Return the roots, sparse ones as edges, and their gradients."""
     roots = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients or [None] * len(roots))
     for number, (root, gradient) in enumerate(zip(roots, gradients)):
@@ -285,7 +285,7 @@ def _roots(outputs: Tensor | Sequence[Tensor], gradients: Any) -> tuple[list[Any
 
 
 def _check_gradient(root: Any, gradient: Any, number: int) -> None:
-    """Raise torch's error for a gradient that a sparse root cannot have."""
+    """Raise torch's error for an invalid gradient of a sparse root."""
     if gradient is None:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     if tuple(gradient.shape) != root._size:
@@ -299,12 +299,12 @@ def _check_gradient(root: Any, gradient: Any, number: int) -> None:
 
 
 def _backward(tensors: Tensor, grad_tensors: Tensor | None = None, *args: Any, **kwargs: Any) -> None:
-    """``autograd.backward`` where a root is sparse: from its edge."""
+    """Run ``autograd.backward`` with sparse roots, by their edges."""
     autograd.backward(*_roots(tensors, grad_tensors), *args, **kwargs)
 
 
 def install() -> None:
-    """Let autograd's functions take sparse tensors."""
+    """Make autograd's functions accept sparse tensors."""
     autograd.grad = aware(autograd.grad, _grad)
     autograd.backward = aware(autograd.backward, _backward)  # type: ignore[assignment]
 

@@ -1,4 +1,4 @@
-"""Elementwise operations on sparse tensors: on the values where zero stays zero, over the union of places for sums."""
+"""Elementwise operations on sparse tensors: on the values for functions that preserve zero, on the union of indices for sums."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _LINEAR = ("neg", "negative", "positive", "conj_physical")
 
 
 def _takes_coalesced(name: str) -> bool:
-    """Return whether torch refuses the in-place form of an operation that keeps zero for tensors that are not coalesced."""
+    """Return whether torch rejects an in-place zero-preserving operation on uncoalesced tensors."""
     function = functions().get(name)
     if function is None or not record_of(function).keeps_zero or name in _LINEAR:
         return False
@@ -40,7 +40,7 @@ def _takes_coalesced(name: str) -> bool:
 
 
 def stored(found: Tensor, out: Tensor | None, checked: bool = True) -> Any:
-    """Return the result, kept in ``out`` if that is given; unless ``checked``, in whatever dtype that is."""
+    """Return the result, copied to ``out`` if given; unless ``checked``, in any dtype."""
     if out is None or not is_sparse(out) or not is_sparse(found):
         return finish(found, out)
     if checked and not can_cast(found._dtype, out._dtype):
@@ -49,7 +49,7 @@ def stored(found: Tensor, out: Tensor | None, checked: bool = True) -> Any:
 
 
 def unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the sparse form of an operation that leaves zero zero."""
+    """Return the sparse form of a zero-preserving operation."""
 
     def apply(input: Any, *args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
@@ -92,7 +92,7 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_it_was(tensor: Any) -> Tensor:
-    """Return a result that is about to be written to as its operation goes on to know it."""
+    """Return a tensor that keeps an operation's result, before that is overwritten in place."""
     if not is_sparse(tensor) or tensor._node is None:
         return tensor
     kept = tensor.detach()
@@ -109,7 +109,7 @@ def _no_kernel(name: str, tensor: Any) -> NotImplementedError:
 
 
 def add(input: Tensor, other: Tensor, *, alpha: complex = 1, out: Tensor | None = None) -> Any:
-    """Return the sum: of sparse tensors over the union of their places, of a dense and a sparse one dense."""
+    """Return the sum: of sparse tensors over the union of their indices, of a dense and a sparse one dense."""
     return _sum("Add", input, other, alpha, out)
 
 
@@ -149,7 +149,7 @@ def _added(input: Any, other: Any, alpha: Any) -> Tensor:
 
 
 def result_dtype_of(*tensors: Any) -> Any:
-    """Return the dtype that torch's promotion gives sparse (and dense) tensors together."""
+    """Return the promoted dtype of sparse (and dense) tensors."""
     return result_dtype([_probe(tensor) for tensor in tensors])
 
 
@@ -207,7 +207,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
 
 
 def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """Return the product, at the places of the sparse factor (of both factors where both are sparse)."""
+    """Return the product, at the indices of the sparse factor (or the intersection, if both are sparse)."""
     factors = (input, other)
     if not is_sparse(input):
         input, other = other, input
@@ -224,13 +224,13 @@ def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 def _check_layouts(input: Any, other: Any) -> None:
-    """Raise torch's error for factors of different layouts, of which only a first one in CSR takes the other along."""
+    """Raise torch's error for factors of different layouts, which only a first factor in CSR allows."""
     if input._layout is not other._layout and input._layout is not sparse_csr:
         raise RuntimeError("Expected result Tensor to be of format CSR")
 
 
 def _factors(gradient: Tensor, first: Tensor, second: Tensor) -> tuple[Any, Any]:
-    """Return gradients of the factors of a product: each at the places of the other."""
+    """Return the gradients of a product's factors."""
     return gradient * _conjugated(second), gradient * _conjugated(first)
 
 
@@ -242,7 +242,8 @@ def _conjugated(value: Tensor | complex) -> Any:
 
 
 def _operands(input: Tensor, other: Tensor | float) -> tuple[Any, ...]:
-    """Return what the rule of a product or quotient with a number needs: the number's own gradient alone asks for the tensor."""
+    """Return the operands that the gradient rule of a product or quotient with a number needs; the tensor only if the number requires grad.
+    """
     if not isinstance(other, TensorBase):
         return ()
     return (other, input) if is_tracked(other) else (other,)
@@ -272,7 +273,7 @@ def _multiplied(input: Any, other: Any) -> Tensor:
 
 
 def _mul_spread(input: Any, dense: Any) -> Tensor:
-    """Return the product with a dense factor of another size."""
+    """Return the product with a dense factor that is broadcast."""
     shape = broadcast_shape(input._size, tuple(dense.shape))
     if shape != input._size:
         if input._layout is not sparse_coo:
@@ -328,18 +329,18 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
 
 
 def _same_places(label: str, input: Tensor, values: Tensor, index: tuple[Tensor, ...] | None = None) -> Tensor:
-    """Return the tensor with other values, to which the gradient goes as it is."""
+    """Return the tensor with other values, with an identity gradient."""
     return record(label, (input,), lambda: like(input, values, index), lambda gradient: (gradient,))
 
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Converted to a dtype or device; the tensor itself if nothing changes."""
+    """Return the tensor with another dtype or on another device; self if nothing changes."""
     converted = self._kept.to(*args, **kwargs)
     return self if converted is self._kept else _same_places("ToCopy", self, converted)
 
 
 def conversion(name: str) -> Callable[..., Any]:
-    """Return a method such as ``double()``."""
+    """Return a conversion method such as ``double()``."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Tensor:
         converted = getattr(self._kept, name)()
@@ -355,7 +356,7 @@ def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
 
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
-    """Take over the elements of another sparse tensor."""
+    """Copy another sparse tensor's elements in place."""
     if layout_word(self) in _COMPRESSED or layout_word(src) in _COMPRESSED:
         _check_copy(self, src)
     if not is_sparse(self) or not is_sparse(src):
@@ -374,7 +375,7 @@ _COMPRESSED = ("SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc")
 
 
 def _check_copy(self: Any, src: Any) -> None:
-    """Raise torch's error unless two compressed tensors are alike in layout and number of elements."""
+    """Raise torch's error unless two compressed tensors agree in layout and number of elements."""
     if layout_word(self) != layout_word(src):
         raise RuntimeError(
             "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self layout is "

@@ -1,4 +1,4 @@
-"""Where gradients stand: at the places of a tensor's values, and sparse gradients of dense leaves."""
+"""Gradients of sparse tensors: at a tensor's own indices, and sparse gradients of dense leaves."""
 from __future__ import annotations
 
 import sys
@@ -31,7 +31,7 @@ def where_of(tensor: Any) -> tuple[np.ndarray, Any]:
 
 
 def values_at(source: Any, target: Any) -> Any:
-    """Return the elements of ``source`` (dense or sparse, of the same size) where ``target`` has some, in its values' shape."""
+    """Return the elements of ``source`` (dense or sparse, of the same size) at the indices of ``target``, shaped like its values."""
     where, own = where_of(target)
     count = where.shape[0]
     wanted = flat(where, target._size)
@@ -55,7 +55,7 @@ def values_at(source: Any, target: Any) -> Any:
 
 
 def masked_gradient(leaf: Any, gradient: Any) -> Tensor:
-    """Return the gradient of a sparse tensor from that of its values: the same places, each once."""
+    """Return the gradient of a sparse tensor from that of its values, at the same unique indices."""
     if leaf._layout is not sparse_coo or leaf._coalesced:
         return like(leaf, gradient)
     where = host(leaf._index[0])
@@ -66,14 +66,14 @@ def masked_gradient(leaf: Any, gradient: Any) -> Tensor:
 
 
 class _Places(Node):
-    """Between a sparse tensor and its values."""
+    """The node between a sparse tensor and its values."""
 
     __slots__ = ("tensor", "function")
     tensor: Any
     function: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradient of the other."""
+        """Return the gradient of the tensor or values on the other side."""
         return (bare_of(self.function(self.tensor, dressed(gradients[0])), recorded),)
 
 
@@ -84,25 +84,25 @@ def _places(label: str, tensor: Tensor, edge: Any, function: Callable[..., Any])
 
 
 def follow_values(tensor: Any, values: Any) -> None:
-    """Lead the gradient of a new tensor to the values that it was made of: what stands at its places."""
+    """Record a new tensor so that its gradient flows to the values it was made of."""
     label = "SparseCooTensorWithDimsAndTensors" if tensor._layout is sparse_coo else "SparseCompressedTensor"
     tensor._node = _places(f"{label}Backward0", tensor, edge_of(values), lambda own, gradient: values_at(gradient, own))
 
 
 def recorded_values(tensor: Any) -> Any:
-    """Return the values of a tensor with a history."""
+    """Return the values of a tensor with a history, recorded."""
     values = bare_twin(tensor._kept)
     values._node = _places("ValuesBackward0", tensor, edge_of(tensor), masked_gradient)
     return values
 
 
 class SparseAccumulate(Accumulate):
-    """The end of the tape at a sparse leaf, whose gradient may be of another layout."""
+    """The accumulation node of a sparse leaf, whose gradient may have another layout."""
 
     __slots__ = ()
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Add the gradient to the leaf's."""
+        """Accumulate the gradient into the leaf's."""
         tensor, gradient = self.tensor, dressed(gradients[0])
         if not is_tracked(tensor):
             return ()
@@ -120,7 +120,7 @@ class SparseAccumulate(Accumulate):
 
 
 class End:
-    """Finds the end of the tape at a sparse leaf, where ``Auto.accumulator`` of strided ones refers to theirs."""
+    """Finds the accumulation node of a sparse leaf, as ``Auto.accumulator`` does for strided ones."""
 
     __slots__ = ("tensor", "node")
 

@@ -1,8 +1,7 @@
-"""Operations on sparse tensors on the tape: their gradients are tensors of any layout, with places of their own.
+"""Recorded operations on sparse tensors, whose gradients may have any layout and other indices.
 
-``record`` makes such an operation (a sum, a product, a conversion, whose gradient may stand elsewhere than the operand). What is
-computed place by place is made of strided operations on the values, without a node of its own: ``gradients`` leads from a tensor to
-its values and from values to the tensor made of them, and keeps what stands at the tensor's places.
+``record`` creates such an operation (a sum, a product, a conversion). Computations at fixed indices are strided operations on the values,
+without a node of their own: ``gradients`` connects a tensor with its values in both directions.
 """
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ Rule = Callable[..., Sequence[Any]]
 
 
 class _Kept:
-    """A sparse tensor that backward needs, and the version that it had, or what a pair of hooks made of it."""
+    """A sparse tensor saved for backward, with its version, or what a pack hook returned for it."""
 
     __slots__ = ("tensor", "version", "unpack")
 
@@ -36,7 +35,7 @@ class _Kept:
                 self.tensor = pack(tensor.detach()), edge_of(tensor)
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Return the tensor as it was saved."""
+        """Return the saved tensor."""
         if self.unpack is not None:
             packed, edge = self.tensor
             found = self.unpack(packed)
@@ -54,14 +53,14 @@ class _Kept:
 
 
 class _Operation(Node):
-    """An operation on sparse tensors, whose rule is made of operations on tensors of any layout."""
+    """A recorded operation on sparse tensors, with a gradient rule on tensors of any layout."""
 
     __slots__ = ("rule", "kinds")
     rule: Any
     kinds: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradients for the operands."""
+        """Return the gradients of the operands."""
         saved = [dressed(item.value(self, recorded)) for item in self.saved]
         found = self.rule(dressed(gradients[0]), *saved)
         return [
@@ -71,7 +70,7 @@ class _Operation(Node):
 
 
 def _fitted(node: Any, place: int, gradient: Any, kind: dtype, layout: layout, inner: bool) -> Any:
-    """Return a gradient in the dtype of its tensor; a strided one for the rules of strided operations (``inner``)."""
+    """Return a gradient cast to its tensor's dtype; strided for the rules of strided operations (``inner``)."""
     if is_sparse(gradient):
         if gradient._layout is not sparse_coo and gradient._layout is not layout:
             raise RuntimeError(
@@ -92,7 +91,7 @@ def _saved(item: Tensor) -> Any:
 
 @tells_no_memory
 def record(label: str, tensors: Sequence[Any], compute: Callable[[], Any], rule: Rule, saved: Sequence[Any] = ()) -> Any:
-    """``compute()``, recorded as one operation on ``tensors``: ``rule(gradient, *saved)`` gives their gradients."""
+    """Run ``compute()`` and record it as one operation on ``tensors``; ``rule(gradient, *saved)`` returns their gradients."""
     parts = [tensor if isinstance(tensor, TensorBase) else None for tensor in tensors]
     if not (modes.grad and any(part is not None and is_tracked(part) for part in parts)):
         return compute()

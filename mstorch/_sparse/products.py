@@ -1,4 +1,4 @@
-"""Products of sparse matrices with dense and with sparse ones."""
+"""Products of sparse matrices with dense and sparse ones."""
 from __future__ import annotations
 
 import functools
@@ -32,7 +32,7 @@ def _matrix(tensor: Tensor, name: str) -> None:
 
 
 def _times_dense(input: Any, dense: Any) -> Tensor:
-    """Return a sparse matrix (n, m) by a dense one (m, p): rows of the second, weighted, added up."""
+    """Return the product of a sparse (n, m) and a dense (m, p) matrix: weighted sums of the latter's rows."""
     if tuple(dense.shape)[0] != input._size[1]:
         if input._layout is not sparse_coo:
             raise RuntimeError(
@@ -53,7 +53,7 @@ def _times_dense(input: Any, dense: Any) -> Tensor:
 
 
 def _times_sparse(first: Any, second: Any) -> Tensor:
-    """Return the product of two sparse matrices, coalesced COO: each element with the row of its column."""
+    """Return the product of two coalesced COO matrices."""
     if first._size[1] != second._size[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({first._size[0]}x{first._size[1]} and {second._size[0]}x{second._size[1]})"
@@ -72,7 +72,7 @@ def _times_sparse(first: Any, second: Any) -> Tensor:
 
 
 def mm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
-    """Return the product of two matrices of which one or both are sparse; sparse if both are."""
+    """Return the product of two matrices, one or both of them sparse; sparse if both are."""
     if state.on and out is None and not (is_sparse(input) and is_sparse(mat2)):
         return lowered(mm, input, mat2)
     _matrix(input, "addmm")
@@ -115,7 +115,7 @@ def mv(input: Any, vec: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 def bmm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
-    """Return the products of a COO tensor of matrices (b, n, m) with dense ones (b, m, p)."""
+    """Return the products of a COO batch of matrices (b, n, m) with dense ones (b, m, p)."""
     if state.on and out is None:
         return lowered(bmm, input, mat2)
     if not is_sparse(input) or input.dim() != 3:
@@ -144,7 +144,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: complex = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
+    """Return ``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
     if state.on and out is None and not is_sparse(mat2):
         return lowered(functools.partial(addmm, beta=beta, alpha=alpha), input, mat1, mat2)
     if not is_sparse(mat2) and mat2.dim() != 2:
@@ -168,13 +168,13 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: complex = 1
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * (mat @ vec)`` with a sparse ``mat``."""
+    """Return ``beta * input + alpha * (mat @ vec)`` with a sparse ``mat``."""
     product = mv(mat, vec) * alpha
     return finish(product if beta == 0 else input * beta + product, out)
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
-    """``input @ weight.T + bias``, where the input or the weight is sparse."""
+    """Return ``input @ weight.T + bias`` with a sparse input or weight."""
     turned = weight if weight.dim() < 2 else transpose(weight, 0, 1) if is_sparse(weight) else weight.t()
     if bias is None or not is_sparse(input) and weight._layout is not sparse_coo:
         product = matmul(input, turned)
@@ -187,7 +187,7 @@ def _layout(tensor: Tensor) -> str:
 
 
 def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Tensor:
-    """``torch.sparse.mm``: a matrix product; ``reduce`` (CSR) names what is done in place of the sum."""
+    """Implement ``torch.sparse.mm``: a matrix product; for CSR, ``reduce`` selects the reduction instead of a sum."""
     if reduce is None:
         if not (is_sparse(mat1) or is_sparse(mat2)):
             return mat1.mm(mat2)
@@ -225,7 +225,7 @@ def smm(input: Any, mat2: Any) -> Any:
 
 
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)`` of COO matrices and a dense ``mat2``, as a COO matrix."""
+    """Return ``beta * input + alpha * (mat1 @ mat2)`` for COO matrices and a dense ``mat2``, as a COO matrix."""
     product = smm(mat1, mat2)
     if input._size != product._size:
         raise RuntimeError(f"sspaddmm: Argument #1: Expected size {list(product._size)}, got {list(input._size)}")
@@ -235,14 +235,14 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1,
 
 
 def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the product of a COO matrix with a dense one, as a COO tensor of rows."""
+    """Return the product of a COO matrix with a dense one, as a hybrid COO tensor of rows."""
     product = mm(mat1, mat2)
     used = np.unique(where_of(mat1)[0][0])
     return sparse(sparse_coo, (index_tensor(used[None]),), taken(product, used), tuple(product.shape))
 
 
 def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: complex = 1.0, alpha: complex = 1.0, out: Any = None) -> Tensor:
-    """``alpha * (mat1 @ mat2)`` at the places of a CSR matrix, plus ``beta`` times it."""
+    """Return ``alpha * (mat1 @ mat2)`` at the indices of a CSR matrix, plus ``beta`` times that matrix."""
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if is_sparse(matrix):
             raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {layout_word(matrix)}")
@@ -260,7 +260,7 @@ def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: complex = 1.0
 
 
 def _repeated(matrix: Any, batch: tuple[int, ...]) -> Tensor:
-    """Return a compressed matrix once for each matrix of a batch."""
+    """Return a compressed matrix repeated for each matrix of a batch."""
     index = tuple(part.expand((*batch, *part.shape)).contiguous() for part in matrix._index)
     values = matrix._values_part
     return sparse(matrix._layout, index, values.expand((*batch, *values.shape)).contiguous(), (*batch, *matrix._size), True)

@@ -82,7 +82,7 @@ def _compressed_sum(input: Any, dim: Any, keepdim: bool) -> Tensor:
 
 
 def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Tensor:
-    """``torch.sparse.sum``: the sum of all elements, or over some dimensions: sparse as long as a sparse one is left."""
+    """Implement ``torch.sparse.sum``: over all elements, or over dimensions; sparse as long as a sparse dimension is left."""
     if not is_sparse(input):
         raise NotImplementedError("Could not run 'aten::_indices' with arguments from the 'CPU' backend: input is not sparse")
     if input._layout is not sparse_coo:
@@ -108,7 +108,7 @@ def _grouped(input: Any, dim: int) -> tuple[np.ndarray, int]:
 
 
 def _shifted(values: Tensor, group: np.ndarray, count: int) -> Tensor:
-    """Return the values less the greatest of their group, through which no gradient need go."""
+    """Return the values minus the maximum of their group, detached."""
     array = np.asarray(value_of(values.detach()).asnumpy())
     greatest = np.full((count, *array.shape[1:]), -np.inf, array.dtype)
     np.maximum.at(greatest, group, array)
@@ -137,12 +137,12 @@ def _normalized(input: Any, dim: int, dtype: Any, name: str) -> Any:
 
 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
-    """``torch.sparse.softmax``: softmax of the specified elements along a dimension; others count as minus infinity."""
+    """Implement ``torch.sparse.softmax``: over the specified elements along a dimension; others count as -inf."""
     return _normalized(input, dim, dtype, "softmax")
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
-    """``torch.sparse.log_softmax``: the logarithm of ``softmax``."""
+    """Implement ``torch.sparse.log_softmax``: the logarithm of ``softmax``."""
     return _normalized(input, dim, dtype, "log_softmax")
 
 
@@ -159,7 +159,7 @@ def norm(
 
 
 def any_(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Return whether an element is true."""
+    """Return whether any element is True."""
     if dim is not None or input._layout is not sparse_coo:
         word = WORDS[input._layout]
         raise NotImplementedError(f"Could not run 'aten::any' with arguments from the '{word}CPU' backend.")

@@ -1,4 +1,4 @@
-"""Sparse tensors in another order, parts of them, several as one."""
+"""Permuting, slicing and joining of sparse tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bs
 
 
 def permute(input: Any, *dims: Any) -> Tensor:
-    """Return the dimensions in another order, sparse ones among themselves and dense ones among themselves."""
+    """Permute the dimensions, sparse ones among themselves and dense ones among themselves."""
     order = shape_args(dims)
     rank, count = input.dim(), input.sparse_dim()
     if len(order) != rank:
@@ -59,7 +59,7 @@ def _permuted(input: Any, order: tuple[int, ...], count: int) -> Tensor:
 
 
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
-    """Return two dimensions exchanged; of a compressed matrix the other compressed layout."""
+    """Transpose two dimensions; a compressed matrix changes to the other compressed layout."""
     rank = input.dim()
     dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
     order = list(range(rank))
@@ -87,7 +87,7 @@ def _turned(input: Any, order: list[int], batch: int) -> Tensor:
 
 
 def t(input: Any) -> Tensor:
-    """Return a matrix transposed."""
+    """Return the transposed matrix."""
     rank = input.dim()
     if rank > 2 or (input._layout is sparse_coo and input.sparse_dim() > 2):
         raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {rank} dimensions")
@@ -100,7 +100,8 @@ def t(input: Any) -> Tensor:
 
 
 def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], back: Callable[[Any], tuple[Any, ...]]) -> Tensor:
-    """``compute()``, whose strided gradient ``back`` brings to the inputs; a sparse one gives gradients of the inputs' layouts."""
+    """Run ``compute()``, whose strided gradient ``back`` maps to the inputs; a sparse gradient results in gradients of the inputs' layouts.
+    """
 
     def rule(gradient: Tensor) -> tuple[Any, ...]:
         found = back(to_dense(gradient))
@@ -117,7 +118,7 @@ def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], bac
 
 
 def unsqueeze(input: Tensor, dim: int) -> Any:
-    """With a dimension of length 1 put in at ``dim``."""
+    """Insert a dimension of length 1 at ``dim``."""
     dim = wrap_dim(dim, input.dim() + 1)
     return _placed("Unsqueeze", (input,), lambda: _unsqueezed(input, dim), lambda gradient: (gradient.squeeze(dim),))
 
@@ -133,7 +134,7 @@ def _unsqueezed(input: Any, dim: int) -> Any:
 
 
 def select(input: Any, dim: int, index: Any) -> Any:
-    """Return the entry ``index`` of dimension ``dim``, which goes away; dense where no sparse dimension is left."""
+    """Select ``index`` along ``dim``; the result is dense if no sparse dimension is left."""
     if input._layout in COMPRESSED and input._index[0].dim() > 1 and wrap_dim(dim, input.dim()) >= input._index[0].dim() - 1:
         raise RuntimeError("select(): selecting sparse dimensions is not supported for batched sparse compressed tensors.")
     dim, at = wrap_dim(dim, input.dim()), int(index)
@@ -164,7 +165,7 @@ def _selected(input: Any, dim: int, at: int) -> Any:
 
 
 def index_select(input: Any, dim: int, index: Any, *, out: Tensor | None = None) -> Any:
-    """Return the entries ``index`` of a dimension."""
+    """Select several indices along a dimension."""
     dim = wrap_dim(dim, input.dim())
     wanted = host(index).astype(np.int64).reshape(-1)
     length = input._size[dim]
@@ -196,7 +197,7 @@ def _indexed(input: Any, dim: int, wanted: np.ndarray) -> Any:
 
 
 def getitem(self: Any, index: Any) -> Any:
-    """``tensor[i, :, j]``: integers, None and whole slices."""
+    """Index by ints, None and full slices: ``tensor[i, :, j]``."""
     items = index if isinstance(index, tuple) else (index,)
     if Ellipsis in [item for item in items if item is None or item is Ellipsis or isinstance(item, (int, slice))]:
         place = [item is Ellipsis for item in items].index(True)
@@ -226,17 +227,17 @@ def getitem(self: Any, index: Any) -> Any:
 
 
 def setitem(self: Any, index: Any, value: Any) -> None:
-    """Raises: elements of a sparse tensor cannot be assigned."""
+    """Raise TypeError: elements of a sparse tensor cannot be assigned."""
     raise TypeError("Cannot assign to a sparse tensor")
 
 
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
-    """Return the entries along a dimension."""
+    """Return the slices along a dimension."""
     return tuple(select(input, dim, position) for position in range(input.size(dim)))
 
 
 def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Any:
-    """COO tensors one after the other along a dimension."""
+    """Concatenate COO tensors along a dimension."""
     tensors = tuple(tensors)
     if not all(is_sparse(tensor) for tensor in tensors):
         raise RuntimeError(
@@ -293,13 +294,13 @@ def _joined(tensors: tuple[Any, ...], dim: int) -> Any:
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """COO tensors of one size along a new dimension."""
+    """Stack COO tensors of one size along a new dimension."""
     tensors = tuple(tensors)
     return cat([unsqueeze(tensor, wrap_dim(dim, tensor.dim() + 1)) for tensor in tensors], dim)
 
 
 def resize_(self: Any, *sizes: Any, memory_format: memory_format | None = None) -> Tensor:
-    """Give a CSR matrix another size, in place: new rows are empty, rows that go take their elements along."""
+    """Resize a CSR matrix in place: new rows are empty, removed rows drop their elements."""
     if self._layout is not sparse_csr:
         raise NotImplementedError(f"Could not run 'aten::resize_' with arguments from the '{WORDS[self._layout]}CPU' backend.")
     size = shape_args(sizes)
@@ -327,7 +328,7 @@ def empty_like(
     input: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return a tensor of the same size and layout without specified elements; strided, of zeros, if ``layout`` says so."""
+    """Return a tensor of the same size and layout without specified elements; strided zeros if ``layout`` says so."""
     if memory_format is not None and layout is not strided:
         raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is strided:
@@ -358,7 +359,7 @@ def coalesced(input: Any) -> Any:
 
 
 def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
-    """Give the tensor another size, and if it is empty other numbers of dimensions; no place may get lost."""
+    """Resize the tensor and, if it is empty, change its numbers of dimensions; specified elements must not be lost."""
     _check_numbers(size, sparse_dim, dense_dim)
     size = tuple(size)
     if self._nnz() and (sparse_dim != self.sparse_dim() or dense_dim != self.dense_dim()):
@@ -379,7 +380,7 @@ def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Ten
 
 
 def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
-    """Give the tensor another size, without specified elements."""
+    """Resize the tensor and remove all specified elements."""
     _check_numbers(size, sparse_dim, dense_dim)
     return replace(self, nothing(tuple(size), self._dtype, sparse_dim, self.device))
 
@@ -393,7 +394,7 @@ def _check_numbers(size: tuple[int, int], sparse_dim: int, dense_dim: int) -> No
 
 
 def resize_as_sparse_(input: Any, the_template: Any) -> Tensor:
-    """Give a sparse tensor the size and numbers of dimensions of another."""
+    """Resize a sparse tensor to the size and numbers of dimensions of another."""
     if not is_sparse(the_template):
         raise RuntimeError("resize_as_sparse_ expects a sparse template")
     if input._layout in COMPRESSED and the_template._layout in COMPRESSED:
@@ -402,7 +403,7 @@ def resize_as_sparse_(input: Any, the_template: Any) -> Tensor:
 
 
 def _resize_compressed(input: Any, template: Any) -> Tensor:
-    """Return the size and the places of a template of the same layout, with zeros."""
+    """Return a tensor with a template's size and indices, and zero values."""
     if input._layout is not template._layout:
         raise RuntimeError(
             "resize_as_sparse_compressed_tensor_: self and src must have the same layout, but got: self "
@@ -416,7 +417,7 @@ def _resize_compressed(input: Any, template: Any) -> Tensor:
 
 
 def zeros_into(*size: Any, out: Any, **options: Any) -> Tensor:
-    """``torch.zeros`` and ``torch.empty`` with a sparse ``out``, which loses its elements."""
+    """Implement ``torch.zeros`` and ``torch.empty`` with a sparse ``out``, which loses its elements."""
     shape = shape_args(size) if size else tuple(options.pop("size"))
     wanted = options.pop("requires_grad", False)
     if out._layout is sparse_coo:
@@ -431,5 +432,5 @@ def zeros_into(*size: Any, out: Any, **options: Any) -> Tensor:
 
 
 def zero_(self: Tensor) -> Tensor:
-    """Make all elements unspecified."""
+    """Remove all specified elements."""
     return replace(self, zeros_like(self))

@@ -1,4 +1,4 @@
-"""The text of a sparse tensor, as torch prints it."""
+"""The repr of a sparse tensor, as in torch."""
 from __future__ import annotations
 
 from typing import Any
@@ -24,7 +24,7 @@ def _numbers(tensor: Tensor, indent: int) -> str:
 
 
 def text(self: Any, names: tuple[str, ...]) -> str:
-    """``tensor(indices=…, values=…, size=…, nnz=…, layout=…)``."""
+    """Return ``tensor(indices=…, values=…, size=…, nnz=…, layout=…)``."""
     prefix = "tensor("
     lines = []
     for name, tensor in zip((*names, "values"), (*self._index, self._values_part)):

@@ -40,7 +40,7 @@ def _sharing(results: list[Any], given: list[Any]) -> list[bool]:
 
 
 def _check(what: str, real: Tensor, fake: Tensor, strides: bool) -> None:
-    """MetadataMismatchError where a result does not look like the one that was worked out."""
+    """Raise MetadataMismatchError where a result does not look like the one that was worked out."""
     named = [("Shapes", tuple(real.shape), tuple(fake.shape)), ("Dtypes", real.dtype, fake.dtype), ("Devices", real.device, fake.device)]
     if strides:
         named.append(("Strides", real.stride(), fake.stride()))

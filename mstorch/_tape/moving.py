@@ -64,7 +64,7 @@ def _dense(tensor: Any) -> bool:
 
 
 def brought(tensor: TensorBase, place: device) -> TensorBase:
-    """Return a tensor on a device, without a copy if it is there; NotImplementedError if it has no values to copy."""
+    """Return a tensor on a device, without a copy if it is there; raise NotImplementedError if it has no values to copy."""
     if is_meta(tensor) and place is not devices.META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if place is devices.META:

@@ -9,7 +9,7 @@ from .._core.tensor_base import TensorBase, is_meta
 
 
 def replaced(hook: Callable[..., Any] | str, held: Any, changed: TensorBase | int | Sequence[TensorBase]) -> TensorBase | None:
-    """Return a hook's gradient; TypeError if it is no tensor, RuntimeError for another type or size. ``name`` is for the message."""
+    """Return a hook's gradient; raise TypeError if it is no tensor, RuntimeError for another type or size. ``name`` is for the message."""
     if changed is None:
         return None
     if not isinstance(changed, TensorBase):

@@ -74,7 +74,7 @@ def names_of(keep: tuple[int, ...], results: tuple[int, ...], label: str) -> tup
 
 
 def attribute(node: Any, name: str, names: tuple[str, ...]) -> Any:
-    """Return the value of ``_saved_NAME`` or ``_raw_saved_NAME``; AttributeError for other names."""
+    """Return the value of ``_saved_NAME`` or ``_raw_saved_NAME``; raise AttributeError for other names."""
     raw = name.startswith("_raw_saved_")
     wanted = name.removeprefix("_raw").removeprefix("_saved_")
     if wanted not in names or not name.startswith(("_saved_", "_raw_saved_")):

@@ -1,4 +1,6 @@
-"""torch_npu, as users of Ascend devices import it: a package where `import torch` gets mstorch and MindSpore computes on one."""
+"""torch_npu, the package that scripts for Ascend devices import; it exists where `import torch` gets mstorch and MindSpore computes on an
+Ascend device.
+"""
 from __future__ import annotations
 
 from .. import npu as npu

@@ -1,4 +1,6 @@
-"""Attention of (B, N, S, D) with what Ascend's kernels take: by one kernel where the device has it for the call, else composed."""
+"""Attention of (B, N, S, D) with the arguments of Ascend's kernels: by the fused kernel where the device supports the call, else from
+separate operations.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +15,7 @@ _WIDTH = 8  # so often the kernel repeats the figures of a row
 def attended(
     query: Any, key: Any, value: Any, hidden: Any, causal: bool, scale: float, pse: Any = None, inside: bool = True, keep: float = 1.0
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return the result, and of each row the largest score and the sum of exponentials, 8 times each. ``inside``: ``pse`` is scaled, too.
+    """Return the result, and each row's maximum score and sum of exponentials, repeated 8 times. With ``inside``, ``pse`` is scaled, too.
     """
     heads, kept = query.shape[1], key.shape[1]
     if kept == 0 or heads % kept:
@@ -48,7 +50,7 @@ def attended(
 
 
 def heads_first(item: Any, layout: str, heads: int) -> Any:
-    """Return a tensor of a layout as (B, N, S, D); ``heads`` where the layout has heads and their size as one dimension."""
+    """Return a tensor of the given layout as (B, N, S, D); ``heads`` is needed if the layout merges heads and head size."""
     wanted = 3 if layout in ("BSH", "SBH", "NSD") else 2 if layout == "SH" else 4
     if item.dim() != wanted:
         raise RuntimeError(f"attention of layout {layout} takes tensors of {wanted} dimensions, got {list(item.shape)}")
@@ -63,7 +65,7 @@ def heads_first(item: Any, layout: str, heads: int) -> Any:
 
 
 def laid_out(item: Any, layout: str) -> Any:
-    """Return a tensor of (B, N, S, D) in a layout."""
+    """Return a (B, N, S, D) tensor converted to the given layout."""
     order = {"BSND": (0, 2, 1, 3), "BSH": (0, 2, 1, 3), "SH": (0, 2, 1, 3), "SBH": (2, 0, 1, 3)}.get(layout)
     item = item if order is None else item.permute(order)
     item = item.flatten(-2) if "H" in layout else item.contiguous()

@@ -1,4 +1,4 @@
-"""Masks of attention, from the mask modes of Ascend's operators."""
+"""Attention masks for the sparse modes of Ascend's operators."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,14 +10,15 @@ MODES = "0 (a whole mask), 1 (all of a mask), 2 (causal from the top left), 3 (c
 
 
 def band(queries: int, keys: int, before: int, after: int, shift: int, device: Any) -> Any:
-    """True where a key is more than ``before`` behind, or more than ``after`` ahead of a query that stands ``shift`` further on."""
+    """Return a mask that is True where a key is more than ``before`` behind, or more than ``after`` ahead of a query at position i +
+    ``shift``.
+    """
     distance = torch.arange(keys, device=device)[None, :] - torch.arange(queries, device=device)[:, None] - shift
     return (distance < -before) | (distance > after)
 
 
 def hidden(mask: Any, mode: int, before: int, after: int, shape: tuple[int, int], device: Any) -> tuple[Any, bool]:
-    """Return the mask of one attention, True where nothing is attended to (None: everything is), and whether it is plain causality instead.
-    """
+    """Return the attention mask, True where a key is masked out (None: nowhere), and whether it is a plain causal mask instead."""
     queries, keys = shape
     if mode == 0 or mode == 1:
         if mask is None:
@@ -43,7 +44,7 @@ def hidden(mask: Any, mode: int, before: int, after: int, shape: tuple[int, int]
 
 
 def as_bool(mask: Any) -> Any:
-    """Return a mask of booleans, from one of booleans or of 8-bit integers."""
+    """Return a mask as bool, from bool, uint8 or int8."""
     if mask.dtype not in (torch.bool, torch.uint8, torch.int8):
         raise RuntimeError(f"atten_mask must be bool, uint8 or int8, got {mask.dtype}")
     return mask if mask.dtype is torch.bool else mask.ne(0)

@@ -15,7 +15,7 @@ _LAYOUTS = ("BSH", "SBH", "BSND", "BNSD", "TND")
 
 
 def refuse(function: str, **given: Any) -> None:
-    """Raise NotImplementedError for arguments that are given although nothing here computes with them."""
+    """Raise NotImplementedError for given arguments that are not supported."""
     names = [name for name, value in given.items() if value is not None and not (isinstance(value, (list, tuple)) and not value)]
     if names:
         raise NotImplementedError(f"mstorch: {function}() with {', '.join(names)}")
@@ -33,10 +33,10 @@ def npu_fusion_attention(
     prefix: Any = None, actual_seq_qlen: Sequence[int] | None = None, actual_seq_kvlen: Sequence[int] | None = None, sparse_mode: int = 0,
     gen_mask_parallel: bool = True, sync: bool = False,
 ) -> tuple[Any, Any, Any, Any, int, int, int]:  # fmt: skip
-    """``dropout(softmax(masked(scale * (query @ key.T + pse)))) @ value``; ``atten_mask`` is True where nothing is attended to.
+    """Return ``dropout(softmax(masked(scale * (query @ key.T + pse)))) @ value``; ``atten_mask`` is True where a key is masked out.
 
-    Gives the result, the largest score and the sum of exponentials of each row (8 times each, in float32), an empty tensor, and seed,
-    offset and size of the mask of dropout. Seed and offset are 0: gradients take the mask that was drawn.
+    Also return each row's maximum score and sum of exponentials (repeated 8 times, in float32), an empty tensor, and the seed, offset and
+    size of the dropout mask. Seed and offset are 0: gradients use the mask that was drawn.
     """
     refuse("npu_fusion_attention", padding_mask=padding_mask, prefix=prefix)
     if input_layout not in _LAYOUTS:
@@ -68,7 +68,7 @@ def _packed(
     query: Any, key: Any, value: Any, heads: int, pse: Any, mask: Any, q_ends: Sequence[int] | None, k_ends: Sequence[int] | None,
     rest: tuple[Any, ...],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return sequences one after another in (T, N, D), each of which attends to its own keys."""
+    """Compute attention on packed sequences (T, N, D), each over its own keys."""
     if q_ends is None or k_ends is None or len(q_ends) != len(k_ends):
         raise RuntimeError("layout TND needs actual_seq_qlen and actual_seq_kvlen, of one length: where each sequence ends")
     refuse("npu_fusion_attention", pse=pse)
@@ -95,7 +95,7 @@ def npu_prompt_flash_attention(
     next_tokens: int = 0, input_layout: str = "BSH", num_key_value_heads: int = 0, actual_seq_lengths_kv: Sequence[int] | None = None,
     sparse_mode: int = 0,
 ) -> Any:  # fmt: skip
-    """Attention of whole sequences, of which the first ``actual_seq_lengths`` elements count; the rest of the result is zero."""
+    """Compute attention on whole sequences of valid length ``actual_seq_lengths``; the result is zero beyond it."""
     refuse(
         "npu_prompt_flash_attention", padding_mask=padding_mask, deq_scale1=deq_scale1, quant_scale1=quant_scale1, deq_scale2=deq_scale2,
         quant_scale2=quant_scale2, quant_offset2=quant_offset2,
@@ -127,7 +127,7 @@ def npu_prompt_flash_attention(
 
 
 def _of_lengths(part: Any, q: Any, keys: int, q_lengths: Sequence[int] | None, k_lengths: Sequence[int] | None) -> Any:
-    """Return the results of all examples at once, or of each with the lengths that count of it."""
+    """Compute all batch entries at once, or each with its valid lengths."""
     batch, queries = q.shape[0], q.shape[2]
     if not q_lengths and not k_lengths:
         return part(slice(None), queries, keys)
@@ -151,7 +151,7 @@ def npu_incre_flash_attention(
     kv_padding_size: Any = None, num_heads: int = 1, scale_value: float = 1.0, input_layout: str = "BSH", num_key_value_heads: int = 0,
     block_size: int = 0, inner_precise: int = 1,
 ) -> Any:  # fmt: skip
-    """Attention of one new query of each sequence to its first ``actual_seq_lengths`` keys."""
+    """Compute attention of one new query per sequence to its first ``actual_seq_lengths`` keys."""
     refuse(
         "npu_incre_flash_attention", padding_mask=padding_mask, dequant_scale1=dequant_scale1, quant_scale1=quant_scale1,
         dequant_scale2=dequant_scale2, quant_scale2=quant_scale2, quant_offset2=quant_offset2, antiquant_scale=antiquant_scale,

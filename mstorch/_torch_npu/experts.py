@@ -1,4 +1,4 @@
-"""Products of groups, and the routing of tokens to experts."""
+"""Grouped matmuls, and routing of tokens to experts (MoE)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ def npu_grouped_matmul(
     activation_input: Any = None, activation_quant_scale: Any = None, activation_quant_offset: Any = None, split_item: int = 0,
     group_type: int | None = None, group_list_type: int = 0, act_type: int = 0, output_dtype: Any = None, tuning_config: Any = None,
 ) -> list[Any]:  # fmt: skip
-    """``x[i] @ weight[i] + bias[i]`` of each group.
+    """Return ``x[i] @ weight[i] + bias[i]`` of each group.
 
-    One ``x`` for all groups is cut by ``group_list``: ends of the groups, or their sizes (``group_list_type=1``), along rows, or along what
-    is summed over (``group_type=2``). ``split_item`` 2 and 3 put the results into one tensor.
+    A single ``x`` is split by ``group_list``, which holds end offsets, or sizes (``group_list_type=1``), along rows, or along the reduction
+    dimension (``group_type=2``). ``split_item`` 2 and 3 concatenate the results.
     """
     refuse(
         "npu_grouped_matmul", scale=scale, offset=offset, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
@@ -60,7 +60,7 @@ def _along_sums(x: Sequence[Any], weight: Sequence[Any], sizes: list[int] | None
 
 
 def _sizes(group_list: Any, kind: int) -> list[int]:
-    """Return the sizes of groups, from a list or tensor of their ends (kind 0) or sizes (1)."""
+    """Return group sizes, from a list or tensor of end offsets (kind 0) or sizes (1)."""
     if kind not in (0, 1):
         raise NotImplementedError(f"mstorch: npu_grouped_matmul() with group_list_type={kind}")
     numbers = [int(number) for number in (group_list.tolist() if isinstance(group_list, torch.Tensor) else group_list)]
@@ -71,8 +71,8 @@ def _sizes(group_list: Any, kind: int) -> list[int]:
 
 
 def npu_moe_gating_top_k_softmax(x: Any, finished: Any = None, k: int = 1) -> tuple[Any, Any, Any]:
-    """Return the ``k`` largest of ``softmax(x)``, their experts (how many there are for finished rows), and the places of the rows in
-    columns.
+    """Return the ``k`` largest of ``softmax(x)``, their experts (the number of experts for finished rows), and the column-major row
+    indices.
     """
     weights = torch.softmax(x.float(), -1)
     top, experts = weights.topk(k, -1)
@@ -85,7 +85,7 @@ def npu_moe_gating_top_k_softmax(x: Any, finished: Any = None, k: int = 1) -> tu
 
 
 def npu_moe_init_routing(x: Any, row_idx: Any, expert_idx: Any, active_num: int) -> tuple[Any, Any, Any]:
-    """Return rows in the order of their experts, where each place of ``row_idx`` went, and the experts in order."""
+    """Return the rows sorted by expert, the new position of each entry of ``row_idx``, and the sorted experts."""
     rows, k = x.shape[0], expert_idx.shape[-1]
     experts, order = expert_idx.reshape(-1).sort(stable=True)
     places = row_idx.reshape(-1)[order].long()
@@ -94,7 +94,7 @@ def npu_moe_init_routing(x: Any, row_idx: Any, expert_idx: Any, active_num: int)
 
 
 def npu_moe_compute_expert_tokens(sorted_experts: Any, num_expert: int) -> Any:
-    """Return how many of the sorted experts are up to each one."""
+    """Return the cumulative token count of each expert."""
     return (sorted_experts.reshape(1, -1) <= torch.arange(num_expert, device=sorted_experts.device).reshape(-1, 1)).sum(1).int()
 
 
@@ -102,7 +102,7 @@ def npu_moe_finalize_routing(
     expanded_permuted_rows: Any, skip1: Any, skip2: Any, bias: Any, scales: Any, expanded_src_to_dst_row: Any, export_for_source_row: Any,
     drop_pad_mode: int | None = 0,
 ) -> Any:  # fmt: skip
-    """Return the rows of the experts put together: ``skip1 + skip2`` and the sum of ``scales * (row + bias[expert])``."""
+    """Return the combined expert outputs: ``skip1 + skip2`` plus the sum of ``scales * (row + bias[expert])``."""
     if drop_pad_mode:
         raise NotImplementedError(f"mstorch: npu_moe_finalize_routing() with drop_pad_mode={drop_pad_mode}")
     if skip1 is None and skip2 is not None:
@@ -121,7 +121,7 @@ def npu_moe_finalize_routing(
 
 
 def npu_moe_token_permute(tokens: Any, indices: Any, num_out_tokens: int | None = None, padded_mode: bool = False) -> tuple[Any, Any]:
-    """Tokens once for each of their experts, in the order of experts, and where each went."""
+    """Return the tokens repeated for each of their experts, sorted by expert, and each copy's position."""
     refuse("npu_moe_token_permute", padded_mode=padded_mode or None)
     k = indices.shape[1] if indices.dim() == 2 else 1
     order = indices.reshape(-1).argsort(stable=True)
@@ -133,7 +133,7 @@ def npu_moe_token_permute(tokens: Any, indices: Any, num_out_tokens: int | None 
 def npu_moe_token_unpermute(
     permuted_tokens: Any, sorted_indices: Any, probs: Any = None, padded_mode: bool = False, restore_shape: Any = None
 ) -> Any:  # fmt: skip
-    """Return the sum of what each token's experts gave, times ``probs``; places that were left out count as zero."""
+    """Return each token's sum of expert outputs, weighted by ``probs``; dropped tokens count as zero."""
     refuse("npu_moe_token_unpermute", padded_mode=padded_mode or None)
     k = 1 if probs is None else probs.shape[1]
     places, there = sorted_indices.long(), permuted_tokens.shape[0]

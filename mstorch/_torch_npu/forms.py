@@ -1,4 +1,4 @@
-"""Formats of memory, casts, transposes and writes by position."""
+"""Memory formats, casts, transposes and scatters of torch_npu."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _ND = 2  # ACL's number of the format that keeps elements in the order of their 
 
 
 def npu_format_cast(self: Any, acl_format: Any, customize_dtype: Any = None) -> Any:
-    """Return the tensor itself: MindSpore chooses how its kernels lay out memory."""
+    """Return the tensor unchanged: MindSpore selects its kernels' memory formats."""
     if customize_dtype is not None:
         raise NotImplementedError("mstorch: npu_format_cast() with customize_dtype")
     return self
@@ -20,28 +20,28 @@ npu_format_cast_ = npu_format_cast
 
 
 def get_npu_format(self: Any) -> int:
-    """Return the number of the format: elements in the order of their indices."""
+    """Return the number of the ND format (row-major)."""
     return _ND
 
 
 def npu_dtype_cast(input: Any, dtype: Any) -> Any:
-    """``input.to(dtype)``."""
+    """Return ``input.to(dtype)``."""
     return input.to(dtype)
 
 
 def npu_transpose(self: Any, perm: Sequence[int], require_contiguous: bool = True) -> Any:
-    """``self.permute(perm)``, contiguous if that is asked for."""
+    """Return ``self.permute(perm)``, contiguous if requested."""
     found = self.permute(perm)
     return found.contiguous() if require_contiguous else found
 
 
 def npu_confusion_transpose(self: Any, perm: Sequence[int], shape: Sequence[int], transpose_first: bool) -> Any:
-    """``self.permute(perm).reshape(shape)``, or first the shape and then the permutation."""
+    """Return ``self.permute(perm).reshape(shape)``, or reshaped first and then permuted."""
     return self.permute(perm).reshape(shape) if transpose_first else self.reshape(shape).permute(perm).contiguous()
 
 
 def npu_broadcast(self: Any, size: Sequence[int]) -> Any:
-    """Return the tensor repeated to a size."""
+    """Return the tensor expanded to a size."""
     return self.expand(size).contiguous()
 
 
@@ -54,10 +54,10 @@ def _positions(self: Any, indices: Any) -> tuple[Any, ...]:
 
 
 def npu_scatter_nd_update(self: Any, indices: Any, updates: Any) -> Any:
-    """Return the tensor with ``updates`` where the last dimension of ``indices`` says, in its leading dimensions."""
+    """Return a copy with ``updates`` written at ``indices``, whose last dimension holds coordinates of the leading dimensions."""
     return self.index_put(_positions(self, indices), updates)
 
 
 def npu_scatter_nd_update_(self: Any, indices: Any, updates: Any) -> Any:
-    """``npu_scatter_nd_update`` in place."""
+    """Write ``updates`` at ``indices`` in place, as ``npu_scatter_nd_update``."""
     return self.index_put_(_positions(self, indices), updates)

@@ -1,4 +1,4 @@
-"""Normalisations, activations and rotations that torch_npu has as one kernel each."""
+"""Normalizations, activations and rotary embeddings that torch_npu has as fused kernels."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ def _widened(*tensors: Any) -> list[Any]:
 
 
 def npu_rms_norm(self: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
-    """``self / rms(self) * gamma`` over the dimensions of ``gamma``, and the reciprocal of the root mean square, in float32."""
+    """Return ``self / rms(self) * gamma`` over the dimensions of ``gamma``, and the reciprocal of the RMS, in float32."""
     count = gamma.dim()
     if count == 0 or self.shape[-count:] != gamma.shape:
         raise RuntimeError(f"gamma of {list(gamma.shape)} is not of the last dimensions of {list(self.shape)}")
@@ -24,18 +24,18 @@ def npu_rms_norm(self: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any
 
 
 def npu_add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
-    """``npu_rms_norm`` of a sum, and the sum."""
+    """Return ``npu_rms_norm(x1 + x2, gamma, epsilon)`` and ``x1 + x2``."""
     total = x1 + x2
     return (*npu_rms_norm(total, gamma, epsilon), total)
 
 
 def npu_layer_norm_eval(input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """``torch.nn.functional.layer_norm``."""
+    """Return ``torch.nn.functional.layer_norm`` of the arguments."""
     return _functional.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def npu_swiglu(self: Any, dim: int = -1) -> Any:
-    """``silu(a) * b`` of the two halves of a dimension."""
+    """Return ``silu(a) * b`` for the two halves of a dimension."""
     if self.shape[dim] % 2:
         raise RuntimeError(f"dimension {dim} of {list(self.shape)} has no halves")
     gate, linear = _widened(*self.chunk(2, dim))
@@ -43,9 +43,9 @@ def npu_swiglu(self: Any, dim: int = -1) -> Any:
 
 
 def npu_geglu(self: Any, dim: int = -1, approximate: int = 1, activate_left: bool = False) -> tuple[Any, Any]:
-    """``a * gelu(b)`` of the two halves of a dimension (``gelu(a) * b`` with ``activate_left``), and what gelu gave.
+    """Return ``a * gelu(b)`` for the two halves of a dimension (``gelu(a) * b`` with ``activate_left``), and the result of gelu.
 
-    approximate: 0 is gelu itself, 1 its approximation by tanh.
+    approximate: 0 is exact gelu, 1 its tanh approximation.
     """
     if self.shape[dim] % 2:
         raise RuntimeError(f"dimension {dim} of {list(self.shape)} has no halves")
@@ -59,12 +59,12 @@ def npu_geglu(self: Any, dim: int = -1, approximate: int = 1, activate_left: boo
 
 
 def npu_gelu(self: Any, approximate: str = "none") -> Any:
-    """``torch.nn.functional.gelu``."""
+    """Return ``torch.nn.functional.gelu``."""
     return _functional.gelu(self, approximate=approximate)
 
 
 def npu_fast_gelu(self: Any) -> Any:
-    """``x * sigmoid(1.702 x)``."""
+    """Return ``x * sigmoid(1.702 x)``."""
     (wide,) = _widened(self)
     return (wide * torch.sigmoid(1.702 * wide)).to(self.dtype)
 
@@ -73,17 +73,17 @@ fast_gelu = npu_fast_gelu
 
 
 def npu_silu(self: Any) -> Any:
-    """``torch.nn.functional.silu``."""
+    """Return ``torch.nn.functional.silu``."""
     return _functional.silu(self)
 
 
 def npu_mish(self: Any) -> Any:
-    """``torch.nn.functional.mish``."""
+    """Return ``torch.nn.functional.mish``."""
     return _functional.mish(self)
 
 
 def npu_rotary_mul(self: Any, r1: Any, r2: Any, rotary_mode: str = "half") -> Any:
-    """``r1 * x + r2 * rotated(x)``: rotated by halves, or by neighbours ("interleave")."""
+    """Return ``r1 * x + r2 * rotated(x)``, rotated by halves, or by neighbours ("interleave")."""
     if self.shape[-1] % 2:
         raise RuntimeError(f"the last dimension of {list(self.shape)} has no halves")
     if rotary_mode == "half":
@@ -97,5 +97,5 @@ def npu_rotary_mul(self: Any, r1: Any, r2: Any, rotary_mode: str = "half") -> An
 
 
 def npu_linear(input: Any, weight: Any, bias: Any = None) -> Any:
-    """``torch.nn.functional.linear``."""
+    """Return ``torch.nn.functional.linear``."""
     return _functional.linear(input, weight, bias)

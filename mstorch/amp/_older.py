@@ -1,4 +1,4 @@
-"""The classes that ``torch.cpu.amp`` and ``torch.cuda.amp`` share: torch.amp's for one device, deprecated by torch."""
+"""The base classes of ``torch.cpu.amp`` and ``torch.cuda.amp``: torch.amp's for one device, deprecated by torch."""
 from __future__ import annotations
 
 from .._core.warned import warn
@@ -6,7 +6,7 @@ from .grad_scaler import GradScaler
 
 
 class DeviceGradScaler(GradScaler):
-    """A GradScaler of the device that a subclass names; warns that torch.amp has replaced it."""
+    """A GradScaler for the device type that a subclass names; warns that it is deprecated for torch.amp's."""
 
     _named: str
 

@@ -1,4 +1,4 @@
-"""The functions of the torch namespace that read and change what autocast does."""
+"""The functions of the torch namespace that read and change autocast's state."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _AVAILABLE = frozenset(("cpu", "cuda", "ipu", "xpu", "maia", "xla", "mps", "hpu"
 
 
 def device_name(device_type: str, function: str) -> str:
-    """Return the type of device that a text names; RuntimeError if torch knows none of that name."""
+    """Return the device type that a string names. Raise RuntimeError for an unknown one."""
     if not isinstance(device_type, str):
         raise TypeError(f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
     return device(device_type).type  # raises for what names no device
@@ -27,18 +27,18 @@ def _with_autocast(device_type: str, function: str) -> str:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Return whether torch has autocast for a type of device; RuntimeError for a name that stands for none."""
+    """Return whether torch has autocast for a device type. Raise RuntimeError for an unknown name."""
     return device_name(device_type, "_is_autocast_available") in _AVAILABLE
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Return whether operations on a type of device are cast now."""
+    """Return whether autocast is enabled for a device type."""
     name = _with_autocast(device_type, "is_autocast_enabled")
     return state.enabled.get(name, False)
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
-    """Turn autocast for a type of device (CUDA if there is one argument) on or off."""
+    """Enable or disable autocast for a device type (CUDA if there is one argument)."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
     name = _with_autocast(device_type, "set_autocast_enabled")
@@ -48,7 +48,7 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
 
 
 def get_autocast_dtype(device_type: str) -> _dtype:
-    """Return the lower precision of a type of device."""
+    """Return autocast's dtype for a device type."""
     name = device_name(device_type, "get_autocast_dtype")
     if name not in _AVAILABLE:
         raise RuntimeError("unsupported scalarType")
@@ -56,7 +56,7 @@ def get_autocast_dtype(device_type: str) -> _dtype:
 
 
 def set_autocast_dtype(device_type: str, dtype: _dtype) -> None:
-    """Choose the lower precision of a type of device."""
+    """Set autocast's dtype for a device type."""
     name = _with_autocast(device_type, "set_autocast_dtype")
     if not isinstance(dtype, _dtype):
         raise TypeError(f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {type(dtype).__name__}")
@@ -64,34 +64,34 @@ def set_autocast_dtype(device_type: str, dtype: _dtype) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Return whether the casts of parameters are kept within a region."""
+    """Return whether casts of parameters are cached within an autocast region."""
     return state.cache_enabled
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Keep the casts of parameters within a region, or make them anew at each use."""
+    """Enable or disable caching of parameter casts within an autocast region."""
     state.cache_enabled = enabled
 
 
 def clear_autocast_cache() -> None:
-    """Forget the casts that were kept."""
+    """Clear the cached casts."""
     state.cache.clear()
 
 
 def autocast_increment_nesting() -> int:
-    """Enter a region; the number of regions one within another."""
+    """Increment the nesting depth of autocast regions and return it."""
     state.nesting += 1
     return state.nesting
 
 
 def autocast_decrement_nesting() -> int:
-    """Leave a region; the number of regions left."""
+    """Decrement the nesting depth of autocast regions and return it."""
     state.nesting -= 1
     return state.nesting
 
 
 def _deprecated(old: str, new: str, device_type: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of one type of device, under the name that torch gave it before there was one for all."""
+    """Return the deprecated device-specific form of an autocast function, with its old name."""
     value = "" if not old.startswith("set") else "dtype" if old.endswith("dtype") else "enabled"
     call = f"{new}('{device_type}'{value and ', ' + value})"
 

@@ -1,4 +1,4 @@
-"""autocast: a region in which operations choose their precision; helpers for operations with their own backward."""
+"""autocast: a region in which operations choose their precision; helpers for autograd.Functions."""
 from __future__ import annotations
 
 import functools
@@ -21,11 +21,11 @@ _SUPPORTED = (bfloat16, float16)
 
 
 class autocast(Block):
-    """A context manager or decorator: within it, operations on ``device_type`` compute in the precision that suits them.
+    """A context manager or decorator in which operations on ``device_type`` run in the precision that suits them.
 
-    Products and convolutions take ``dtype`` (bfloat16 by default on CPU, float16 on accelerators), losses and others that
-    need it float32, the rest what they are given. Parameters keep their dtype and get gradients in it. The lists of operations
-    are torch's for the CPU, and those for CUDA on an accelerator.
+    Matmuls and convolutions use ``dtype`` (bfloat16 by default on CPU, float16 on accelerators), losses and others that need it float32,
+    the rest their inputs' dtype. Parameters and their gradients keep their dtype. The operation lists are torch's for the CPU, and those
+    for CUDA on an accelerator.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class autocast(Block):
 
 
 def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable[..., Any]:
-    """``func`` run within a region."""
+    """Wrap ``func`` to run within an autocast region."""
 
     @functools.wraps(func)
     def decorate_autocast(*args: Any, **kwargs: Any) -> Any:
@@ -93,7 +93,7 @@ def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) ->
 
 
 def _cast(value: Any, device_type: str, dtype: _dtype) -> Any:
-    """Return the floating tensors in a tree in another dtype, but for those of float64."""
+    """Cast the floating tensors in a tree to ``dtype``, except float64."""
     if isinstance(value, Tensor):
         eligible = value.is_floating_point() and value.device.type == device_type and value.dtype is not float64
         return value.to(dtype) if eligible else value
@@ -113,8 +113,8 @@ def _check_name(device_type: int | str) -> None:
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: _dtype | None = None) -> Any:
-    """Return a decorator of ``forward`` of an ``autograd.Function``: with ``cast_inputs``, in an autocast region, its floating tensors are
-    cast to that dtype and it runs with autocast off.
+    """Decorate ``forward`` of an ``autograd.Function``: with ``cast_inputs``, within an autocast region, its floating tensors are cast to
+    that dtype and it runs with autocast disabled.
     """
     _check_name(device_type)
     if fwd is None:
@@ -134,7 +134,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: _dtype | None 
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """Return a decorator of ``backward`` of an ``autograd.Function``: it runs with autocast as it was in ``forward``."""
+    """Decorate ``backward`` of an ``autograd.Function`` to run with the autocast state of its ``forward``."""
     _check_name(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)

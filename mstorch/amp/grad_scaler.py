@@ -1,4 +1,4 @@
-"""GradScaler: losses multiplied, so that gradients in float16 do not vanish, and gradients divided again."""
+"""GradScaler: losses are scaled up, so that float16 gradients do not underflow, and gradients are unscaled."""
 from __future__ import annotations
 
 import inspect
@@ -31,7 +31,9 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
 
 
 def _unscale(grad: Tensor, inv_scale: Tensor, found_inf: Tensor) -> None:
-    """Multiply a gradient by ``inv_scale``, and set ``found_inf`` to 1 if it has an infinite element or NaN; on a device without a read."""
+    """Multiply a gradient by ``inv_scale`` in place, and set ``found_inf`` to 1 if it has an inf or NaN; on a device without a
+    synchronization.
+    """
     finite = grad.isfinite().all()
     if grad.device.type != "cpu":
         found_inf.copy_(where(finite, found_inf, 1.0))
@@ -42,10 +44,10 @@ def _unscale(grad: Tensor, inv_scale: Tensor, found_inf: Tensor) -> None:
 
 
 class GradScaler:
-    """Scales losses and steps optimizers unless a gradient is infinite or NaN.
+    """Scales losses, and skips optimizer steps with inf or NaN gradients.
 
-    ``scale(loss).backward()``, ``step(optimizer)``, ``update()``. The scale starts at ``init_scale``, is multiplied by
-    ``backoff_factor`` after a step that was left out, and by ``growth_factor`` after ``growth_interval`` steps in a row.
+    Call ``scale(loss).backward()``, ``step(optimizer)``, ``update()``. The scale starts at ``init_scale``, is multiplied by
+    ``backoff_factor`` after a skipped step, and by ``growth_factor`` after ``growth_interval`` consecutive steps.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class GradScaler:
     def scale(self, outputs: Iterable[Tensor]) -> Iterable[Tensor]: ...
 
     def scale(self, outputs: Any) -> Any:
-        """Return a tensor, or the tensors of an iterable, multiplied by the scale."""
+        """Return a tensor, or each tensor of an iterable, multiplied by the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -111,7 +113,7 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def _unscale_grads_(self, optimizer: Any, inv_scale: Any, found_inf: Any, allow_fp16: bool) -> dict[Any, Any]:
-        """Multiply the gradients by ``inv_scale``; 1 or 0 by device: whether one is infinite or NaN."""
+        """Multiply the gradients by ``inv_scale``; return a dict from device to 1 or 0: whether one is inf or NaN."""
         found: dict[Any, Any] = {}
         many: dict[Any, list[Any]] = {}
         with no_grad():
@@ -140,7 +142,7 @@ class GradScaler:
         return found
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, to look at them or clip them before ``step``."""
+        """Divide the gradients of an optimizer's parameters by the scale, for inspection or clipping before ``step``."""
         if not self._enabled:
             return
         self._check_scale_growth_tracker("unscale_")
@@ -160,7 +162,7 @@ class GradScaler:
         return optimizer.step(*args, **kwargs)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> float | None:
-        """Unscale the gradients, unless that is done, and call ``optimizer.step`` if they are finite; what it returns."""
+        """Unscale the gradients, unless done, and call ``optimizer.step`` if they are finite; return its result."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -181,7 +183,7 @@ class GradScaler:
         return result
 
     def _step_that_unscales(self, optimizer: Any, state: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the step of an optimizer that says it divides by the scale itself."""
+        """Step an optimizer that unscales the gradients itself."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
             warn(
                 "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future "
@@ -202,7 +204,7 @@ class GradScaler:
         return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """Change the scale by what the steps since the last ``update`` found, or set it."""
+        """Adjust the scale after the steps since the last ``update``, or set it."""
         if not self._enabled:
             return
         self._check_scale_growth_tracker("update")
@@ -240,7 +242,7 @@ class GradScaler:
         self._growth_tracker.fill_(successful)
 
     def _update_on_device(self, found_inf: Any) -> None:
-        """The same without a read: all of it is the device's."""
+        """Adjust the scale on the device, without a synchronization."""
         successful = self._growth_tracker + 1
         grows = successful == self._growth_interval
         grown = self._scale * self._growth_factor
@@ -252,33 +254,33 @@ class GradScaler:
         return self._scale
 
     def get_scale(self) -> float:
-        """Return the scale, 1.0 if scaling is disabled."""
+        """Return the scale; 1.0 if scaling is disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
 
     def get_growth_factor(self) -> float:
-        """Return the factor by which the scale grows."""
+        """Return the factor by which the scale is increased."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set the factor by which the scale grows."""
+        """Set the factor by which the scale is increased."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """Return the factor by which the scale shrinks."""
+        """Return the factor by which the scale is decreased."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set the factor by which the scale shrinks."""
+        """Set the factor by which the scale is decreased."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """Return the number of steps in a row after which the scale grows."""
+        """Return the number of consecutive steps after which the scale is increased."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set the number of steps in a row after which the scale grows."""
+        """Set the number of consecutive steps after which the scale is increased."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:
@@ -287,11 +289,11 @@ class GradScaler:
         return self._init_growth_tracker if self._growth_tracker is None else int(self._growth_tracker.item())
 
     def is_enabled(self) -> bool:
-        """Return whether the scaler scales."""
+        """Return whether scaling is enabled."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the scale, factors, interval and steps in a row; empty if scaling is disabled."""
+        """Return the scale, factors, interval and count of consecutive steps; {} if scaling is disabled."""
         if not self._enabled:
             return {}
         return {
@@ -303,7 +305,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` of another scaler returned."""
+        """Restore what ``state_dict`` of another scaler returned."""
         if not self._enabled:
             return
         if not state_dict:

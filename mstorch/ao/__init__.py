@@ -1,4 +1,4 @@
-"""torch.ao: quantization, layers and tools of eager quantization."""
+"""torch.ao: quantization, and quantized layers."""
 from .._hook import missing as _missing
 from . import nn, quantization
 

@@ -1,4 +1,4 @@
-"""torch.autograd: gradients back and forward, on our own tape."""
+"""torch.autograd: reverse-mode and forward-mode differentiation, on mstorch's own tape."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .variable import Variable
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:
-    """Removed from torch: raises RuntimeError."""
+    """Raise RuntimeError: removed from torch in favour of ``torch.tensor``."""
     raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
 
 

@@ -1,4 +1,4 @@
-"""A value and its tangent as one tensor, and apart again: what forward_ad and torch.func's jvp are made of."""
+"""Dual tensors: joining a value and its tangent, and separating them, for forward_ad and torch.func's jvp."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,12 +17,12 @@ MAPPED: list[Any] = []  # ``joined`` and ``apart`` within ``vmap``: torch.func, 
 
 
 def _same(tensor: Tensor) -> Any:
-    """Return another tensor over the same elements, a view."""
+    """Return a view of all elements."""
     return view(tensor, "ViewBackward0", tensor._shape, strides_of(tensor), tensor._offset, same, SAME, SAME)
 
 
 def check_sizes(primal: Tensor, tangent: Tensor) -> None:
-    """Raise torch's RuntimeError for a tangent of another shape."""
+    """Raise RuntimeError with torch's message if the tangent's shape differs from the primal's."""
     if primal._shape != tangent._shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
@@ -31,7 +31,7 @@ def check_sizes(primal: Tensor, tangent: Tensor) -> None:
 
 
 def joined(primal: Any, tangent: Any, level: int) -> Tensor:
-    """Return a view of ``primal`` that has a tangent at a level; RuntimeError if the sizes differ."""
+    """Return a view of ``primal`` with a tangent at a level. Raise RuntimeError if the sizes differ."""
     check_sizes(primal, tangent)
     dual = _same(primal)
     here, there = primal._storage, tangent._storage
@@ -43,7 +43,7 @@ def joined(primal: Any, tangent: Any, level: int) -> Tensor:
 
 
 def _alike(primal: Any, tangent: Any) -> bool:
-    """Return whether two tensors lie in the same way in storages of the same length."""
+    """Return whether two tensors have the same layout, in storages of the same length."""
     if 0 in primal._shape:
         return True
     if primal._offset != tangent._offset or primal._stride != tangent._stride:
@@ -52,7 +52,7 @@ def _alike(primal: Any, tangent: Any) -> bool:
 
 
 def apart(dual: Any, level: int) -> tuple[Any, Any]:
-    """Return a view of a tensor without the tangent at a level, and that tangent, or None."""
+    """Return a view of a tensor without its tangent at a level, and that tangent, or None."""
     tangent = tangent_of(dual, level) if seen(level) else None
     with without(level):
         primal = _same(dual)

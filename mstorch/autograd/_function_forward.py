@@ -1,4 +1,4 @@
-"""autograd.Function in forward mode: what its ``jvp`` gives becomes the tangents of its results."""
+"""autograd.Function in forward mode: the results of its ``jvp`` become the tangents of its outputs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from .._tensor import Tensor
 
 
 def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequence[Any], output: Tensor | tuple[Tensor, Tensor]) -> None:
-    """Give the results of a Function their tangents; ``tensors`` are its arguments, None for those that are no tensors."""
+    """Set the tangents of a Function's outputs by its ``jvp``; ``tensors`` are its arguments, None for non-tensors."""
     refuse(*[tensor for tensor in tensors if tensor is not None])
     outputs = list(output) if isinstance(output, (tuple, list)) else [output]
     plain, dirty = {id(item) for item in ctx._non_differentiable}, {id(item) for item in ctx._dirty}

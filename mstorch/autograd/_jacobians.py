@@ -1,4 +1,4 @@
-"""Jacobians of a function by differences, by backward and by forward mode: NumPy arrays, elements of an input by elements of an output."""
+"""Jacobians by finite differences, backward and forward mode, as NumPy arrays (elements of the input, elements of the output)."""
 from __future__ import annotations
 
 import itertools
@@ -24,31 +24,31 @@ _NONDETERMINISTIC = (
 
 
 class GradcheckError(RuntimeError):
-    """A gradient that differs from what differences say."""
+    """Raised when a gradient differs from finite differences."""
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    """Return several values as a tuple, one as a tuple of one."""
+    """Return a tuple unchanged, a list as a tuple, and a single value as a 1-tuple."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def is_like(value: Any) -> bool:
-    """Return whether a value is a tensor or stands for one."""
+    """Return whether a value is a tensor or has ``__torch_function__``."""
     return isinstance(value, TensorBase) or hasattr(type(value), "__torch_function__")
 
 
 def is_inexact(value: Tensor) -> bool:
-    """Return whether a value is a tensor of a floating or complex dtype."""
+    """Return whether a value is a tensor with a floating or complex dtype."""
     return is_like(value) and (value.is_floating_point() or value.is_complex())
 
 
 def watched(inputs: Sequence[Any]) -> list[int]:
-    """Return the positions of the inputs that gradients are asked for."""
+    """Return the positions of the inputs that require grad."""
     return [i for i, value in enumerate(inputs) if is_like(value) and value.requires_grad]
 
 
 def array(tensor: Tensor) -> np.ndarray:
-    """Return a copy of a tensor's elements, in a row."""
+    """Return a copy of a tensor's elements as a flat array."""
     tensor = tensor.detach()
     tensor = tensor if tensor.layout == strided else tensor.to_dense()
     tensor = tensor.float() if tensor.dtype.name == "bfloat16" else tensor
@@ -59,21 +59,21 @@ def array(tensor: Tensor) -> np.ndarray:
 
 
 def values(tensor: Tensor) -> Any:
-    """Return the memory of a tensor's elements, to be written without a trace; of a sparse tensor, those that are specified."""
+    """Return the tensor's elements as a tensor that can be written without a trace; for a sparse tensor, the specified ones."""
     if tensor.layout == strided:
         return tensor.data
     return (tensor._values() if tensor.layout == sparse_coo else tensor.values()).data
 
 
 def _elements(tensor: Tensor) -> Iterator[tuple[tuple[int, ...], int, Any]]:
-    """Each element of a tensor that can be changed: its place among the values, its number in the tensor, a view of it."""
+    """Yield, for each element that can be changed, its index among the values, its flat index in the tensor, and a view of it."""
     memory = values(tensor)
     for place, number in zip(itertools.product(*map(range, memory.shape)), numbers_of(tensor)):
         yield place, int(number), memory[place]
 
 
 def numbers_of(tensor: Tensor) -> np.ndarray:
-    """For each element of a tensor that can be changed, its number in the tensor."""
+    """Return the flat index in the tensor of each element that can be changed."""
     memory = values(tensor)
     if tensor.layout == strided:
         numbers = np.arange(memory.numel())
@@ -91,7 +91,7 @@ def numbers_of(tensor: Tensor) -> np.ndarray:
 
 
 def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, step: float, eps: float, where: str) -> list[np.ndarray]:
-    """Return the slopes of the outputs while some elements move by a step to both sides."""
+    """Return the central differences of the outputs when some elements move by a step."""
     before = entry.clone()
     ends = []
     for moved in (before - step, before + step):
@@ -111,7 +111,7 @@ def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, st
 def slopes(
     fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, steps: Sequence[Any], eps: float, forward: bool, where: str = ""
 ) -> list[np.ndarray]:
-    """Return the slopes along a real step, or along a real and an imaginary one, put together as torch's gradients are."""
+    """Return the slopes along a real step, or along a real and an imaginary one, combined by torch's convention for complex gradients."""
     real = _difference(fn, inputs, entry, steps[0], eps, where)
     if len(steps) == 1:
         if not forward and any(np.iscomplexobj(slope) for slope in real):
@@ -123,7 +123,7 @@ def slopes(
 
 
 def numerical(fn: Callable[..., Any], inputs: Sequence[Any], tensor: Tensor, eps: float, forward: bool = False) -> list[np.ndarray]:
-    """Return the Jacobian of each output with respect to one tensor, which ``fn`` need not take as an argument."""
+    """Return the Jacobian of each output with respect to a tensor by finite differences; ``fn`` need not take it as an argument."""
     sizes: list[int] = [o.numel() for o in as_tuple(fn(*inputs)) if is_inexact(o)]
     rows: dict[int, list[np.ndarray]] = {}
     steps = (eps, eps) if tensor.is_complex() else (eps,)
@@ -142,7 +142,7 @@ def numerical(fn: Callable[..., Any], inputs: Sequence[Any], tensor: Tensor, eps
 
 
 def _rows(output: Tensor, leaves: Sequence[Any], seeds: Iterable[Any], count: int) -> tuple[list[np.ndarray], bool, bool]:
-    """Return what backward makes of each seed, for each leaf, and whether the gradients have the leaves' dtypes and sizes."""
+    """Return each leaf's gradients for each seed, and whether they have the leaves' dtypes and shapes."""
     found = [np.zeros((leaf.numel(), count), complex if leaf.is_complex() else float) for leaf in leaves]
     types_ok = sizes_ok = True
     for number, seed in enumerate(seeds):
@@ -169,7 +169,9 @@ def _units(output: Tensor) -> Iterator[Any]:
 def backward_twice(
     inputs: Sequence[Any], output: Tensor, nondet_tol: float, seed: Tensor | None = None
 ) -> tuple[list[np.ndarray], bool, bool, bool]:
-    """Return the Jacobians of one output (or their product with a seed), whether backward repeats itself, sizes and dtypes are right."""
+    """Return the Jacobians of one output (or their products with a seed), whether two backward runs agree, and whether shapes and dtypes
+    are right.
+    """
     leaves = [inputs[i] for i in watched(inputs)]
     (first, types_ok, sizes_ok), (second, _, _) = (
         _rows(output, leaves, _units(output), output.numel()) if seed is None else _rows(output, leaves, [seed], 1) for _ in range(2)
@@ -181,7 +183,9 @@ def backward_twice(
 def analytical(
     inputs: Sequence[Any], output: Tensor, nondet_tol: float, check_dtypes: bool, seed: Tensor | None = None
 ) -> list[np.ndarray]:
-    """Return the Jacobians of one output by backward, or their products with a seed. GradcheckError where backward is not fit."""
+    """Return the Jacobians of one output by backward, or their products with a seed. Raise GradcheckError if backward is not deterministic
+    or returns wrong types.
+    """
     found, alike, sizes_ok, types_ok = backward_twice(inputs, output, nondet_tol, seed)
     if not types_ok and check_dtypes:
         raise GradcheckError("Gradient has dtype mismatch")
@@ -198,7 +202,7 @@ def analytical(
 def forward_slopes(
     fn: Callable[..., Any], inputs: Sequence[Any], position: int, tangent: Tensor, check_dtypes: bool = False
 ) -> list[np.ndarray]:
-    """Return the slopes of the outputs when one input moves along a tangent, by forward mode."""
+    """Return the directional derivatives of the outputs for a tangent of one input, by forward mode."""
     with forward_ad.dual_level():
         duals = [
             forward_ad.make_dual(x.detach(), tangent if i == position else zeros_like(x.detach())) if i in set(watched(inputs)) else x

@@ -1,4 +1,4 @@
-"""gradcheck of forward mode within ``vmap``."""
+"""gradcheck of forward mode under ``vmap``."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ VMAP: list[Callable[..., Any]] = []  # torch.func, which stands above this room,
 
 
 def check_batched_tangents(func: Callable[..., Any], inputs: Sequence[Any]) -> None:
-    """Raise GradcheckError unless directions in a batch give what they give one by one."""
+    """Raise GradcheckError unless batched tangents give the same results as single ones."""
     for position in watched(inputs):
 
         def slopes(tangent: Tensor, position: int = position) -> tuple[Any, ...]:

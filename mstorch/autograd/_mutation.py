@@ -1,4 +1,4 @@
-"""allow_mutation_on_saved_tensors: what backward needs is copied just before it is written."""
+"""allow_mutation_on_saved_tensors: saved tensors are copied just before they are written."""
 from __future__ import annotations
 
 import weakref
@@ -15,7 +15,7 @@ _OUTSIDE = (
 
 
 class _Handle:
-    """Stands for a saved tensor in a graph."""
+    """A handle for a saved tensor in a graph."""
 
     __slots__ = ("__weakref__",)
 
@@ -30,12 +30,12 @@ class _AllowedMutations:
         self.sid_to_tid: dict[Any, set[Any]] = {}
 
     def clear(self) -> None:
-        """Forget everything: no graph that was recorded in the block has a backward any more."""
+        """Drop all saved tensors: graphs recorded in the block can no longer run backward."""
         for kept in (self.cloned, self.original, self.tid_to_weakhandle, self.sid_to_tid):
             kept.clear()
 
     def pack(self, tensor: Tensor) -> _Handle:
-        """Return the handle of a tensor; one for all that show the same elements at the same version."""
+        """Return the handle of a tensor; tensors with the same elements and version share one."""
         place = _place(tensor)
         key = (*place, tensor._shape, strides_of(tensor), tensor._offset, tensor._dtype)
         self.sid_to_tid.setdefault(place, set()).add(key)
@@ -46,7 +46,7 @@ class _AllowedMutations:
         return handle
 
     def unpack(self, handle: Any) -> Any:
-        """Return the tensor as it was saved."""
+        """Return the tensor with the values that it was saved with."""
         found = self.cloned.get(handle)
         if found is None:
             found = self.original.get(handle)
@@ -55,7 +55,7 @@ class _AllowedMutations:
         return found
 
     def keep(self, tensor: Tensor) -> None:
-        """Copy what was saved of the memory that a tensor is about to write."""
+        """Copy the saved tensors whose memory a tensor is about to write."""
         for key in self.sid_to_tid.get(_place(tensor), ()):
             handle = self.tid_to_weakhandle.get(key)
             if handle is not None and handle not in self.cloned:
@@ -68,7 +68,7 @@ def _place(tensor: Tensor) -> tuple[int, int]:
 
 
 class allow_mutation_on_saved_tensors(Block):
-    """A block in which tensors that backward needs may be written: they are copied just before. RuntimeError within another one."""
+    """A context manager in which saved tensors may be written: they are copied just before. Raises RuntimeError when nested."""
 
     def __enter__(self) -> _AllowedMutations:
         if modes.before_write is not None:

@@ -1,4 +1,4 @@
-"""A Function of nested tensors: recorded as one of the tensors that keep their elements."""
+"""autograd.Function on nested tensors: recorded as a Function of the tensors that hold their elements."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ from .._core.nested_parts import kept, like_nested
 
 
 class _Context:
-    """The context that a Function sees: its own, with nested tensors in the place of those that keep their elements."""
+    """The context that a Function receives: it converts between nested tensors and the tensors that hold their elements."""
 
     def __init__(self, inner: Any) -> None:
         self.__dict__["inner"] = inner
@@ -20,7 +20,7 @@ class _Context:
         setattr(self.inner, name, value)
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors for backward."""
+        """Save tensors for backward."""
         self.__dict__["forms"] = tensors
         self.inner.save_for_backward(*kept(tensors))
 
@@ -30,16 +30,16 @@ class _Context:
         return tuple(map(like_nested, self.forms, self.inner.saved_tensors))
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """Tell which inputs were written to."""
+        """Mark the inputs that were modified in place."""
         self.inner.mark_dirty(*kept(tensors))
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Tell which results have no gradient."""
+        """Mark the outputs that have no gradient."""
         self.inner.mark_non_differentiable(*kept(tensors))
 
 
 def apply(cls: Any, base: Any, args: tuple[Any, ...], apart: bool) -> Any:
-    """Return what ``cls.apply`` gives for arguments of which some are nested; ``apart``: its context is filled by ``setup_context``."""
+    """Return ``cls.apply`` for arguments with nested tensors among them; with ``apart``, ``setup_context`` fills the context."""
     seen: dict[str, Any] = {}
 
     def forward(ctx: Any, *values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The events of a profiler: single ones, sums of them, and their table."""
+"""Profiler events: single ones, sums per name, and tables."""
 from __future__ import annotations
 
 import dataclasses
@@ -15,7 +15,7 @@ def _time_text(microseconds: float) -> str:
 
 @dataclasses.dataclass
 class Interval:
-    """From when to when, in microseconds."""
+    """A time interval in microseconds."""
 
     start: float
     end: float
@@ -26,7 +26,7 @@ class Interval:
 
 
 class _Times:
-    """Times in microseconds, as numbers and as text. No device is timed: those times are 0."""
+    """Times in microseconds, as numbers and as text. Devices are not timed: their times are 0."""
 
     cpu_time_total: float
     self_cpu_time_total: float
@@ -38,27 +38,27 @@ class _Times:
 
     @property
     def cpu_time(self) -> float:
-        """The mean time of a call."""
+        """The mean time per call."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     @property
     def cpu_time_str(self) -> str:
-        """The mean time of a call, as text."""
+        """The mean time per call, as text."""
         return _time_text(self.cpu_time)
 
     @property
     def cpu_time_total_str(self) -> str:
-        """The time of all calls, as text."""
+        """The total time of all calls, as text."""
         return _time_text(self.cpu_time_total)
 
     @property
     def self_cpu_time_total_str(self) -> str:
-        """The time of all calls without what they call, as text."""
+        """The total time of all calls without their children's, as text."""
         return _time_text(self.self_cpu_time_total)
 
 
 class FunctionEvent(_Times):
-    """One call of an operation, or one block of ``record_function``."""
+    """One call of an operation, or one ``record_function`` block."""
 
     count = 1
 
@@ -78,7 +78,7 @@ class FunctionEvent(_Times):
 
     @property
     def self_cpu_time_total(self) -> float:  # type: ignore[override]
-        """The time of the call without the operations that it calls."""
+        """The time of the call without its children's."""
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
     def __repr__(self) -> str:
@@ -89,7 +89,7 @@ class FunctionEvent(_Times):
 
 
 class FunctionEventAvg(_Times):
-    """All calls of one name together."""
+    """The sum of all calls of one name."""
 
     def __init__(self, key: str | None = None) -> None:
         self.key = key
@@ -99,7 +99,7 @@ class FunctionEventAvg(_Times):
         self.is_user_annotation = False
 
     def add(self, other: Any) -> FunctionEventAvg:
-        """Count an event, or other calls, too; returns the object."""
+        """Add an event or another sum; return self."""
         if self.key is None:
             self.key = other.key
         self.cpu_time_total += other.cpu_time_total
@@ -116,27 +116,27 @@ class FunctionEventAvg(_Times):
 
 
 class EventList(list):  # type: ignore[type-arg]
-    """Events, or sums of them."""
+    """A list of events, or of sums of events."""
 
     def __init__(self, events: Iterable[Any] = (), **unused: Any) -> None:
         super().__init__(events)
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The time of all, in microseconds."""
+        """The sum of all events' self times, in microseconds."""
         return sum(event.self_cpu_time_total for event in self)
 
     def key_averages(
         self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """Return the calls of each name together. Shapes and stacks are not recorded, and group nothing."""
+        """Return the sums of calls by name. Shapes and stacks are not recorded, so grouping by them has no effect."""
         sums: dict[str, FunctionEventAvg] = {}
         for event in self:
             sums.setdefault(event.key, FunctionEventAvg()).add(event)
         return EventList(sums.values())
 
     def total_average(self) -> FunctionEventAvg:
-        """Return all calls together."""
+        """Return the sum of all calls."""
         total = FunctionEventAvg("Total")
         for event in self:
             total.add(event)
@@ -148,7 +148,7 @@ class EventList(list):  # type: ignore[type-arg]
         max_shapes_column_width: int = 80, header: str | None = None, top_level_events_only: bool = False,
         time_unit: str | None = None,
     ) -> str:  # fmt: skip
-        """Return the first rows as a table, sorted by a property such as ``self_cpu_time_total``, the largest first."""
+        """Return the first rows as a table, sorted by a column such as ``self_cpu_time_total`` in descending order."""
         if not self:
             return ""
         rows = [event for event in self if not top_level_events_only or getattr(event, "cpu_parent", None) is None]
@@ -177,7 +177,7 @@ class EventList(list):  # type: ignore[type-arg]
         return self.table()
 
     def export_chrome_trace(self, path: str) -> None:
-        """Write the events to a file that chrome://tracing and Perfetto show."""
+        """Write the events as a trace for chrome://tracing and Perfetto."""
         events = [
             {"name": event.name, "ph": "X", "ts": event.time_range.start, "dur": event.time_range.elapsed_us(), "tid": event.thread,
              "pid": "CPU functions", "cat": "user_annotation" if event.is_user_annotation else "cpu_op", "args": {}}

@@ -1,4 +1,4 @@
-"""Times of torch's functions, seen from Python: the interpreter says when each of them begins and ends."""
+"""Times of torch's functions, recorded by Python's profiling hook."""
 from __future__ import annotations
 
 import functools
@@ -21,7 +21,7 @@ _recorders: list[Recorder] = []  # those that run, the newest last
 
 @functools.cache
 def _operations() -> dict[types.CodeType, str]:
-    """Return the code of torch's functions, with their names. Code that serves several functions has no name."""
+    """Return a dict from code objects to names of torch's functions; code shared by several functions is left out."""
     package = __name__.partition(".")[0]
     found: dict[types.CodeType, str] = {}
     shared: set[types.CodeType] = set()
@@ -38,7 +38,7 @@ def _operations() -> dict[types.CodeType, str]:
 
 
 class Recorder:
-    """Writes down when operations and named blocks begin and end, in all threads."""
+    """Records when operations and named blocks begin and end, in all threads."""
 
     def __init__(self, operations: bool = True) -> None:
         self._operations = _operations() if operations else {}
@@ -64,11 +64,11 @@ class Recorder:
                 self.end()
 
     def begin(self, name: str, owner: Any, is_user_annotation: bool = False) -> None:
-        """An operation, or a block, begins in this thread."""
+        """Record that an operation, or a block, begins in this thread."""
         self._open().append((name, time.perf_counter(), owner, [], is_user_annotation))
 
     def end(self) -> None:
-        """The last one that began in this thread ends."""
+        """Record that this thread's innermost operation or block ends."""
         stack = self._open()
         name, start, _, children, user = stack.pop()
         event = FunctionEvent(
@@ -82,12 +82,12 @@ class Recorder:
         self._events.append(event)
 
     def is_open(self, owner: Any) -> bool:
-        """Return whether the last one that began in this thread is the owner's."""
+        """Return whether this thread's innermost open event belongs to ``owner``."""
         stack = self._open()
         return bool(stack) and stack[-1][2] is owner
 
     def start(self) -> None:
-        """Begin to write down."""
+        """Start recording."""
         self._begin, self._thread = time.perf_counter(), threading.get_ident()
         if sys.getprofile() is None:  # the interpreter lets go of a profiler that an interrupt came in
             _recorders[:] = [one for one in _recorders if not one._operations or one._thread != self._thread]
@@ -98,7 +98,7 @@ class Recorder:
             sys.setprofile(self._see)
 
     def stop(self) -> None:
-        """Stop it."""
+        """Stop recording."""
         if self._operations:
             sys.setprofile(self._before)
             threading.setprofile(self._before)
@@ -106,7 +106,7 @@ class Recorder:
             _recorders.remove(self)
 
     def events(self) -> EventList:
-        """Return what was seen, in the order in which it began."""
+        """Return the recorded events, ordered by start time."""
         events = sorted(self._events, key=lambda event: (event.time_range.start, -event.time_range.end))
         for number, event in enumerate(events, 1):
             event.id = number
@@ -114,12 +114,12 @@ class Recorder:
 
 
 def watching_again() -> Callable[[], Any]:
-    """Return a function that restores which recorders run and which functions the interpreter calls for profiling."""
+    """Return a function that restores the active recorders and the interpreter's profiling hooks."""
     profiler = sys.getprofile()
     of_threads = partial(setattr, threading, "_profile_hook", threading.getprofile())
     return each(partial(sys.setprofile, profiler), of_threads, length_again(_recorders))
 
 
 def running() -> list[Recorder]:
-    """Return the recorders that run."""
+    """Return the active recorders."""
     return list(_recorders)

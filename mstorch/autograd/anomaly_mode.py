@@ -1,4 +1,4 @@
-"""detect_anomaly: a backward that yields NaN is an error."""
+"""detect_anomaly: backward raises an error if a gradient is NaN."""
 from __future__ import annotations
 
 import functools
@@ -29,12 +29,12 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Return whether anomaly detection, where it is on, looks for NaN."""
+    """Return whether anomaly detection, if enabled, checks for NaN."""
     return _state.check_nan
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
-    """Turn anomaly detection on or off."""
+    """Enable or disable anomaly detection."""
     _state.enabled, _state.check_nan = enabled, check_nan
     watch.check = _check if enabled else None
 
@@ -47,9 +47,9 @@ def _as_before(enabled: bool, check_nan: bool) -> Callable[[], Any]:
 
 
 class detect_anomaly(Block):
-    """A context manager within which backward raises RuntimeError if a gradient is NaN.
+    """A context manager in which backward raises RuntimeError if a gradient is NaN.
 
-    Differs from torch: no traceback of the forward pass is shown.
+    Differs from torch: the traceback of the forward pass is not shown.
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -65,7 +65,7 @@ class detect_anomaly(Block):
 
 
 class set_detect_anomaly(Block):
-    """Anomaly detection on or off from the call on; as a context manager, until its end."""
+    """Enables or disables anomaly detection from the call on; as a context manager, until its end."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.prev, self.prev_check_nan = _state.enabled, _state.check_nan
@@ -76,7 +76,7 @@ class set_detect_anomaly(Block):
 
 
 def _check(node: Any, gradients: Any) -> None:
-    """RuntimeError if a node's gradient is NaN."""
+    """Raise RuntimeError if a node's gradient is NaN."""
     if not _state.check_nan:
         return
     for number, gradient in enumerate(gradients):

@@ -1,4 +1,4 @@
-"""backward and grad: from roots to leaves along the tape."""
+"""backward and grad: traversal of the tape from roots to leaves."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 
 class _Checkpoints:
-    """Whether the backward that is going on accumulates into all leaves: what ``torch.utils.checkpoint`` may rely on."""
+    """Whether the running backward accumulates into all leaves, which ``torch.utils.checkpoint`` requires."""
 
     @property
     def valid(self) -> bool:
-        """True outside of a backward pass too."""
+        """Whether every running backward accumulates into all leaves; True outside a backward pass."""
         return all(engine.running.accumulates)
 
 
@@ -110,7 +110,7 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
 
 
 def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | None:
-    """Return where backward begins at one tensor whose gradient is of its own kind and place, the common case; None in any other."""
+    """Return the starting point of a backward from one tensor whose gradient has its dtype and device, the common case; None otherwise."""
     if root.__class__ not in PLAIN or not isinstance(root, TensorBase) or LEVELS or MODES or modes.native is not None:
         return None
     shape, kind, place = root._shape, root._dtype, root._storage.__class__
@@ -132,7 +132,7 @@ def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | Non
 
 
 def from_one(root: Any, gradient: Any, retain_graph: bool | None) -> bool:
-    """Do backward where it begins at one such tensor; whether it does."""
+    """Run a backward from one plain tensor and return True; return False if the case is not that simple."""
     start = None if state.maps else _plain_start(root, gradient)
     if start is None:
         return False
@@ -144,14 +144,14 @@ above.backward_from_one = from_one
 
 
 def _like_at(root: Any) -> tuple[Any, Any]:
-    """Shape and dtype of a root; None for both where an edge does not know them."""
+    """Return the shape and dtype of a root; (None, None) if an edge does not know them."""
     if isinstance(root, GradientEdge):
         return (root.node.likes_of or {}).get(root.output_nr, (None, None))
     return root.shape, root._dtype
 
 
 def _ones_at(edge: GradientEdge, recorded: bool) -> Any:
-    """Return the gradient to begin with at an edge that was asked for on a tensor of one element."""
+    """Return a gradient of ones for an edge of a one-element output."""
     shape, kind = _like_at(edge)
     if shape is None:
         raise RuntimeError("mstorch: a gradient is needed for an edge that get_gradient_edge did not make")
@@ -162,7 +162,7 @@ def _ones_at(edge: GradientEdge, recorded: bool) -> Any:
 
 
 def _starts(roots: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[tuple[Any, Any]]:
-    """Return where backward begins, each with the gradient there."""
+    """Return the starting points of backward with their gradients."""
     _refuse_in_graph()
     if any(root.__class__ in (str, int, float, type(None)) for root in roots):
         raise AssertionError("Expected output to be a torch.Tensor")
@@ -197,7 +197,7 @@ def backward(
     tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     grad_variables: Any = None, inputs: Any = None,
 ) -> None:  # fmt: skip
-    """Accumulate the gradients of ``tensors`` into the leaves that they depend on (or into ``inputs`` only)."""
+    """Accumulate the gradients of ``tensors`` into the leaves that they depend on (or only into ``inputs``)."""
     if nested_in(tensors, grad_tensors, inputs):
         tensors, grad_tensors, inputs = kept(tensors), kept_gradients(tensors, grad_tensors), kept(inputs)
     if inputs is None and not create_graph and from_one(tensors, grad_tensors, retain_graph):
@@ -236,7 +236,7 @@ def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """Return the gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``.grad`` is touched."""
+    """Return the gradients of ``outputs`` with respect to ``inputs`` as a tuple; ``.grad`` is not changed."""
     if nested_in(outputs, inputs, grad_outputs):
         gradients = grad(
             kept(outputs), kept(inputs), kept_gradients(outputs, grad_outputs), retain_graph, create_graph, only_inputs, allow_unused,
@@ -277,12 +277,12 @@ def grad(
 
 
 def _strided_edge(tensor: Tensor) -> Any:
-    """Return where the gradient of a tensor arrives; asking a sparse one for its shape in memory raises, and its own form takes over."""
+    """Return the edge of a strided tensor's gradient; for a sparse one ``_shape`` raises, so that its own implementation takes over."""
     return edge_of(tensor) if tensor._shape is not None else None
 
 
 def _own(gradient: Tensor | np.ndarray, starts: Sequence[tuple[Any, Any]]) -> Any:
-    """Return a gradient as a tensor whose memory no other result shares."""
+    """Return a gradient as a tensor that shares memory with no other result."""
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient
     shared = isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts))
@@ -302,7 +302,7 @@ def _batched(
     roots: tuple[Any, ...], inputs: tuple[Any, ...], gradients: tuple[Any, ...], keep: bool | None, create: bool,
     allow_unused: bool | None, materialize: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Return the gradients for each entry along the first dimension of ``gradients``, stacked."""
+    """Return the gradients for each slice of ``gradients`` along dimension 0, stacked."""
     if not gradients or any(gradient is None for gradient in gradients):
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     for gradient, root in zip(gradients, roots):

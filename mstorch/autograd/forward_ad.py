@@ -1,4 +1,4 @@
-"""torch.autograd.forward_ad: derivatives along directions, computed with the values.
+"""torch.autograd.forward_ad: directional derivatives, computed along with the values.
 
     with forward_ad.dual_level():
         x = forward_ad.make_dual(primal, tangent)
@@ -27,7 +27,7 @@ _entered: list[int] = []
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A value with its tangent, which is None where there is none."""
+    """A primal and its tangent, None if it has none."""
 
     primal: Any
     tangent: Any
@@ -39,7 +39,7 @@ def _refuse_nested() -> None:
 
 
 def enter_dual_level() -> int:
-    """Enter the level of forward mode, and return its number, 0. RuntimeError within another one: ``torch.func.jvp`` nests."""
+    """Enter the dual level and return its number, 0. Raise RuntimeError when nested: use ``torch.func.jvp`` for that."""
     global _current_level
     _refuse_nested()
     _entered.append(tangents.enter())
@@ -48,7 +48,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Leave the level: tensors lose their tangents. RuntimeError if there is none, or ``level`` is another."""
+    """Exit the dual level: tensors lose their tangents. Raise RuntimeError if there is none, or ``level`` differs."""
     global _current_level
     level = _current_level if level is None else level
     if level != _current_level:
@@ -66,10 +66,10 @@ def _level(level: int, name: str) -> int:
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
-    """Return a view of a floating or complex ``tensor`` (the primal) that has ``tangent``, a tensor of its shape, as its tangent.
+    """Return a view of a floating or complex ``tensor`` (the primal) with ``tangent``, a tensor of the same shape, as its tangent.
 
-    The tangent is the given tensor itself if its strides are the primal's, else a copy. ValueError for integers, RuntimeError
-    for another shape, outside of a level, and for a tensor that has a tangent.
+    The tangent is the given tensor itself if its strides are the primal's, else a copy. Raise ValueError for integers, RuntimeError for
+    another shape, outside a level, and for a tensor that has a tangent.
     """
     level = _current_level if level is None else level
     if level < 0:
@@ -88,7 +88,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
-    """Return a view of the tensor without its tangent, and the tangent; outside of a level the tensor itself, and None."""
+    """Return a view of the tensor without its tangent, and the tangent; outside a level the tensor itself, and None."""
     level = _current_level if level is None else level
     if level < 0:
         return UnpackedDualTensor(tensor, None)
@@ -98,7 +98,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
 
 
 class dual_level(_Mode):
-    """The level of forward mode for a ``with`` block or the calls of a decorated function; its value is the level's number."""
+    """A context manager or decorator that enters the dual level; its value is the level's number."""
 
     def __enter__(self) -> int:  # type: ignore[override]
         global _current_level
@@ -119,7 +119,7 @@ def _is_fwd_grad_enabled() -> bool:
 
 
 class _set_fwd_grad_enabled(_Mode):
-    """Tangents are computed or not, from the call on; as a context manager, until its end."""
+    """Enables or disables tangents from the call on; as a context manager, until its end."""
 
     def __init__(self, mode: bool) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""autograd.Function: operations with a backward of their own."""
+"""autograd.Function: operations with user-defined backward."""
 from __future__ import annotations
 
 import functools
@@ -44,7 +44,7 @@ class FunctionCtx:
         self._node: weakref.ref[Any] | None = None
 
     def save_for_backward(self, *tensors: Tensor) -> None:
-        """Keep tensors (inputs or outputs, or None) for backward."""
+        """Save tensors (inputs, outputs, or None) for backward."""
         for position, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, TensorBase):
                 raise TypeError(
@@ -53,12 +53,12 @@ class FunctionCtx:
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor) -> None:
-        """Keep tensors for ``jvp``."""
+        """Save tensors for ``jvp``."""
         self.saved_for_forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors that ``save_for_backward`` kept; within ``jvp``, those of ``save_for_forward``."""
+        """The tensors saved by ``save_for_backward``; within ``jvp``, by ``save_for_forward``."""
         if self._forward_now:
             return self.saved_for_forward
         if self._saved is None:
@@ -70,20 +70,20 @@ class FunctionCtx:
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
-        """The old name of ``saved_tensors``."""
+        """Deprecated name of ``saved_tensors``."""
         warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Say which inputs forward changed in place; they have to be returned too."""
+        """Mark the inputs that forward modified in place; they have to be returned too."""
         self._dirty = args
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
-        """Say which outputs have no gradient."""
+        """Mark the outputs that have no gradient."""
         self._non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None for outputs that were not used."""
+        """Set whether backward receives zeros (the default) or None for unused outputs."""
         self.materialize_grads = value
 
     def name(self) -> str:
@@ -93,13 +93,13 @@ class FunctionCtx:
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
-        """The nodes that the gradients go to."""
+        """The nodes that receive the gradients."""
         node = None if self._node is None else self._node()
         return () if node is None else node.next_functions
 
 
 class _FunctionNode(Node):
-    """The node of an ``autograd.Function``: attributes that ``forward`` set on the context can be read from it."""
+    """The node of an ``autograd.Function``; attributes set on the context can be read from it."""
 
     __slots__ = ("ctx", "cls", "outputs", "likes")
     in_the_open = True
@@ -109,7 +109,7 @@ class _FunctionNode(Node):
     likes: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return what the function's ``backward`` gives, one gradient for each argument of ``forward``."""
+        """Return the result of the function's ``backward``: one gradient for each argument of ``forward``."""
         full: list[Any] = []
         for position, like in enumerate(self.outputs):
             gradient = dressed(gradients[position]) if position < len(gradients) else None
@@ -161,7 +161,7 @@ class _FunctionNode(Node):
         return gradient
 
     def release(self) -> None:
-        """Let go of what was saved."""
+        """Release the saved tensors."""
         if self.ctx._saved:
             self.saved = None
             self.ctx._saved = []
@@ -180,10 +180,10 @@ class _FunctionNode(Node):
 
 
 class Function:
-    """The base of operations with their own backward.
+    """The base of operations with user-defined backward.
 
-    A subclass has static methods ``forward(ctx, *args)`` (or ``forward(*args)`` and ``setup_context(ctx, inputs, output)``)
-    and ``backward(ctx, *grad_outputs)``, which returns one gradient, or None, for each argument. Call ``apply``.
+    A subclass has static methods ``forward(ctx, *args)`` (or ``forward(*args)`` and ``setup_context(ctx, inputs, output)``) and
+    ``backward(ctx, *grad_outputs)``, which returns one gradient, or None, for each argument. Call ``apply``.
     """
 
     generate_vmap_rule = False
@@ -196,7 +196,7 @@ class Function:
         )  # fmt: skip
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises: calls are those of ``apply``."""
+        """Raise RuntimeError: use ``apply``."""
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
             "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
@@ -209,7 +209,7 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Keep what backward needs, where ``forward`` takes no ``ctx``."""
+        """Save what backward needs, if ``forward`` takes no ``ctx``."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
@@ -222,7 +222,7 @@ class Function:
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
-        """Another name for ``backward``: a subclass defines one of them."""
+        """Alias of ``backward``: a subclass defines one of them."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
             "mode AD."
@@ -230,14 +230,14 @@ class Function:
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Compute the derivatives of the results; defined by subclasses that forward mode can use."""
+        """Compute the tangents of the results; defined by subclasses that support forward mode."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """Compute the results for a batch (``torch.vmap``), and give the dimension of each that the batch lies along."""
+        """Compute the results for a batch (``torch.vmap``), and return them with their batch dimensions."""
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True."
         )
@@ -303,7 +303,7 @@ class Function:
 
 
 def _plain_output(tensors: list[Any], output: Tensor) -> Any:
-    """Return results that are not recorded; an input that is returned is another tensor over the same memory."""
+    """Return results that are not recorded; a returned input becomes a new tensor over the same memory."""
     if isinstance(output, TensorBase):
         if modes.native is not None or output.layout is not strided:
             return output
@@ -318,14 +318,14 @@ def _plain_output(tensors: list[Any], output: Tensor) -> Any:
 
 
 def _native_output(cls: type[Function], output: Tensor) -> Any:
-    """A Function has no place on MindSpore's side: there its operations were computed without a history."""
+    """Raise RuntimeError: MindSpore cannot differentiate a Function whose operations were computed without a history."""
     if capturing():
         tape.refuse_in_trace(f"{cls.__name__} has a backward of its own")
     raise RuntimeError(f"mstorch: MindSpore's own training cannot use {cls.__name__}, an autograd.Function")
 
 
 def _like(tensor: Tensor) -> tuple[tuple[int, ...] | None, dtype | None]:
-    """Return what a gradient of the tensor is to fit; None for that of a sparse one, which may stand anywhere."""
+    """Return the shape and dtype that a tensor's gradient must match; (None, None) for a sparse tensor."""
     return (tensor._shape, tensor._dtype) if tensor.layout is strided else (None, None)
 
 
@@ -358,7 +358,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
 
 
 def _kept(tensor: Tensor, outputs: list[Any], number: int | None) -> Saved | None:
-    """Return a tensor that the context saves, which may be the output of a number."""
+    """Return a saved tensor, marked as an output of the node if ``number`` is given."""
     if tensor is None:
         return None
     if number is None:
@@ -369,7 +369,7 @@ def _kept(tensor: Tensor, outputs: list[Any], number: int | None) -> Saved | Non
 
 
 def _checked_dirty(ctx: FunctionCtx, given: set[int], outputs: list[Any]) -> set[int]:
-    """Return the ids of the tensors that were marked dirty, which have to be outputs."""
+    """Return the ids of the tensors marked dirty, which have to be outputs."""
     dirty = {id(tensor) for tensor in ctx._dirty}
     if dirty - given:
         warn(
@@ -419,7 +419,7 @@ def _made_outputs(
 
 
 def _made_by(item: Any, node: Any, position: int, dirty: bool, given: bool, count: int) -> Tensor:
-    """Return the output of a node that a tensor becomes: the tensor itself, or a view or a twin of it."""
+    """Turn a tensor into output ``position`` of a node: the tensor itself, a view of it, or a new tensor over its memory."""
     if dirty:
         check_history(item)
         if item._auto is not None and item._auto.base is not None and count > 1:
@@ -443,7 +443,7 @@ def _made_by(item: Any, node: Any, position: int, dirty: bool, given: bool, coun
 
 
 class InplaceFunction(Function):
-    """The base of operations of the time before static methods that write to their argument."""
+    """The base of in-place operations from before static methods."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -451,7 +451,7 @@ class InplaceFunction(Function):
 
 
 class NestedIOFunction(Function):
-    """The base of operations of the time before static methods: like torch's, it cannot be called any more."""
+    """The base of operations from before static methods: as in torch, it can no longer be called."""
 
     def forward_extended(self, *input: Any) -> None:
         """Compute the result; defined by each subclass."""
@@ -463,7 +463,7 @@ class NestedIOFunction(Function):
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a backward that cannot be differentiated again."""
+    """Decorate a backward so that it cannot be differentiated again."""
 
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:
@@ -479,7 +479,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Once(Node):
-    """The node of a gradient that has no derivative."""
+    """The node of a gradient that is not differentiable."""
 
     __slots__ = ()
     in_the_open = True
@@ -487,7 +487,7 @@ class _Once(Node):
     label = "Error"
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Raises."""
+        """Raise RuntimeError: the gradient is not differentiable."""
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 

@@ -1,7 +1,7 @@
-"""torch.autograd.functional: Jacobians, Hessians and their products with vectors, of functions of tensors.
+"""torch.autograd.functional: Jacobians, Hessians and their products with vectors.
 
-The derivative along a direction (``jvp``) is the gradient of a gradient with respect to what it was pulled back from
-(Townsend, "A new trick for calculating Jacobian vector products", 2017).
+``jvp`` is computed as a double backward: the gradient of a vjp with respect to its cotangent (Townsend, "A new trick for calculating
+Jacobian vector products", 2017).
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _USER = "outputs of the user-provided function"
 
 
 def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
-    """Return whether the value is a tuple, and a tuple of tensors; TypeError for anything else."""
+    """Return whether the value is a tuple, and the value as a tuple of tensors. Raise TypeError for other values."""
     many = isinstance(value, tuple)
     tensors = value if many else (value,)
     for i, item in enumerate(tensors):
@@ -39,7 +39,9 @@ def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
 
 
 def _entered(tensors: Tensors, create_graph: bool, need_graph: bool = True) -> Tensors:
-    """Return tensors of the function's own over the same values: the same tensors, caught by its closure, are constants to it."""
+    """Return new tensors over the same values, with respect to which the function is differentiated; the originals, if captured by a
+    closure, count as constants.
+    """
     return tuple(
         t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in tensors
     )
@@ -68,7 +70,7 @@ def _check_vector(v: Tensors, like: Tensors, many: bool) -> None:
 
 
 def _vector(v: Any, function: str, like: Tensors, many: bool, create_graph: bool, missing: str) -> Tensors:
-    """Return the vector as a tuple; where it is None, ``like`` has to be one number."""
+    """Return the vector as a tuple; if it is None, ``like`` has to be a single element."""
     if v is None:
         if len(like) != 1 or like[0].nelement() != 1:
             raise RuntimeError(missing)
@@ -108,7 +110,7 @@ def _check_dependent(tensors: Sequence[Any], kind: str, strict: bool) -> None:
 def _gradients(
     outputs: Sequence[Any], inputs: Tensors, vector: Sequence[Any] | None, create_graph: bool, retain: bool | None = None
 ) -> Tensors:
-    """``autograd.grad`` that leaves out outputs without a history; None where nothing depends on an input."""
+    """Return ``autograd.grad`` without the outputs that have no history; None for inputs that nothing depends on."""
     pairs = [
         (output, v) for output, v in zip(outputs, vector if vector is not None else (None,) * len(outputs))
         if output is not None and output.requires_grad
@@ -141,7 +143,7 @@ _MISSING = {
 
 
 def _filled(gradients: Tensors, like: Tensors, strict: bool, create_graph: bool, stage: str) -> Tensors:
-    """Return the gradients with zeros for None; in strict mode an error for what does not depend on the inputs."""
+    """Return the gradients with zeros for None; in strict mode, raise RuntimeError for None."""
     words, name = _MISSING[stage]
     for i, gradient in enumerate(gradients if strict else ()):
         if gradient is None:
@@ -169,7 +171,7 @@ _ONE_INPUT = (
 def vjp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """``func(*inputs)`` and the product of ``v`` (of the outputs' sizes) with the Jacobian, of the inputs' sizes."""
+    """Return ``func(*inputs)`` and the product of ``v`` (like the outputs) with the Jacobian, like the inputs."""
     outer = modes.grad
     with enable_grad():
         many_inputs, inputs = _as_tuple(inputs, "inputs", "vjp")
@@ -184,7 +186,7 @@ def vjp(
 def jvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """``func(*inputs)`` and the product of the Jacobian with ``v`` (of the inputs' sizes), of the outputs' sizes."""
+    """Return ``func(*inputs)`` and the product of the Jacobian with ``v`` (like the inputs), like the outputs."""
     with enable_grad():
         many_inputs, inputs = _as_tuple(inputs, "inputs", "jvp")
         inputs = _entered(inputs, create_graph)
@@ -233,7 +235,7 @@ def _jacobian(
 
 
 def _forwards(func: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> Any:
-    """Return the Jacobian by forward mode: one run of the function for each element of the inputs."""
+    """Return the Jacobian by forward mode, running the function once per input element."""
     many_inputs, inputs = _as_tuple(inputs, "inputs", "jacobian")
     columns: list[list[Any]] = []
     for number, tensor in enumerate(inputs):
@@ -264,9 +266,9 @@ def jacobian(
     func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
-    """Return the Jacobian of ``func``: for each output and input a tensor of the output's sizes followed by the input's.
+    """Return the Jacobian of ``func``: for each output and input, a tensor of shape ``output.shape + input.shape``.
 
-    Differs from torch: computed row by row in reverse mode, column by column forwards, whatever ``vectorize`` is.
+    Differs from torch: computed row by row in reverse mode, column by column in forward mode, whatever ``vectorize`` is.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -305,7 +307,7 @@ def jacobian(
 
 
 def _one_number(func: Callable[..., Any], inputs: Tensors, function: str, strict: bool) -> Tensor:
-    """Return the function's result, which must be a tensor of one element."""
+    """Return the function's result, which must be a one-element tensor."""
     many, outputs = _run(func, inputs, function, strict)
     if many:
         raise RuntimeError(f"The function given to {function} should return a single Tensor")
@@ -318,9 +320,9 @@ def hessian(
     func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
-    """Return the second derivatives of ``func``, a function of one number: for each two inputs a tensor of both their sizes.
+    """Return the Hessian of a scalar function: for each pair of inputs, a tensor of their concatenated shapes.
 
-    ``outer_jacobian_strategy`` is that of the second derivative. Differs from torch: computed row by row, whatever ``vectorize`` is.
+    ``outer_jacobian_strategy`` applies to the second derivative. Differs from torch: computed row by row, whatever ``vectorize`` is.
     """
     many, inputs = _as_tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
@@ -341,7 +343,7 @@ def _hessian_product(
     name: str, stage: str, func: Callable[..., Any], inputs: Tensor | tuple[Tensor, Tensor], v: Tensor | tuple[Tensor, Tensor] | None,
     create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
-    """``vhp``, with the names that the errors of the two functions give."""
+    """Compute ``vhp``, with error messages that name the given function and stage."""
     outer = modes.grad
     with enable_grad():
         many, inputs = _as_tuple(inputs, "inputs", name)
@@ -358,16 +360,16 @@ def _hessian_product(
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """``func(*inputs)``, one number, and the product of ``v`` (of the inputs' sizes) with its Hessian."""
+    """Return ``func(*inputs)``, a scalar, and the product of ``v`` (like the inputs) with its Hessian."""
     return _hessian_product("vhp", "double_back", func, inputs, v, create_graph, strict)
 
 
 def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """``func(*inputs)``, one number, and the product of its Hessian with ``v`` (of the inputs' sizes).
+    """Return ``func(*inputs)``, a scalar, and the product of its Hessian with ``v`` (like the inputs).
 
-    Differs from torch: computed as ``vhp`` is, which is the same where the second derivatives are continuous.
+    Differs from torch: computed as ``vhp``, which is the same if the second derivatives are continuous.
     """
     return _hessian_product("hvp", "double_back_trick", func, inputs, v, create_graph, strict)
 

@@ -1,4 +1,4 @@
-"""no_grad, enable_grad, set_grad_enabled, inference_mode: context managers that are decorators too."""
+"""no_grad, enable_grad, set_grad_enabled, inference_mode: context managers that are also decorators."""
 from __future__ import annotations
 
 import functools
@@ -19,17 +19,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _set(mode: bool) -> None:
-    """Recording on or off: on our tape, and on MindSpore's where that follows."""
+    """Enable or disable recording, on mstorch's tape and, where it is in use, on MindSpore's."""
     modes.grad = mode
     if modes.native is not None:
         tape.set_grad_enabled(mode)
 
 
 class _Mode(Block):
-    """A grad mode for a ``with`` block or for the calls of a decorated function (or generator, between its yields)."""
+    """A grad mode for a ``with`` block or the calls of a decorated function (or a generator, between its yields)."""
 
     def clone(self) -> Self:
-        """Return another one that sets the same."""
+        """Return a new instance with the same setting."""
         return type(self)()
 
     def __enter__(self) -> None:
@@ -65,7 +65,7 @@ class _Mode(Block):
 
 
 class no_grad(_Mode):
-    """Operations are not recorded."""
+    """Disables recording."""
 
     @overload
     def __new__(cls, orig_func: F) -> F: ...
@@ -88,14 +88,14 @@ class no_grad(_Mode):
 
 
 class enable_grad(no_grad):
-    """Operations are recorded, also inside of ``no_grad``."""
+    """Enables recording, also inside ``no_grad``."""
 
     def __enter__(self) -> None:
         self._enter(True)
 
 
 class set_grad_enabled(_Mode):
-    """Operations are recorded or not, from the call on; as a context manager, until its end."""
+    """Enables or disables recording from the call on; as a context manager, until its end."""
 
     def __init__(self, mode: bool) -> None:
         self.mode, self.prev = mode, modes.grad
@@ -116,7 +116,7 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """Like ``no_grad``. Differs from torch: tensors made inside may be used in autograd afterwards."""
+    """Disables recording, like ``no_grad``. Differs from torch: tensors created inside may be used in autograd afterwards."""
 
     @overload
     def __new__(cls, mode: F) -> F: ...
@@ -140,7 +140,7 @@ class inference_mode(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Return whether operations are recorded now."""
+    """Return whether operations are recorded."""
     return modes.grad
 
 
@@ -150,7 +150,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 class _Policy(_Mode):
-    """A choice of how backward does its work, which no result shows; it holds from the call on, or for a block."""
+    """A setting of how backward works that does not affect results; in effect from the call on, or for a block."""
 
     _chosen = threading.local()
 
@@ -179,19 +179,19 @@ class _Policy(_Mode):
 
 
 class set_multithreading_enabled(_Policy):
-    """Whether backward may use threads; MindSpore's takes one, as torch's does on CPU, whatever is chosen."""
+    """Sets whether backward may use several threads; it uses one in any case, as torch's does on the CPU."""
 
     def __init__(self, mode: bool) -> None:
         super().__init__(mode)
 
 
 def is_multithreading_enabled() -> bool:
-    """Return what ``set_multithreading_enabled`` chose: True at first."""
+    """Return the value set by ``set_multithreading_enabled``, True by default."""
     return set_multithreading_enabled._is_on()
 
 
 class enforce_grad_layout_policy(_Policy):
-    """Whether gradients have the strides of their parameters; those made here are row-major, whatever is chosen."""
+    """Sets whether gradients have the strides of their parameters; here they are row-major in any case."""
 
     def __init__(self, enable: bool = True) -> None:
         super().__init__(enable)

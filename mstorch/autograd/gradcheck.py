@@ -1,4 +1,4 @@
-"""Checking gradients against differences."""
+"""Checking gradients against finite differences."""
 from __future__ import annotations
 
 import functools
@@ -69,7 +69,7 @@ class _Settings:
 
 @dataclass
 class _Part:
-    """A function to check: the one given, or the real or the imaginary part of its complex outputs or inputs."""
+    """A function to check: the given one, or the real or imaginary part of its complex outputs or inputs."""
 
     fn: Callable[..., Any]
     inputs: tuple[Any, ...]
@@ -78,7 +78,7 @@ class _Part:
     forward: bool = False
 
     def mismatch(self, output: int, position: int, want: Any, got: Any) -> str:
-        """torch's sentence for a Jacobian that is wrong."""
+        """Return torch's message for a wrong Jacobian."""
         text = ""
         if (position if self.forward else output) in self.complex_places:
             element = "inputs" if self.forward else "outputs"
@@ -100,11 +100,11 @@ def gradcheck(
     check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
     check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None,
 ) -> bool:  # fmt: skip
-    """Return whether the gradients of ``func`` agree with central differences; float64 or complex128 inputs are needed in practice.
+    """Return whether the gradients of ``func`` agree with central differences; in practice this needs float64 or complex128 inputs.
 
-    The inputs' own memory is changed for the differences and set back. ``fast_mode`` compares one projection of each
-    Jacobian on random vectors instead of all its elements. Raises GradcheckError where they differ, unless
-    ``raise_exception`` is False. Differs from torch: only the specified elements of sparse inputs are tried.
+    The inputs are modified in place for the differences, and restored. ``fast_mode`` compares one random projection of each Jacobian
+    instead of all its elements. Raise GradcheckError if they differ, unless ``raise_exception`` is False. Differs from torch: only the
+    specified elements of sparse inputs are varied.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -240,13 +240,13 @@ def _unit_vector(random: np.random.RandomState, count: int) -> np.ndarray:
 
 @dataclass
 class _Direction:
-    """A random step of an input, with a second one for imaginary parts."""
+    """A random direction of an input, with a second one for imaginary parts."""
 
     vectors: list[np.ndarray]
     total: float
 
     def steps(self, like: Tensor, factor: float) -> list[Any]:
-        """Return the step as tensors like the values that it changes."""
+        """Return the direction as tensors shaped like the values that it changes."""
         kind = like.real.dtype if like.is_complex() else like.dtype
         return [beside(made(vector * factor), like).to(kind).reshape(like.shape) for vector in self.vectors]
 
@@ -267,7 +267,7 @@ def _along(part: _Part, tensor: Tensor, direction: _Direction, settings: _Settin
 
 
 def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> None:
-    """v · (J u) from differences along u against (v J) · u from backward, for random unit vectors u and v."""
+    """Compare v · (J u) from differences along u with (v J) · u from backward, for random unit vectors u and v."""
     random = np.random.RandomState(0)
     directions = _directions(part, random)
     leaves = [part.inputs[i] for i in watched(part.inputs)]
@@ -288,7 +288,7 @@ def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
 
 
 def _projected(leaf: Tensor, gradient: np.ndarray, direction: _Direction) -> Any:
-    """Return a gradient's product with a direction; real and imaginary parts each with their own vector."""
+    """Return a gradient's product with a direction; real and imaginary parts each have their own vector."""
     if leaf.layout != strided:
         gradient = gradient[numbers_of(leaf)]
     if np.iscomplexobj(gradient):
@@ -297,7 +297,7 @@ def _projected(leaf: Tensor, gradient: np.ndarray, direction: _Direction) -> Any
 
 
 def _in_full(part: _Part, output: Any, place: int, position: int, settings: _Settings) -> str:
-    """Return what slow mode says of a Jacobian that fast mode finds wrong."""
+    """Return slow mode's comparison of a Jacobian that fast mode found wrong."""
     index = watched(part.inputs)[position]
     want = numerical(part.fn, part.inputs, part.inputs[index], settings.eps, part.forward)[place]
     if part.forward:
@@ -328,7 +328,7 @@ def _check_forward(part: _Part, settings: _Settings) -> None:
 
 
 def _check_undefined_tangents(part: _Part) -> None:
-    """An input without a tangent counts as one whose tangent is zero."""
+    """Check that an input without a tangent is treated as one with a zero tangent."""
     positions = watched(part.inputs)
     for missing in positions:
         with forward_ad.dual_level():
@@ -369,7 +369,7 @@ def _check_batched(inputs: Sequence[Any], output: Any, number: int) -> None:
 
 
 def _check_zero_gradients(outputs: Sequence[Any], inputs: Sequence[Any], masked: bool) -> None:
-    """Zeros behind the outputs give zeros of the inputs' kind."""
+    """Check that zero output gradients give zero gradients with the inputs' layout."""
     leaves = [inputs[i] for i in watched(inputs)]
     if not outputs:
         return
@@ -395,7 +395,7 @@ def _check_zero_gradients(outputs: Sequence[Any], inputs: Sequence[Any], masked:
 
 
 class Undefined(Function):
-    """The tensor itself; its gradient is lost on the way back."""
+    """The identity, whose backward returns an undefined gradient."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -449,7 +449,7 @@ def gradgradcheck(
     nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
     check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False,
 ) -> bool:  # fmt: skip
-    """``gradcheck`` of the gradient itself, with respect to the inputs and to the gradient that it starts from."""
+    """Run ``gradcheck`` on the gradient itself, with respect to the inputs and the output gradients."""
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
     if check_undefined_grad and not check_rev_over_rev:
@@ -481,7 +481,7 @@ def gradgradcheck(
 
 
 def _seed(output: Tensor, scattered: bool) -> Tensor:
-    """Return a random gradient of an output, between -1 and 1; ``scattered`` ones have gaps in memory."""
+    """Return a random output gradient in [-1, 1]; with ``scattered``, a noncontiguous one."""
     kind = output.dtype if is_inexact(output) else float64
     shape = tuple(output.shape)
     drawn = uniform_(empty((*shape, *((2,) if output.is_complex() else ())), dtype=kind.to_real(), device=output.device), -1, 1)
@@ -495,7 +495,7 @@ def _seed(output: Tensor, scattered: bool) -> Tensor:
 
 
 def _iter_tensors(x: Any, only_requiring_grad: bool = False) -> Iterator[Any]:
-    """The tensors in a value, in lists of lists too."""
+    """Yield the tensors in nested sequences."""
     if is_like(x):
         if x.requires_grad or not only_requiring_grad:
             yield x
@@ -508,7 +508,7 @@ def _get_numerical_jacobian(
     fn: Callable[..., Any], inputs: tuple[Tensor, Tensor], outputs: Any = None, target: Any = None, eps: float = 1e-3,
     is_forward_ad: bool = False
 ) -> list[tuple[Any, ...]]:
-    """Return the Jacobians of all outputs, by differences, for each tensor of ``target``, which are the inputs by default."""
+    """Return the Jacobians of all outputs by finite differences, for each tensor of ``target``, by default the inputs."""
     given = as_tuple(inputs)
     outputs = as_tuple(fn(*given)) if outputs is None else outputs
     if not is_forward_ad and any(o.is_complex() for o in outputs):
@@ -520,7 +520,7 @@ def _get_numerical_jacobian(
 
 
 def _old(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Warn of a name that torch will remove."""
+    """Decorate a function to warn that torch will remove it."""
 
     @functools.wraps(function)
     def warned(*args: Any, **kwargs: Any) -> tuple[Tensor | bool | tuple[Tensor, Tensor], ...]:
@@ -537,7 +537,7 @@ def _old(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @_old
 def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> Any:
-    """Return the Jacobians of the first output of ``fn(inputs)`` by differences."""
+    """Return the Jacobians of the first output of ``fn(inputs)`` by finite differences."""
     if grad_out != 1.0:
         raise ValueError(
             "Expected grad_out to be 1.0. get_numerical_jacobian no longer supports values of grad_out != 1.0."
@@ -548,7 +548,7 @@ def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = No
 
 @_old
 def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
-    """Return the Jacobians of an output by backward, and whether backward repeats itself, has the right sizes and dtypes."""
+    """Return the Jacobians of an output by backward, and whether backward is deterministic and has the right shapes and dtypes."""
     if grad_out != 1.0:
         raise ValueError(
             "Expected grad_out to be 1.0. get_analytical_jacobian no longer supports values of grad_out != 1.0."
@@ -564,6 +564,6 @@ def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, g
 def get_numerical_jacobian_wrt_specific_input(
     fn: Callable[..., Any], input_idx: int, inputs: Any, outputs: Any, eps: float, input: Any = None, is_forward_ad: bool = False
 ) -> tuple[Any, ...]:
-    """Return the Jacobians of all outputs with respect to one input, by differences."""
+    """Return the Jacobians of all outputs with respect to one input, by finite differences."""
     tensor = inputs[input_idx] if input is None else input
     return tuple(beside(made(jacobian), tensor) for jacobian in numerical(fn, as_tuple(inputs), tensor, eps, is_forward_ad))

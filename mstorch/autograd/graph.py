@@ -1,4 +1,4 @@
-"""torch.autograd.graph: hooks of tensors and nodes, what backward saves, gradient edges."""
+"""torch.autograd.graph: hooks on tensors and nodes, saved tensors, gradient edges."""
 from __future__ import annotations
 
 import weakref
@@ -22,7 +22,7 @@ _NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
 
 def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
-    """Return the hooks that run when the gradient for a tensor is complete."""
+    """Return the hooks that run when a tensor's gradient is complete."""
     edge = edge_of(tensor)
     if edge is None:
         return OrderedDict()
@@ -39,7 +39,7 @@ def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
 
 
 def register_tensor_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
-    """Call ``hook`` with each gradient of ``tensor``; leaf hooks run before the gradient is accumulated."""
+    """Register ``hook`` to run with each gradient of ``tensor``; hooks of a leaf run before accumulation."""
     if not is_tracked(tensor):
         raise RuntimeError(_NO_GRAD)
     hooks = _hooks_at(tensor)
@@ -49,7 +49,7 @@ def register_tensor_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHa
 
 
 def register_post_accumulate_hook(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
-    """Call ``hook(tensor)`` after each accumulation into a leaf."""
+    """Register ``hook(tensor)`` to run after each accumulation into a leaf."""
     if not is_tracked(tensor):
         raise RuntimeError(_NO_GRAD)
     if node_of(tensor) is not None:
@@ -63,7 +63,7 @@ def register_post_accumulate_hook(tensor: Any, hook: Callable[[Any], None]) -> R
 
 
 def retain_grad(tensor: Any) -> None:
-    """Fill ``tensor.grad`` in backward although it is not a leaf."""
+    """Make backward fill ``tensor.grad`` of a non-leaf."""
     if state.levels:
         refuse_in_transform("retain_grad()")
     if not is_tracked(tensor):
@@ -86,7 +86,9 @@ def retain_grad(tensor: Any) -> None:
 
 
 class GradientEdge(NamedTuple):
-    """A place of the graph where a gradient arrives: an output of a node. Takes a tensor's place in ``backward`` and ``grad``."""
+    """The position in the graph where a tensor's gradient arrives: a node and its output number. Accepted in place of a tensor by
+    ``backward`` and ``grad``.
+    """
 
     node: Node
     output_nr: int
@@ -94,7 +96,7 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Return the place where the gradient of a tensor arrives."""
+    """Return the GradientEdge of a tensor."""
     if not is_tracked(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node, number = edge_of(tensor)  # type: ignore[misc]
@@ -113,7 +115,7 @@ def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Node:
 
 
 class saved_tensors_hooks(Block):
-    """A block in which ``pack_hook`` gets each tensor that backward needs, and ``unpack_hook`` gives it back in backward."""
+    """A context manager in which ``pack_hook`` receives each saved tensor, and ``unpack_hook`` returns it in backward."""
 
     __exit__ = LastAway(lambda: modes.saved_hooks)  # type: ignore[assignment]
 
@@ -128,7 +130,7 @@ class saved_tensors_hooks(Block):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """A block in which what backward needs is kept in the host's memory, and brought back for backward."""
+    """A context manager in which saved tensors are kept in host memory, and moved back for backward."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Any) -> Any:
@@ -142,7 +144,9 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks(values_set_to):
-    """A block in which ``saved_tensors_hooks`` raises RuntimeError with this message; raises it at once within such hooks."""
+    """A context manager in which ``saved_tensors_hooks`` raises RuntimeError with this message; entering it within such hooks raises at
+    once.
+    """
 
     def __init__(self, error_message: str) -> None:
         super().__init__(modes, saved_hooks_refused=error_message)
@@ -159,7 +163,7 @@ class _MultiHandle(Block):
         self.handles = tuple(handles)
 
     def remove(self) -> None:
-        """Take the hooks away."""
+        """Remove the hooks."""
         for handle in self.handles:
             handle.remove()
 
@@ -171,8 +175,8 @@ class _MultiHandle(Block):
 def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *, mode: str = "all") -> Any:
     """Call ``fn`` when the gradients of all tensors (mode "all") or of the first (mode "any") have been computed.
 
-    In mode "all" it gets their list, with None for those that get none in this pass; in mode "any" the first gradient. As in torch,
-    a tensor that a pass begins at, it alone, is not waited for: of such tensors only, ``fn`` is not called in mode "all".
+    In mode "all" it receives their list, with None for those without a gradient in this pass; in mode "any" the first gradient. As in
+    torch, a tensor that is itself a root of the pass is not waited for; if all tensors are roots, ``fn`` is not called in mode "all".
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
@@ -199,7 +203,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
 
 
 def increment_version(tensor: Any) -> None:
-    """Count a write that autograd could not see."""
+    """Increment the version counter, for a write that autograd could not see."""
     tensors = [tensor] if isinstance(tensor, TensorBase) else list(tensor)
     for item in tensors:
         item._counter.version += 1

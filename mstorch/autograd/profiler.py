@@ -1,4 +1,4 @@
-"""torch.autograd.profiler: times of operations, seen from Python.
+"""torch.autograd.profiler: times of operations, measured from Python.
 
 Differs from torch: an operation's time is that of the Python function; memory, shapes, stacks, FLOPs and devices are not recorded.
 """
@@ -14,7 +14,7 @@ from ._recorder import Recorder, running, watching_again
 
 
 def refuse(**options: Any) -> None:
-    """Raise NotImplementedError for what is asked of a profiler and is not recorded."""
+    """Raise NotImplementedError for profiler options that are not supported."""
     asked = [name for name, value in options.items() if value]
     if asked:
         raise NotImplementedError(f"mstorch: the profiler does not record {', '.join(asked)}")
@@ -50,7 +50,7 @@ class record_function:
 
 
 class profile(Block):
-    """Times of the operations in a ``with`` block (see the module's text for what differs from torch)."""
+    """A context manager that records the times of operations (see the module's docstring for differences from torch)."""
 
     def __init__(
         self, enabled: bool = True, *, use_cuda: bool = False, use_device: str | None = None, record_shapes: bool = False,
@@ -94,7 +94,7 @@ class profile(Block):
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """Return the calls of each name together."""
+        """Return the sums of calls by name."""
         return self._events().key_averages(group_by_input_shape, group_by_stack_n)
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
@@ -102,21 +102,21 @@ class profile(Block):
         return self._events().table(sort_by=sort_by, row_limit=row_limit, **options)
 
     def total_average(self) -> FunctionEventAvg:
-        """Return all calls together."""
+        """Return the sum of all calls."""
         return self._events().total_average()
 
     def export_chrome_trace(self, path: str) -> None:
-        """Write the events to a file that chrome://tracing and Perfetto show."""
+        """Write the events as a trace for chrome://tracing and Perfetto."""
         self._events().export_chrome_trace(path)
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The time of all, in microseconds."""
+        """The sum of all events' self times, in microseconds."""
         return self._events().self_cpu_time_total
 
 
 class _Markers:
-    """Marks for a profiler of NVIDIA or Intel."""
+    """Base of annotations for NVIDIA's or Intel's profiler."""
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
         refuse(**{type(self).__name__: enabled})
@@ -129,15 +129,15 @@ class _Markers:
 
 
 class emit_nvtx(_Markers):
-    """Raises NotImplementedError: no marks for NVIDIA's profiler are written."""
+    """Raises NotImplementedError: annotations for NVIDIA's profiler are not supported."""
 
 
 class emit_itt(_Markers):
-    """Raises NotImplementedError: no marks for Intel's profiler are written."""
+    """Raises NotImplementedError: annotations for Intel's profiler are not supported."""
 
 
 def kineto_available() -> bool:
-    """False: torch's own recorder is not here."""
+    """Return False: torch's Kineto is not available."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""torch.autograd.Variable, the tensor of old programs."""
+"""torch.autograd.Variable, the deprecated name of Tensor."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,25 +12,25 @@ class ImperativeEngine:
     """The engine that runs backward."""
 
     def queue_callback(self, callback: Callable[[], None]) -> None:
-        """Call a function when the backward pass that is going on has ended."""
+        """Call a function when the running backward pass has ended."""
         if not running.accumulates:
             raise RuntimeError("Final callbacks can only be installed during backward pass.")
         next_callback(callback)
 
     def is_checkpoint_valid(self) -> bool:
-        """Return whether the backward that is going on accumulates into all leaves; True outside of one."""
+        """Return whether the running backward accumulates into all leaves; True outside one."""
         return all(running.accumulates)
 
 
 class VariableMeta(type):
-    """Tensors are Variables."""
+    """Metaclass that makes every tensor an instance of Variable."""
 
     def __instancecheck__(cls, other: object) -> bool:
         return isinstance(other, TensorBase)
 
 
 class Variable(metaclass=VariableMeta):
-    """``Variable(data)`` is the tensor itself, over the same data: tensors have been variables since torch 0.4."""
+    """Deprecated name of Tensor: ``Variable(data)`` returns ``data``."""
 
     _execution_engine = ImperativeEngine()
 

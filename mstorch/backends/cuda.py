@@ -84,12 +84,12 @@ enable_flash_sdp, enable_math_sdp, enable_mem_efficient_sdp, enable_cudnn_sdp, a
 
 
 def is_flash_attention_available() -> bool:
-    """False: MindSpore's own attention serves."""
+    """Return False: MindSpore's own attention serves."""
     return False
 
 
 def is_ck_sdpa_available() -> bool:
-    """False: there is no such library."""
+    """Return False: there is no such library."""
     return False
 
 
@@ -142,12 +142,12 @@ def _prefer(kind: Any, words: dict[str, str], backend: Any) -> Any:
 
 
 def preferred_linalg_library(backend: Any = None) -> Any:
-    """Return the GPU library that is preferred for torch.linalg: a note that is kept; RuntimeError for one that is not there."""
+    """Return the GPU library that is preferred for torch.linalg: a note that is kept; raise RuntimeError for one that is not there."""
     return _prefer(LinalgBackend, _LINALG, backend)
 
 
 def preferred_blas_library(backend: Any = None) -> Any:
-    """Return the GPU library that is preferred for products: a note that is kept; RuntimeError for one that is not there."""
+    """Return the GPU library that is preferred for products: a note that is kept; raise RuntimeError for one that is not there."""
     return _prefer(BlasBackend, _BLAS, backend)
 
 

@@ -27,7 +27,7 @@ def version() -> None:
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """False: no tensor goes to cuDNN."""
+    """Return False: no tensor goes to cuDNN."""
     return False
 
 

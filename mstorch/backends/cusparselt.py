@@ -5,7 +5,7 @@ __all__ = ["get_max_alg_id", "is_available", "version"]
 
 
 def is_available() -> bool:
-    """False: MindSpore does not use it."""
+    """Return False: MindSpore does not use it."""
     return False
 
 

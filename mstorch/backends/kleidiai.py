@@ -2,5 +2,5 @@
 
 
 def is_available() -> bool:
-    """False: MindSpore does not use it."""
+    """Return False: MindSpore does not use it."""
     return False

@@ -20,7 +20,7 @@ def is_available() -> bool:
 
 
 def is_acl_available() -> bool:
-    """False: there is no Arm compute library."""
+    """Return False: there is no Arm compute library."""
     return False
 
 

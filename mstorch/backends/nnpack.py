@@ -10,7 +10,7 @@ _enabled = True
 
 
 def is_available() -> bool:
-    """False: MindSpore does not use NNPACK."""
+    """Return False: MindSpore does not use NNPACK."""
     return False
 
 

@@ -57,7 +57,7 @@ class Event:
     """A moment in a stream; on a CPU it has passed."""
 
     def query(self) -> bool:
-        """True: what was given to the CPU is done."""
+        """Return True: what was given to the CPU is done."""
         return True
 
     def record(self, stream: Any = None) -> None:

@@ -1,4 +1,4 @@
-"""torch.cuda: what there is to say of GPUs, or of the Ascend device where cuda means npu. Without one, scripts that ask are told so."""
+"""torch.cuda: information on GPUs, or on the Ascend device where cuda means npu; without either, is_available() is False."""
 from __future__ import annotations
 
 import contextlib
@@ -31,7 +31,7 @@ def _is_there() -> bool:
 
 
 def device_count() -> int:
-    """Return the GPUs that MindSpore sees."""
+    """Return the number of GPUs that MindSpore sees."""
     return binding.count() if _is_there() else 0
 
 
@@ -46,18 +46,18 @@ def _require() -> None:
 
 
 def init() -> None:
-    """Start using the GPU; raises if there is none."""
+    """Initialize the GPU; raise if there is none."""
     _require()
 
 
 def current_device() -> int:
-    """Return the index of the GPU in use."""
+    """Return the index of the current GPU."""
     _require()
     return binding.index()
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Return whether the GPU computes in bfloat16."""
+    """Return whether the GPU supports bfloat16."""
     return _is_there()
 
 
@@ -68,35 +68,35 @@ def get_device_name(device: Any = None) -> str:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until the GPU has done what it was given."""
+    """Wait until the GPU has completed all work."""
     _require()
     runtime.synchronize()
 
 
 def empty_cache() -> None:
-    """Give unused GPU memory back; nothing to give without a GPU."""
+    """Release unused cached GPU memory; no-op without a GPU."""
     if _is_there():
         runtime.empty_cache()
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the GPU's generator; ignored without a GPU, as in torch."""
+    """Seed the GPU's random generator; no-op without a GPU, as in torch."""
     seed_devices(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all GPUs; ignored without a GPU, as in torch."""
+    """Seed the generators of all GPUs; no-op without a GPU, as in torch."""
     seed_devices(int(seed))
 
 
 def seed() -> None:
-    """Seed the GPU's generator from the operating system; ignored without a GPU, as in torch."""
+    """Seed the GPU's generator from the operating system; no-op without a GPU, as in torch."""
     if _is_there():
         device_generator().seed()
 
 
 def seed_all() -> None:
-    """Seed the generators of all GPUs alike from the operating system; ignored without a GPU, as in torch."""
+    """Seed the generators of all GPUs equally from the operating system; no-op without a GPU, as in torch."""
     seed()
 
 
@@ -113,29 +113,29 @@ def get_rng_state(device: Any = "cuda") -> Any:
 
 
 def get_rng_state_all() -> list[Any]:
-    """Return the states of all GPUs' generators; without a GPU none."""
+    """Return the states of all GPUs' generators; an empty list without a GPU."""
     return [get_rng_state()] if _is_there() else []
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    """Restore the state of the GPU's generator; ignored without a GPU, as in torch."""
+    """Restore the state of the GPU's generator; no-op without a GPU, as in torch."""
     if _is_there():
         device_generator().set_state(new_state)
 
 
 def set_rng_state_all(new_states: Iterable[Any]) -> None:
-    """Restore the states that ``get_rng_state_all`` gave."""
+    """Restore the states that ``get_rng_state_all`` returned."""
     for state in new_states:
         set_rng_state(state)
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Return bytes that tensors take on the GPU; 0 without one."""
+    """Return the bytes allocated by tensors on the GPU; 0 without one."""
     return runtime.memory_allocated() if _is_there() else 0
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """Return the most bytes that tensors took on the GPU; 0 without one."""
+    """Return the peak of the bytes allocated by tensors on the GPU; 0 without one."""
     return runtime.max_memory_allocated() if _is_there() else 0
 
 
@@ -154,33 +154,33 @@ has_half, has_magma = True, False
 
 
 class CudaError(RuntimeError):
-    """An error code of CUDA."""
+    """Raised for a CUDA error code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"CUDA error ({code})")
 
 
 class DeferredCudaCallError(Exception):
-    """An error of a call that waited for the GPU."""
+    """Raised when a deferred CUDA call fails."""
 
 
 class cudaStatus:
-    """Codes that CUDA's functions return."""
+    """Status codes of CUDA functions."""
 
     SUCCESS: int = 0
     ERROR_NOT_READY: int = 34
 
 
 class device(_NoSwitch, metaclass=_AsNpu):
-    """Compute on another GPU inside of a ``with`` block; without one, on the same device."""
+    """Context manager that selects a GPU; no-op without one."""
 
 
 class device_of(device):
-    """Compute on the GPU of a tensor; without one, on the same device."""
+    """Context manager that selects the GPU of a tensor; no-op without one."""
 
 
 def set_device(device: Any) -> None:
-    """Choose the GPU in use; raises without one, a negative index changes nothing."""
+    """Select the GPU. Raise if there is none, or no index is given; a negative index does nothing."""
     index = device if isinstance(device, int) else None if device is None else _device(device).index
     if index is None:
         raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
@@ -191,36 +191,36 @@ def set_device(device: Any) -> None:
 
 
 class StreamContext(_StreamContext, metaclass=_AsNpu):
-    """Work in a stream; without a GPU, of None only."""
+    """Context manager that selects a stream; without a GPU, only None is accepted."""
 
 
 def stream(stream: Any) -> StreamContext:
-    """Work in a stream; without a GPU nothing changes."""
+    """Return a context manager that selects a stream; no-op without a GPU."""
     return StreamContext(stream)
 
 
 @contextlib.contextmanager
 def caching_allocator_disabled() -> Iterator[None]:
-    """Raises when it is entered: MindSpore keeps its allocator to itself."""
+    """Raise AttributeError on entry: MindSpore does not expose its allocator."""
     raise AttributeError("module 'torch._C' has no attribute '_cuda_cudaCachingAllocator_is_enabled'")
     yield
 
 
 @contextlib.contextmanager
 def use_mem_pool(pool: Any, device: Any = None) -> Iterator[None]:
-    """Raises when it is entered: MindSpore keeps its memory to itself."""
+    """Raise on entry: MindSpore does not expose its memory pools."""
     _require()
     raise NotImplementedError("mstorch: MindSpore keeps its memory pools to itself")
     yield
 
 
 def _is_compiled() -> bool:
-    """Return whether MindSpore is built for GPUs and computes on one."""
+    """Return whether MindSpore is built for GPUs and uses one."""
     return _is_there()
 
 
 def _is_in_bad_fork() -> bool:
-    """Return whether a child process asks for a GPU of its parent."""
+    """Return whether a forked child process uses its parent's GPU."""
     return False
 
 
@@ -228,7 +228,7 @@ _lazy_init = init
 
 
 def _lazy_call(callable: Callable[[], Any], **kwargs: Any) -> None:
-    """Call a function once CUDA is initialised: now if it is, else never, as there is no CUDA to initialise."""
+    """Call a function once CUDA is initialized: now if it is, else never, since there is nothing to initialize."""
     if is_initialized():
         callable()
 

@@ -1,4 +1,4 @@
-"""torch.cuda.graphs."""
+"""torch.cuda.graphs: CUDA graphs."""
 from .. import cuda as _cuda
 
 CUDAGraph, graph = (_cuda._no_cuda.CLASSES[name] for name in ("CUDAGraph", "graph"))

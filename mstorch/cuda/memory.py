@@ -1,4 +1,4 @@
-"""torch.cuda.memory."""
+"""torch.cuda.memory: GPU memory statistics."""
 from .. import cuda as _cuda
 from .._hook import missing as _missing
 

@@ -1,4 +1,4 @@
-"""torch.cuda.nvtx: marks for NVIDIA's profiler, which raise without it."""
+"""torch.cuda.nvtx: ranges for NVIDIA's profiler, which raise without it."""
 from __future__ import annotations
 
 import contextlib
@@ -14,7 +14,7 @@ globals().update(_made)
 
 @contextlib.contextmanager
 def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """Raises RuntimeError when it is entered."""
+    """Raise RuntimeError on entry."""
     _made["range_push"](msg.format(*args, **kwargs))
     yield
 

@@ -1,4 +1,4 @@
-"""torch.cuda.random."""
+"""torch.cuda.random: seeds and states of the GPU's random generator."""
 from . import (
     get_rng_state,
     get_rng_state_all,

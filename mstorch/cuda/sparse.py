@@ -1,4 +1,4 @@
-"""torch.cuda.sparse: the older types of sparse tensors on GPUs, of which none can be made."""
+"""torch.cuda.sparse: legacy types of sparse GPU tensors, which cannot be constructed."""
 from __future__ import annotations
 
 from .._devices.faces import dummy

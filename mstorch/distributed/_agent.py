@@ -1,4 +1,4 @@
-"""The processes of a job on this machine: started together, watched, ended together, started anew."""
+"""Local agent of a job: starts this machine's processes, watches them, ends them together and restarts them."""
 from __future__ import annotations
 
 import dataclasses
@@ -25,7 +25,7 @@ _LINE = 1 << 16  # bytes of a process's output that are kept until its line ends
 
 @dataclasses.dataclass
 class Job:
-    """A command to run in some processes of this machine, of as many machines."""
+    """A command that runs in several processes on each of one or more machines."""
 
     command: Sequence[str]
     name: str
@@ -47,7 +47,7 @@ class Job:
 
 
 class _Asked(Exception):
-    """The launcher got a signal."""
+    """Raised when the launcher receives a signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -55,7 +55,7 @@ class _Asked(Exception):
 
 
 class Agent:
-    """Runs a job. ChildFailedError when it fails once more than it may be started anew."""
+    """Runs a job. Raises ChildFailedError when the job fails after its last restart."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -65,7 +65,7 @@ class Agent:
         self.copying: list[threading.Thread] = []
 
     def run(self) -> None:
-        """Start the processes and wait until all have ended well."""
+        """Start the processes and wait until all have exited with code 0."""
         job = self.job
         if job.node_rank == 0:
             self.store = TCPStore(job.address, job.port, None, True, timedelta(minutes=15))
@@ -114,7 +114,7 @@ class Agent:
         return found
 
     def _once(self, attempt: int, folder: str) -> dict[int, ProcessFailure]:
-        """Start all, wait for the end of all or of one that fails, and end the others then."""
+        """Start all processes and wait until all have exited or one has failed; then terminate the rest."""
         job = self.job
         paths = [os.path.join(folder, f"error_{attempt}_{number}.json") for number in range(job.processes)]
         self.processes = []
@@ -149,7 +149,7 @@ class Agent:
         return found
 
     def _streams(self, number: int, attempt: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-        """For output and errors: where the process writes to, and what copies that."""
+        """Return where a process's stdout and stderr go, each with the thread that copies them."""
         return self._stream(number, attempt, _OUT, "stdout"), self._stream(number, attempt, _ERR, "stderr")
 
     def _stream(self, number: int, attempt: int, bit: int, name: str) -> tuple[Any, Any]:
@@ -189,7 +189,7 @@ class Agent:
         self.copying.append(thread)
 
     def _end(self, number: int = signal.SIGTERM) -> None:
-        """End what still runs, and what it started."""
+        """Terminate the processes that still run, and their children."""
         for process in self.processes:
             if process.poll() is None:
                 _signal(process, number)
@@ -210,7 +210,7 @@ class Agent:
 
 
 def _signal(process: subprocess.Popen[bytes], number: int) -> None:
-    """Send a signal to a process and to those that it started, which are of its session."""
+    """Send a signal to a process and to its children, which are in its session."""
     try:
         os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):

@@ -1,4 +1,4 @@
-"""Collectives on tensors: what all processes of a group do together."""
+"""Collectives on tensors: operations that all ranks of a group call together."""
 from __future__ import annotations
 
 import functools
@@ -36,7 +36,7 @@ _SINGLE = "`torch.distributed.{}` is deprecated. Please use `torch.distributed.{
 
 
 def check_tensor(value: Any, name: str) -> None:
-    """TypeError for what is no tensor."""
+    """Raise TypeError if ``value`` is not a tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n             but got {type(value)} instead."
@@ -44,7 +44,7 @@ def check_tensor(value: Any, name: str) -> None:
 
 
 def check_tensors(value: Any, name: str) -> None:
-    """TypeError for what is no list of tensors."""
+    """Raise TypeError if ``value`` is not a list of tensors."""
     text = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got {type(value)}"
     if not isinstance(value, list):
         raise TypeError(f"{text} instead.")
@@ -64,12 +64,12 @@ def _check_dtypes(*tensors: Any) -> None:
 
 
 def real(tensor: Any) -> Any:
-    """Return a tensor, or the pairs of real numbers that a complex one is."""
+    """Return the tensor, or ``view_as_real`` of a complex one, detached."""
     return view_as_real(tensor.detach()) if tensor.is_complex() else tensor
 
 
 def member_of(group: Any, global_rank: int | None, group_rank: int | None) -> int:
-    """Return the number in a group, from that or from the one among all. ValueError for both or neither."""
+    """Return the group rank, given either it or the global rank. Raise ValueError if both or neither are given."""
     if group_rank is not None:
         if global_rank is not None:
             raise ValueError("Can't specify both group_rank and global_rank")
@@ -80,8 +80,8 @@ def member_of(group: Any, global_rank: int | None, group_rank: int | None) -> in
 
 
 def asks(count: int = 1) -> Callable[[Function], Function]:
-    """Return a decorator: the classes of the first ``count`` arguments, and modes, may take a call over; they get the other arguments by
-    name.
+    """Return a decorator that lets ``__torch_function__`` of the first ``count`` arguments, or a mode, handle the call; it passes the other
+    arguments as keywords.
     """
     def enter(function: Function) -> Function:
         signature = inspect.signature(function)
@@ -125,7 +125,8 @@ def _options(make: Callable[[], Any], async_op: bool, **more: Any) -> Any:
 
 @asks()
 def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Any:
-    """Fill ``tensor`` with that of process ``src``. None, or a Work with ``async_op``; ValueError without a group."""
+    """Fill ``tensor`` with that of rank ``src``. Return None, or a Work with ``async_op``. Raise ValueError if there is no process group.
+    """
     found = chosen(group)
     source = member_of(found, src, group_src)
     check_tensor(tensor, "tensor")
@@ -136,7 +137,8 @@ def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: 
 
 @asks()
 def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Replace ``tensor`` by the combination of all processes'. None, or a Work with ``async_op``; ValueError without a group."""
+    """Reduce ``tensor`` over all ranks, in place. Return None, or a Work with ``async_op``. Raise ValueError if there is no process group.
+    """
     check_tensor(tensor, "tensor")
     if outside(group):
         return warn_outside("all_reduce")
@@ -147,7 +149,7 @@ def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op:
 
 @asks()
 def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """``all_reduce`` of several tensors; a future with ``async_op``. Deprecated."""
+    """Call ``all_reduce`` on several tensors; return a future with ``async_op``. Deprecated."""
     warn(_COALESCED.format("all_reduce_coalesced"), FutureWarning)
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     check_tensors(tensors, "tensor")
@@ -165,7 +167,7 @@ def reduce(
     tensor: Any, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:  # fmt: skip
-    """Replace the ``tensor`` of process ``dst`` by the combination of all processes'. ValueError without a group."""
+    """Reduce the ranks' ``tensor`` in place on rank ``dst``. Raise ValueError if there is no process group."""
     found = chosen(group)
     root = member_of(found, dst, group_dst)
     check_tensor(tensor, "tensor")
@@ -178,7 +180,9 @@ def reduce(
 
 @asks(2)
 def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> Any:
-    """Fill the list's tensors with the processes'. None, or a Work with ``async_op``; ValueError without a group."""
+    """Fill ``tensor_list`` with each rank's ``tensor``. Return None, or a Work with ``async_op``. Raise ValueError if there is no process
+    group.
+    """
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
     _check_dtypes(*tensor_list, tensor)
@@ -190,7 +194,7 @@ def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool 
 
 @asks(2)
 def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
-    """``all_gather`` of several tensors: a list for each process; a future with ``async_op``. Deprecated."""
+    """``all_gather`` several tensors into a list for each rank; return a future with ``async_op``. Deprecated."""
     warn(_COALESCED.format("all_gather_coalesced"), FutureWarning)
     if outside(group):
         return warn_outside("all_gather_coalesced")
@@ -209,7 +213,7 @@ def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group
 
 @asks(2)
 def all_gather_single(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Any:
-    """Fill ``output_tensor`` with the processes' tensors, one after the other. ValueError without a group."""
+    """Fill ``output_tensor`` with the ranks' tensors, concatenated in rank order. Raise ValueError if there is no process group."""
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
     if outside(group):
@@ -219,7 +223,7 @@ def all_gather_single(output_tensor: Any, input_tensor: Any, group: Any = None, 
 
 
 def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Any:
-    """Return the old name of ``all_gather_single``."""
+    """Deprecated name of ``all_gather_single``."""
     warn(_SINGLE.format("all_gather_into_tensor", "all_gather_single"), FutureWarning)
     return all_gather_single(output_tensor, input_tensor, group, async_op)
 
@@ -229,7 +233,9 @@ def gather(
     tensor: Any, gather_list: Any = None, dst: int | None = None, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:  # fmt: skip
-    """Fill the list's tensors in process ``dst`` (0) with the processes'. ValueError without a group, or a list elsewhere."""
+    """Fill ``gather_list`` of rank ``dst`` (0) with each rank's tensor. Raise ValueError if there is no process group, or if another rank
+    passes a list.
+    """
     check_tensor(tensor, "tensor")
     if gather_list:
         check_tensors(gather_list, "gather_list")
@@ -253,7 +259,9 @@ def scatter(
     tensor: Any, scatter_list: Any = None, src: int | None = None, group: Any = None, async_op: bool = False,
     group_src: int | None = None,
 ) -> Any:  # fmt: skip
-    """Fill ``tensor`` with the one that process ``src`` (0) has for this one. ValueError without a group, or a list elsewhere."""
+    """Fill ``tensor`` with this rank's entry of rank ``src``'s (0) list. Raise ValueError if there is no process group, or if another rank
+    passes a list.
+    """
     check_tensor(tensor, "tensor")
     if scatter_list:
         check_tensors(scatter_list, "scatter_list")
@@ -274,7 +282,7 @@ def scatter(
 
 @asks(2)
 def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Fill ``output`` with the combination of what all processes have for this one. ValueError without a group."""
+    """Reduce the ranks' lists elementwise and fill ``output`` with this rank's entry. Raise ValueError if there is no process group."""
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
     _check_dtypes(output, *input_list)
@@ -286,7 +294,7 @@ def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: 
 
 @asks(2)
 def reduce_scatter_single(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Fill ``output`` with this process's part of the combination of all processes' ``input``. ValueError without a group."""
+    """Reduce ``input`` over all ranks and fill ``output`` with this rank's chunk. Raise ValueError if there is no process group."""
     check_tensor(output, "output")
     check_tensor(input, "input")
     if outside(group):
@@ -296,7 +304,7 @@ def reduce_scatter_single(output: Any, input: Any, op: Any = ReduceOp.SUM, group
 
 
 def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Return the old name of ``reduce_scatter_single``."""
+    """Deprecated name of ``reduce_scatter_single``."""
     warn(_SINGLE.format("reduce_scatter_tensor", "reduce_scatter_single"), FutureWarning)
     return reduce_scatter_single(output, input, op, group, async_op)
 
@@ -305,7 +313,7 @@ def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group
 def all_to_all_single(
     output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None, async_op: bool = False
 ) -> Any:
-    """Cut ``input`` along its first dimension, and fill ``output`` with the processes' parts for this one."""
+    """Split ``input`` along dimension 0, send one chunk to each rank, and concatenate the received chunks in ``output``."""
     if outside(group):
         return warn_outside("all_to_all_single")
     check_tensor(output, "output")
@@ -318,7 +326,9 @@ def all_to_all_single(
 
 @asks(2)
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
-    """Fill the list's tensors with what the processes have for this one. ValueError without a group."""
+    """Send ``input_tensor_list[i]`` to rank i, and fill ``output_tensor_list`` with what each rank sent. Raise ValueError if there is no
+    process group.
+    """
     if outside(group):
         return warn_outside("all_to_all")
     check_tensors(output_tensor_list, "output_tensor_list")
@@ -330,7 +340,7 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None) -> Any:
-    """Wait for the group's other processes. RuntimeError if they do not come in time, ValueError without a group."""
+    """Wait for all ranks of the group. Raise RuntimeError on a timeout, ValueError if there is no process group."""
     found = chosen(group)
     if outside(found):
         return warn_outside("barrier")
@@ -339,7 +349,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, t
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """Wait for the others; process 0 raises RuntimeError that tells which did not come in time. ValueError without a group."""
+    """Wait for all ranks; rank 0 raises RuntimeError that names the late ranks. Raise ValueError if there is no process group."""
     if outside(group):
         return warn_outside("monitored_barrier")
     found = default_group() if group is None else group

@@ -1,4 +1,4 @@
-"""Process groups under ``TORCH_DISTRIBUTED_DEBUG=DETAIL``: before each collective all members compare what they are about to run."""
+"""Process groups under ``TORCH_DISTRIBUTED_DEBUG=DETAIL``: all ranks compare their calls before each collective."""
 from __future__ import annotations
 
 import json
@@ -17,12 +17,12 @@ _NAMES = {**_TITLES, "float32": "Float", "float64": "Double", "float16": "Half",
 
 
 def group_class() -> type[ProcessGroup]:
-    """Return the class of the groups that are made now."""
+    """Return the class of new groups: ComparedGroup at debug level DETAIL, else ProcessGroup."""
     return ComparedGroup if get_debug_level() is DebugLevel.DETAIL else ProcessGroup
 
 
 def _shown(call: dict[str, Any]) -> str:
-    """Return a call as torch's messages show it."""
+    """Format a call as in torch's messages."""
     said = {"SequenceNumber": call["number"], "OpType": call["op"]}
     if call["shapes"]:
         titles = {"TensorShape": "shapes", "TensorDtypes": "dtypes", "TensorDeviceTypes": "devices"}
@@ -35,7 +35,7 @@ _ASPECTS = {"op": "Op type", "shapes": "Tensor shapes", "dtypes": "Tensor dtypes
 
 
 class ComparedGroup(ProcessGroup):
-    """Processes that tell each other what they call: RuntimeError in each of them, and nothing carried, where that differs."""
+    """A group whose ranks compare their calls first: all raise RuntimeError, before any transfer, if the calls differ."""
 
     _compared = 0
 
@@ -77,18 +77,18 @@ class ComparedGroup(ProcessGroup):
                 )
 
     def allreduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
-        """``ProcessGroup.allreduce``, compared."""
+        """Compare the call with the other ranks', then run ``ProcessGroup.allreduce``."""
         self._compare("ALLREDUCE", _listed(tensors), getattr(opts, "timeout", timeout))
         return super().allreduce(tensors, opts, timeout)
 
     def broadcast(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
-        """``ProcessGroup.broadcast``, compared."""
+        """Compare the call with the other ranks', then run ``ProcessGroup.broadcast``."""
         source = opts if isinstance(opts, int) else getattr(opts, "rootRank", root)
         self._compare("BROADCAST", _listed(tensors), getattr(opts, "timeout", timeout), source)
         return super().broadcast(tensors, opts, timeout, root)
 
     def allgather(self, output_lists: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
-        """``ProcessGroup.allgather``, compared."""
+        """Compare the call with the other ranks', then run ``ProcessGroup.allgather``."""
         self._compare("ALLGATHER", _listed(inputs), getattr(opts, "timeout", timeout))
         return super().allgather(output_lists, inputs, opts, timeout)
 
@@ -108,12 +108,12 @@ class ComparedGroup(ProcessGroup):
         return super()._reduce_scatter_pieces(outputs, inputs, op)
 
     def reduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0, op: Any = None) -> Work:
-        """``ProcessGroup.reduce``, compared."""
+        """Compare the call with the other ranks', then run ``ProcessGroup.reduce``."""
         self._compare("REDUCE", _listed(tensors), getattr(opts, "timeout", timeout), getattr(opts, "rootRank", root))
         return super().reduce(tensors, opts, timeout, root, op)
 
     def reduce_scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
-        """``ProcessGroup.reduce_scatter``, compared."""
+        """Compare the call with the other ranks', then run ``ProcessGroup.reduce_scatter``."""
         self._compare("REDUCE_SCATTER", _listed(outputs), getattr(opts, "timeout", timeout))
         return super().reduce_scatter(outputs, input_lists, opts, timeout)
 
@@ -124,28 +124,28 @@ class ComparedGroup(ProcessGroup):
     reduce_scatter_single = _reduce_scatter_base
 
     def gather(self, output_lists: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
-        """``ProcessGroup.gather``, compared."""
+        """Compare the call with the other ranks', then run ``ProcessGroup.gather``."""
         self._compare("GATHER", _listed(inputs), getattr(opts, "timeout", timeout), getattr(opts, "rootRank", root))
         return super().gather(output_lists, inputs, opts, timeout, root)
 
     def scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
-        """``ProcessGroup.scatter``, compared."""
+        """Compare the call with the other ranks', then run ``ProcessGroup.scatter``."""
         self._compare("SCATTER", _listed(outputs), getattr(opts, "timeout", timeout), getattr(opts, "rootRank", root))
         return super().scatter(outputs, input_lists, opts, timeout, root)
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
-        """``ProcessGroup.alltoall``, compared; the sizes may differ."""
+        """Compare the call, but not its sizes, with the other ranks', then run ``ProcessGroup.alltoall``."""
         self._compare("ALLTOALL", (), getattr(opts, "timeout", None))
         return super().alltoall(outputs, inputs, opts)
 
     def alltoall_base(self, output: Any, input: Any, output_sizes: Any, input_sizes: Any, opts: Any = None) -> Work:
-        """``ProcessGroup.alltoall_base``, compared; the sizes may differ."""
+        """Compare the call, but not its sizes, with the other ranks', then run ``ProcessGroup.alltoall_base``."""
         self._compare("ALLTOALL_BASE", (), getattr(opts, "timeout", None))
         return super().alltoall_base(output, input, output_sizes, input_sizes, opts)
 
     all_to_all_single = alltoall_base
 
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> Work:
-        """``ProcessGroup.barrier``, compared."""
+        """Compare the call with the other ranks', then run ``ProcessGroup.barrier``."""
         self._compare("BARRIER", (), getattr(opts, "timeout", timeout))
         return super().barrier(opts, timeout)

@@ -1,4 +1,4 @@
-"""Transfer of a device's tensors between processes: HCCL, by MindSpore; on the stand-in device ``_played_hccl.py`` plays it."""
+"""Transfer of device tensors between ranks by HCCL through MindSpore; on the stand-in device ``_played_hccl.py`` emulates it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def hccl_is_there() -> bool:
 
 
 def check_carried(what: str, tensor: Any) -> None:
-    """Raise RuntimeError for a dtype that HCCL does not carry, or combine."""
+    """Raise RuntimeError if HCCL cannot transfer, or cannot reduce, the tensor's dtype."""
     if tensor._dtype.name not in (_COMBINED if what in _COMBINING else _CARRIED):
         raise RuntimeError(
             f"HCCL: Unsupported data type torch.{tensor._dtype.name} in torch.distributed.{what}; bring it to another, or to the CPU"
@@ -46,7 +46,7 @@ _later: dict[str, tuple[Sequence[int], Any]] = {}
 
 
 def carrier_of(group: Any) -> Any:
-    """Return what carries the tensors of a device in a group."""
+    """Return the Carrier of a group, which transfers device tensors."""
     if group.group_name in _later:
         _meet(group, *_later[group.group_name])
         del _later[group.group_name]
@@ -56,12 +56,14 @@ def carrier_of(group: Any) -> Any:
 
 
 def flat_of_device(tensor: Any, kept: bool) -> Any:
-    """Return the elements of a device's tensor as what carries them takes them; a copy if they are to be ``kept``."""
+    """Return a device tensor as a flat DeviceFlat; it is a copy with ``kept``."""
     return DeviceFlat(tensor, kept)
 
 
 def _meet(group: Any, ranks: Sequence[int], everyone: Any) -> None:
-    """Let all devices meet, as the first tensor of one is to be sent. DistBackendError where a process sends none."""
+    """Connect all ranks' devices when the first device tensor is sent. Raise DistBackendError on a timeout, which means that some rank
+    sends none.
+    """
     try:
         meet_devices(everyone)
     except DistStoreError as error:
@@ -73,28 +75,28 @@ def _meet(group: Any, ranks: Sequence[int], everyone: Any) -> None:
 
 
 def is_joined(group: Any) -> bool:
-    """Return whether a group carries a device's tensors already."""
+    """Return whether a group's device communicator has been created."""
     return group.group_name in _carriers
 
 
 def have_met() -> bool:
-    """Return whether the devices of all processes have met."""
+    """Return whether the devices of all ranks are connected."""
     return bool(_met)
 
 
 def join_later(group: Any, ranks: Sequence[int], everyone: Any) -> None:
-    """Let a group whose backend nobody named carry a device's tensors from the first one on, as in torch."""
+    """Create the group's device communicator at its first device tensor, as torch does for a group without an explicit backend."""
     if carries_devices(group._config):
         _later[group.group_name] = ranks, everyone
 
 
 def carries_devices(config: BackendConfig) -> bool:
-    """Return whether a backend carries tensors of Ascend devices."""
+    """Return whether a backend transfers tensors of Ascend devices."""
     return "npu" in config.get_device_backend_map()
 
 
 def meet_devices(everyone: Any) -> None:
-    """Let the devices of all processes meet, unless they did; each process calls it."""
+    """Connect the devices of all ranks, unless they are connected; every rank has to call it."""
     if everyone.size() == 1 or _met:
         return
     store, key = everyone.get_group_store(), f"hccl address {len(_meetings)}"
@@ -108,7 +110,7 @@ def meet_devices(everyone: Any) -> None:
 
 
 def join_devices(group: Any, ranks: Sequence[int]) -> None:
-    """Let a group of some processes carry a device's tensors, if its backend does."""
+    """Create the device communicator of a group, if its backend has one."""
     if not carries_devices(group._config):
         return
     if len(ranks) == 1:
@@ -121,7 +123,7 @@ def join_devices(group: Any, ranks: Sequence[int]) -> None:
 
 
 def leave_devices(group: Any) -> None:
-    """End what carries a device's tensors in a group; with that of all processes, in every one."""
+    """Destroy the device communicator of a group; destroying the default group's destroys all."""
     _carriers.pop(group.group_name, None)
     _later.pop(group.group_name, None)
     if _met and _met[0] is group:
@@ -135,8 +137,7 @@ _met: list[Any] = []  # the group of all processes whose devices have met
 
 
 def available(name: Any) -> Any:
-    """Return the backend of a name. RuntimeError where torch would have to be built with it, NotImplementedError where it is missing here.
-    """
+    """Return the Backend of a name. Raise RuntimeError if torch needs a special build for it, NotImplementedError if mstorch lacks it."""
     backend = Backend(name)
     for one in dict.fromkeys(BackendConfig(backend).get_device_backend_map().values()):
         if one == Backend.MPI:

@@ -1,4 +1,4 @@
-"""The operations of a group on tensors of a device: begun in MindSpore's order, ended by whoever waits for them."""
+"""A group's operations on device tensors: started in MindSpore's stream order, completed by ``wait``."""
 from __future__ import annotations
 
 import threading
@@ -18,29 +18,29 @@ from ._work import Work
 
 
 class _Row:
-    """A device's elements in a row. It is its own ``flat``, for what carries it may put other memory there."""
+    """Flat elements of a device tensor. It is its own ``flat``, and the carrier may replace its memory."""
 
     def __init__(self, raw: Any) -> None:
         self.raw = raw
 
     @property
     def flat(self) -> _Row:
-        """Itself."""
+        """Self: the row is already flat."""
         return self
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return int(self.raw.size)
 
     def divide(self, count: int) -> None:
-        """Divide each element by a number."""
+        """Divide each element by ``count``."""
         self.raw = collectives.divided(self.raw, count)
 
 
 class DeviceFlat(_Row):
-    """The elements of a device's tensor in a row, truth values as bytes: the memory itself where that is a row (buckets of gradients, flat
-    parameters), unless it is to be ``kept``; else a copy, which ``put_back`` writes back.
+    """A device tensor's elements as a flat row, bool as uint8. It aliases the memory if that is contiguous (gradient buckets, flat
+    parameters) and ``kept`` is false; else it is a copy, which ``put_back`` writes back.
     """
 
     def __init__(self, tensor: Any, kept: bool = False) -> None:
@@ -53,7 +53,7 @@ class DeviceFlat(_Row):
         super().__init__(collectives.row_of(raw) if raw.size else raw)
 
     def put_back(self) -> None:
-        """Write the elements back, or count what was written in place."""
+        """Write a copy back to the tensor; for an alias, bump the tensor's version."""
         if self.raw is self._memory:
             self._tensor._storage.shadow = None
             touch(self._tensor)
@@ -63,7 +63,7 @@ class DeviceFlat(_Row):
 
 
 def _row_in_memory(tensor: Any) -> Any:
-    """Return the memory of a tensor of one dimension that is all of it, so that an operation may fill it; None for another."""
+    """Return the memory of a 1-d tensor that covers its whole storage, so that an operation may fill it; None for other tensors."""
     storage = tensor._storage
     if len(tensor._shape) != 1 or not is_all_of_device_memory(tensor) or storage.parameter is not None:
         return None
@@ -72,34 +72,34 @@ def _row_in_memory(tensor: Any) -> Any:
 
 
 class Begun:
-    """Work that a device has begun, in steps that are taken when it is waited for."""
+    """A started device operation, with the steps that ``wait`` has to run."""
 
     def __init__(self) -> None:
         self._steps: list[Callable[[], Any]] = []
         self._handles: list[Any] = []
 
     def after(self, handle: Any, *steps: Callable[[], Any]) -> None:
-        """Wait for an operation before the steps that follow."""
+        """Append waiting for ``handle``, then ``steps``, to the steps that ``finish`` runs."""
         self._handles.append(handle)
         self._steps += [handle.wait, *steps]
 
     def then(self, step: Callable[[], Any]) -> None:
-        """Take a step after those before it."""
+        """Append a step that ``finish`` runs."""
         self._steps.append(step)
 
     def is_done(self, communication: Any) -> bool:
-        """Return whether nothing has to be waited for."""
+        """Return whether ``finish`` would return without waiting."""
         return all(map(communication.is_done, self._handles))
 
     def finish(self) -> None:
-        """Take the steps, once."""
+        """Run the pending steps, once."""
         steps, self._steps = self._steps, []
         for step in steps:
             step()
 
 
 class DeviceWork(Work):
-    """A communication of devices: what is computed after ``wait`` comes after it on the device too, and the host goes on."""
+    """A device communication: after ``wait``, later device work is ordered behind it, and the host does not block."""
 
     def __init__(self, outputs: list[Any], begun: Begun, communication: Any, source: int = -1) -> None:
         super().__init__(outputs, source)
@@ -116,13 +116,13 @@ class DeviceWork(Work):
                 self._finish(error)
 
     def is_completed(self) -> bool:
-        """Return whether it is done, well or not."""
+        """Return whether the communication has completed, successfully or not."""
         if not self._done and self._begun.is_done(self._communication):
             self._until(timedelta(0))
         return self._done
 
     def get_future(self) -> Future[Any]:
-        """Return a future of the tensors that are filled: done at once, for what is computed with them comes after it on the device.
+        """Return a future of the output tensors; it is completed at once, because later device work is ordered behind the transfer.
 
         In a hook of DistributedDataParallel it is done once somebody waits, so that backward goes on meanwhile.
         """
@@ -141,7 +141,7 @@ class DeviceWork(Work):
 def _begin(
     communication: Any, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool, source: int = -1
 ) -> DeviceWork:
-    """Begin an operation, and end it if it is waited for."""
+    """Start an operation and, with ``waits``, complete it."""
     begun = Begun()
     work(begun)
     for row in put:
@@ -153,7 +153,7 @@ def _begin(
 
 
 def _checked(op: ReduceOp) -> str:
-    """Return the name of a reduction; of the sum for a mean, which HCCL lacks: what comes of it is divided. RuntimeError for another."""
+    """Return the name of a reduction; SUM for AVG, which HCCL lacks: the result is divided afterwards. Raise RuntimeError for others."""
     name = "SUM" if op is ReduceOp.AVG else op.name
     if name not in collectives.OPS:
         raise RuntimeError(f"HCCL has no ReduceOp.{op.name}")
@@ -161,7 +161,7 @@ def _checked(op: ReduceOp) -> str:
 
 
 class Carrier:
-    """The operations of a group on a device's rows, with the names and arguments of those of the host.
+    """A group's operations on device rows, with the names and arguments of the host backend's.
 
     MindSpore has the members of a group in the order of their numbers, whatever their order here.
     """
@@ -172,11 +172,11 @@ class Carrier:
         self._straight = self._order == list(range(len(self._ranks)))
 
     def begin(self, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool, source: int = -1) -> DeviceWork:
-        """Begin an operation, and end it if it is waited for."""
+        """Start an operation and, with ``waits``, complete it."""
         return _begin(self._native, work, outputs, put, waits, source)
 
     def _ordered(self, parts: Sequence[Any]) -> list[Any]:
-        """Return what is for each member, in MindSpore's order."""
+        """Return a list with an entry per member, reordered to MindSpore's order of ranks."""
         return [parts[member] for member in self._order]
 
     def _mean(self, begun: Begun, op: ReduceOp, rows: Sequence[_Row]) -> None:
@@ -185,13 +185,13 @@ class Carrier:
                 begun.then(partial(row.divide, len(self._ranks)))
 
     def _cut(self, whole: Any, start: int, rows: Sequence[_Row]) -> None:
-        """Let rows be the parts of a whole from ``start`` on."""
+        """Set each row to its slice of ``whole``, the first one beginning at ``start``."""
         full = [row for row in rows if row.size]
         for row, part in zip(full, collectives.cut(whole, start, [row.size for row in full])):
             row.raw = part
 
     def all_reduce(self, begun: Begun, row: _Row, op: ReduceOp) -> None:
-        """Replace a row by the combination of all members'."""
+        """Reduce a row over all ranks, in place."""
         name = _checked(op)
         if row.size:
             begun.after(self._native.all_reduce(self._handle, row.raw, name))
@@ -203,12 +203,12 @@ class Carrier:
             begun.after(self._native.broadcast(self._handle, row.raw, self._ranks[root]))
 
     def all_gather(self, begun: Begun, outputs: Sequence[_Row], row: _Row) -> None:
-        """Fill a row for each member with its."""
+        """Fill ``outputs`` with each rank's row."""
         if row.size:
             begun.after(self._native.all_gather_list(self._handle, [output.raw for output in self._ordered(outputs)], row.raw))
 
     def all_gather_row(self, begun: Begun, output: _Row, row: _Row) -> None:
-        """Fill one row with each member's, one after the other."""
+        """Fill ``output`` with all ranks' rows, concatenated."""
         if self._straight and row.size:
             begun.after(self._native.all_gather(self._handle, output.raw, row.raw))
         elif row.size:
@@ -217,7 +217,7 @@ class Carrier:
             begun.then(lambda: setattr(output, "raw", collectives.joined([part.raw for part in parts])))
 
     def all_gather_pieces(self, begun: Begun, into: Sequence[Sequence[_Row]], given: Sequence[_Row]) -> None:
-        """Fill the rows for each member with its; members may have different numbers of elements."""
+        """Fill ``into`` with each rank's rows; ranks may have different numbers of elements."""
         for places in by_dtype(given):
             taken = [[rows[place] for place in places] for rows in self._ordered(into)]
             longest = max(sum(row.size for row in rows) for rows in taken)
@@ -229,7 +229,7 @@ class Carrier:
                     begun.then(partial(self._cut, whole, number * longest, rows))
 
     def reduce_scatter_pieces(self, begun: Begun, into: Sequence[_Row], given: Sequence[Sequence[_Row]], op: ReduceOp) -> None:
-        """Fill the rows that this member has with the combination of what all have for it; members' parts may differ in size."""
+        """Reduce-scatter several rows: fill ``into`` with this rank's reduced rows; ranks' shards may differ in size."""
         name, longest = _checked(op), max(sum(row.size for row in rows) for rows in given)
         if longest:
             wholes = [collectives.padded([row.raw for row in rows], longest) for rows in self._ordered(given)]
@@ -239,14 +239,14 @@ class Carrier:
             self._mean(begun, op, [row for row in into if row.size])
 
     def reduce(self, begun: Begun, row: _Row, op: ReduceOp, root: int) -> None:
-        """Replace the root's row by the combination of all members'."""
+        """Reduce the root's row over all ranks, in place."""
         name = _checked(op)
         if row.size:
             begun.after(self._native.reduce(self._handle, row.raw, name, self._ranks[root]))
             self._mean(begun, op, [row])
 
     def reduce_scatter(self, begun: Begun, output: _Row, inputs: Sequence[_Row], op: ReduceOp) -> None:
-        """Fill a row with the combination of what all members have for this one."""
+        """Reduce the ranks' ``inputs`` elementwise and fill ``output`` with this rank's entry."""
         name = _checked(op)
         if output.size:
             whole = collectives.joined([row.raw for row in self._ordered(inputs)])
@@ -254,7 +254,7 @@ class Carrier:
             self._mean(begun, op, [output])
 
     def reduce_scatter_row(self, begun: Begun, output: _Row, whole: _Row, op: ReduceOp) -> None:
-        """Fill a row with this member's part of the combination of all members' rows."""
+        """Reduce ``whole`` over all ranks and fill ``output`` with this rank's chunk."""
         name = _checked(op)
         if self._straight and output.size:
             begun.after(self._native.reduce_scatter(self._handle, output.raw, whole.raw, name))
@@ -263,21 +263,21 @@ class Carrier:
             self.reduce_scatter(begun, output, self._pieces(whole, [output.size] * len(self._ranks)), op)
 
     def gather(self, begun: Begun, outputs: Sequence[_Row], row: _Row, root: int) -> None:
-        """Fill the root's rows with each member's: HCCL has no such operation, so that all get them."""
+        """Fill the root's ``outputs`` with each rank's row. HCCL has no gather, so this is an all_gather."""
         self.all_gather(begun, outputs if self._me == root else self._copies(row), row)
 
     def _copies(self, row: _Row) -> list[_Row]:
-        """Return rows for each member's, to be filled."""
+        """Return empty rows like ``row``, one per rank."""
         return [_Row(collectives.empty(row.size, row.raw)) for _ in self._ranks]
 
     def scatter(self, begun: Begun, row: _Row, inputs: Sequence[_Row], root: int) -> None:
-        """Fill each member's row with the one that the root has for it."""
+        """Fill each rank's row with its entry of the root's ``inputs``."""
         if row.size:
             parts = self._ordered([part.raw for part in inputs]) if self._me == root else [row.raw] * len(self._ranks)
             begun.after(self._native.scatter(self._handle, row.raw, parts, self._ranks[root]))
 
     def all_to_all(self, begun: Begun, outputs: Sequence[_Row], inputs: Sequence[_Row]) -> None:
-        """Fill a row for each member with what it has for this one."""
+        """Send ``inputs[i]`` to rank i, and fill ``outputs`` with what each rank sent."""
         taken, given = self._ordered(outputs), self._ordered(inputs)
         flat = collectives.joined([row.raw for row in given])
         output = collectives.empty(sum(row.size for row in taken), flat)
@@ -285,28 +285,30 @@ class Carrier:
         begun.after(handle, partial(self._cut, output, 0, taken))
 
     def all_to_all_row(self, begun: Begun, output: _Row, row: _Row, taken: Sequence[int], given: Sequence[int]) -> None:
-        """Fill one row with the members' parts for this one, one after the other; the lengths of the parts are given."""
+        """Split ``row`` into chunks for the ranks, and concatenate the received chunks in ``output``; ``taken`` and ``given`` are the chunk
+        lengths.
+        """
         outputs = self._pieces(output, taken)
         self.all_to_all(begun, outputs, self._pieces(row, given))
         if output.size:
             begun.then(lambda: setattr(output, "raw", collectives.joined([part.raw for part in outputs])))
 
     def _pieces(self, row: _Row, lengths: Sequence[int]) -> list[_Row]:
-        """Return parts of a row, to be read."""
+        """Return the row split into rows of the given lengths, for reading only."""
         return [_Row(part) for part in collectives.cut(row.raw, 0, lengths)]
 
     def send(self, begun: Begun, row: _Row, member: int) -> None:
-        """Send a row to a member."""
+        """Send a row to a member of the group."""
         if row.size:
             begun.after(self._native.send(self._handle, row.raw, self._ranks[member]))
 
     def recv(self, begun: Begun, row: _Row, member: int) -> None:
-        """Fill a row with one that a member sends."""
+        """Receive a row from a member of the group."""
         if row.size:
             begun.after(self._native.receive(self._handle, row.raw, self._ranks[member]))
 
     def together(self, calls: Sequence[tuple[str, Any, int]]) -> DeviceWork:
-        """Begin to send and receive ("isend", "irecv") tensors, none of which waits for another."""
+        """Start several sends and receives ("isend", "irecv") as one batch, so that none blocks another."""
         rows = [(name, DeviceFlat(tensor), member) for name, tensor, member in calls]
         full = [(name, row.raw, self._ranks[member]) for name, row, member in rows if row.size]
 
@@ -317,77 +319,77 @@ class Carrier:
         return self.begin(work, [tensor for _, tensor, _ in calls], [row for name, row, _ in rows if name == "irecv"], False)
 
     def barrier(self) -> None:
-        """Wait for all members' devices."""
+        """Wait until the devices of all ranks are synchronized."""
         self._native.barrier(self._handle)
 
 
 class Alone:
-    """The operations of a group of one process."""
+    """The operations of a group of one rank: copies, or nothing."""
 
     def begin(self, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool, source: int = -1) -> DeviceWork:
-        """Carry out an operation."""
+        """Run an operation at once."""
         return _begin(None, work, outputs, put, True, source)
 
     def all_reduce(self, begun: Begun, row: _Row, op: ReduceOp) -> None:
-        """Nothing: a row is its combination."""
+        """Check the reduction; a row is its own reduction."""
         _checked(op)
 
     def broadcast(self, begun: Begun, row: _Row, root: int) -> None:
-        """Nothing."""
+        """Do nothing: there is one rank."""
 
     def all_gather(self, begun: Begun, outputs: Sequence[_Row], row: _Row) -> None:
-        """Fill the one row with the other."""
+        """Copy the row to the only output."""
         outputs[0].raw = row.raw
 
     def all_gather_row(self, begun: Begun, output: _Row, row: _Row) -> None:
-        """Fill a row with another."""
+        """Copy the row to the output."""
         output.raw = row.raw
 
     def all_gather_pieces(self, begun: Begun, into: Sequence[Sequence[_Row]], given: Sequence[_Row]) -> None:
-        """Fill rows with others."""
+        """Copy the rows to the outputs."""
         for output, row in zip(into[0], given):
             output.raw = row.raw
 
     def reduce_scatter_pieces(self, begun: Begun, into: Sequence[_Row], given: Sequence[Sequence[_Row]], op: ReduceOp) -> None:
-        """Fill rows with others."""
+        """Copy the rows to the outputs."""
         _checked(op)
         self.all_gather_pieces(begun, [into], given[0])
 
     def reduce(self, begun: Begun, row: _Row, op: ReduceOp, root: int) -> None:
-        """Nothing."""
+        """Check the reduction; a row is its own reduction."""
         _checked(op)
 
     def reduce_scatter(self, begun: Begun, output: _Row, inputs: Sequence[_Row], op: ReduceOp) -> None:
-        """Fill a row with another."""
+        """Copy the only input to the output."""
         _checked(op)
         output.raw = inputs[0].raw
 
     def reduce_scatter_row(self, begun: Begun, output: _Row, whole: _Row, op: ReduceOp) -> None:
-        """Fill a row with another."""
+        """Copy ``whole`` to the output."""
         self.reduce_scatter(begun, output, [whole], op)
 
     def gather(self, begun: Begun, outputs: Sequence[_Row], row: _Row, root: int) -> None:
-        """Fill the one row with the other."""
+        """Copy the row to the only output."""
         outputs[0].raw = row.raw
 
     def scatter(self, begun: Begun, row: _Row, inputs: Sequence[_Row], root: int) -> None:
-        """Fill a row with the one that is given."""
+        """Copy the only input to the row."""
         row.raw = inputs[0].raw
 
     def all_to_all(self, begun: Begun, outputs: Sequence[_Row], inputs: Sequence[_Row]) -> None:
-        """Fill the one row with the other."""
+        """Copy the only input to the only output."""
         outputs[0].raw = inputs[0].raw
 
     def all_to_all_row(self, begun: Begun, output: _Row, row: _Row, taken: Sequence[int], given: Sequence[int]) -> None:
-        """Fill a row with another."""
+        """Copy the row to the output."""
         output.raw = row.raw
 
     def barrier(self) -> None:
-        """Nothing: nobody else is there."""
+        """Do nothing: there is one rank."""
 
 
 def by_dtype(rows: Sequence[_Row]) -> list[list[int]]:
-    """Return the numbers of the rows of each dtype."""
+    """Return lists of row indices, one list per dtype."""
     found: dict[Any, list[int]] = {}
     for number, row in enumerate(rows):
         found.setdefault(row.raw.dtype, []).append(number)

@@ -1,4 +1,4 @@
-"""FileStore: keys in a file that processes of one machine, or of a common file system, append to."""
+"""FileStore: a store in a file to which processes of one machine, or of a shared file system, append."""
 from __future__ import annotations
 
 import fcntl
@@ -21,7 +21,7 @@ _NO_QUEUES = "queue support is not implemented."
 
 
 class _Log:
-    """The file: every write is a record of a key and its new value, or of a key alone that went away."""
+    """The store's append-only file: a record is a key with its new value, or a deleted key alone."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -30,7 +30,7 @@ class _Log:
         self.held = open(path, "ab")  # so that its number goes to no other file
 
     def transact(self, work: Callable[[], list[bytes]]) -> list[bytes]:
-        """Take in what others wrote, carry out ``work`` on the table, and write down what it changed."""
+        """Read other processes' records, run ``work`` on the table, and append the changes."""
         with open(self.path, "a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             self._recognize(file)
@@ -53,16 +53,16 @@ class _Log:
         return found
 
     def _recognize(self, file: Any) -> None:
-        """RuntimeError where another file has the name now, of the next job maybe."""
+        """Raise RuntimeError if the path now names another file, such as that of the next job."""
         if not os.path.samestat(os.fstat(file.fileno()), os.fstat(self.held.fileno())):
             raise RuntimeError(f"FileStore: {self.path} is another file than the one that this store opened")
 
     def look(self) -> None:
-        """Take in what others wrote."""
+        """Read other processes' new records."""
         self.transact(list)
 
     def _catch_up(self, file: Any) -> None:
-        """Take in the records from the last position on. A part of one at the end is of a process that died as it wrote: it goes."""
+        """Read the records after the last position. An incomplete one at the end, of a process that died while writing, is truncated."""
         end = file.seek(0, os.SEEK_END)
         file.seek(self.position)
         while self.position < end:
@@ -88,14 +88,14 @@ def _start(file: Any) -> bytes:
 
 
 def _within(file: Any, end: int, size: int) -> bytes:
-    """Return the next bytes of a file. NoRequest where it ends before."""
+    """Return the next ``size`` bytes of a file. Raise NoRequest if it ends before."""
     if size > end - file.tell():
         raise NoRequest("the file has ended")
     return bytes(file.read(size))
 
 
 def _leave(log: _Log) -> None:
-    """The last one that opened the file takes it away."""
+    """Count this process out; the last one deletes the file."""
     try:
         if not os.path.exists(log.path):
             return
@@ -109,7 +109,7 @@ def _leave(log: _Log) -> None:
 
 
 class FileStore(Store):
-    """Keys in a file; it is removed when all that opened it are gone. RuntimeError for keys that do not come in time."""
+    """A store in a file, which the last process deletes. Raises RuntimeError for keys that are not set within the timeout."""
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         self._timeout, self._world_size = timedelta(minutes=5), world_size
@@ -123,7 +123,7 @@ class FileStore(Store):
 
     @property
     def path(self) -> str:
-        """The file."""
+        """The path of the file."""
         return self._log.path
 
     def _ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
@@ -148,7 +148,7 @@ class FileStore(Store):
         return RuntimeError("Wait timeout")
 
     def delete_key(self, key: str, /) -> bool:
-        """Take a key away. As in torch, True also where it was not there."""
+        """Delete a key. As in torch, return True even if it did not exist."""
         super().delete_key(key)
         return True
 

@@ -17,7 +17,8 @@ _OPS = {op.name.lower(): op for op in ReduceOp}
 
 
 def _group(group: Any, tag: str = "") -> Any:
-    """Return a group from what stands for it: itself, its name, a mesh of one dimension, a mesh and a dimension. ValueError, RuntimeError.
+    """Return the group that is given as itself, its name, a 1-d mesh, or a mesh and a dimension. Raise ValueError or RuntimeError for
+    others.
     """
     if group is None:
         return default_group()
@@ -37,42 +38,42 @@ def _group(group: Any, tag: str = "") -> Any:
 
 
 def wait_tensor(tensor: Any) -> Any:
-    """Return the tensor, which is there already."""
+    """Return the tensor; collectives here have already completed."""
     return tensor
 
 
 def broadcast(self: Any, src: int, group: Any, tag: str = "") -> Any:
-    """Return the tensor of process ``src``."""
+    """Return the tensor of rank ``src``."""
     return functional.broadcast(self, src, _group(group, tag))
 
 
 def all_reduce(self: Any, reduceOp: str, group: Any, tag: str = "") -> Any:
-    """Return the combination of the processes' tensors; ``reduceOp`` is "sum", "avg", "product", "min", "max" …"""
+    """Return the tensor reduced over all ranks; ``reduceOp`` is "sum", "avg", "product", "min", "max" …"""
     return functional.all_reduce(self, _OPS[reduceOp.lower()], _group(group, tag))
 
 
 def all_reduce_coalesced(self: Any, reduceOp: str, group: Any, tag: str = "") -> list[Any]:
-    """``all_reduce`` of each tensor."""
+    """Return a list of ``all_reduce`` of each tensor."""
     return [all_reduce(one, reduceOp, group, tag) for one in self]
 
 
 def all_gather_tensor(self: Any, gather_dim: int, group: Any, tag: str = "") -> Any:
-    """Return the processes' tensors, one after the other along a dimension."""
+    """Return the ranks' tensors, concatenated along ``gather_dim``."""
     return torch.cat(functional.all_gather(self, _group(group, tag)), gather_dim)
 
 
 def all_gather_single(self: Any, gather_dim: int, group: Any, tag: str = "") -> Any:
-    """``all_gather_tensor`` by its new name."""
+    """Return ``all_gather_tensor`` of the arguments; this is its new name."""
     return all_gather_tensor(self, gather_dim, group, tag)
 
 
 def all_gather_into_tensor_coalesced(self: Any, group: Any, tag: str = "") -> list[Any]:
-    """``all_gather_tensor`` along the first dimension of each tensor."""
+    """Return a list of ``all_gather_tensor`` of each tensor, along dimension 0."""
     return [all_gather_tensor(one, 0, group, tag) for one in self]
 
 
 def reduce_scatter_tensor(self: Any, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Any:
-    """This process's part, along a dimension, of the combination of the processes' tensors."""
+    """Reduce the tensor over all ranks and return this rank's shard along ``scatter_dim``."""
     found = _group(group, tag)
     size = found.size()
     if self.shape[scatter_dim] % size:
@@ -82,17 +83,17 @@ def reduce_scatter_tensor(self: Any, reduceOp: str, scatter_dim: int, group: Any
 
 
 def reduce_scatter_single(self: Any, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Any:
-    """``reduce_scatter_tensor`` by its new name."""
+    """Return ``reduce_scatter_tensor`` of the arguments; this is its new name."""
     return reduce_scatter_tensor(self, reduceOp, scatter_dim, group, tag)
 
 
 def reduce_scatter_tensor_coalesced(inputs: Any, reduceOp: str, scatter_dim: Any, group: Any, tag: str = "") -> list[Any]:
-    """``reduce_scatter_tensor`` of each tensor."""
+    """Return a list of ``reduce_scatter_tensor`` of each tensor."""
     return [reduce_scatter_tensor(one, reduceOp, dim, group, tag) for one, dim in zip(inputs, scatter_dim)]
 
 
 def all_to_all_single(self: Any, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = "") -> Any:
-    """Return the processes' parts for this one, along the first dimension."""
+    """Send one chunk along dimension 0 to each rank, and return the received chunks, concatenated."""
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     shape = (rows, *self.shape[1:])
     return functional._AllToAllSingle.apply(_group(group, tag), shape, output_split_sizes, input_split_sizes, self)

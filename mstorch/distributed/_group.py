@@ -1,4 +1,4 @@
-"""ProcessGroup: the collectives of some processes on tensors, as torch's bindings have them."""
+"""ProcessGroup: the collectives of a group of ranks, with the names and arguments of torch's C++ bindings."""
 from __future__ import annotations
 
 import functools
@@ -38,7 +38,7 @@ _objects = _Objects()  # what pickled objects consist of is carried by the host,
 
 
 def by_the_host(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function on pickled objects send their bytes by the host."""
+    """Decorate an object collective so that it sends its pickled bytes through the host backend."""
 
     @functools.wraps(function)
     def carried(*args: Any, **kwargs: Any) -> Any:
@@ -52,15 +52,15 @@ def by_the_host(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Flat:
-    """A tensor's elements in a row: its memory, or a copy that ``put_back`` writes there.
+    """A tensor's elements as a flat array: a view of its memory, or a copy that ``put_back`` writes back.
 
-    ``kept``: what is written to them without ``put_back`` is not to be seen.
+    With ``kept``, writes without ``put_back`` must not reach the tensor.
     """
 
     flat: Any
 
     def __new__(cls, tensor: Any, kept: bool = False) -> Any:
-        """On a device the copy is there."""
+        """Return a DeviceFlat for a device tensor."""
         return object.__new__(cls) if tensor._storage.__class__ is Storage else flat_of_device(tensor, kept)
 
     def __init__(self, tensor: Any, kept: bool = False) -> None:
@@ -69,15 +69,15 @@ class _Flat:
         self._copied = bool(self.flat.size) and not np.may_share_memory(self.flat, self._array)
 
     def put_back(self) -> None:
-        """Write a copy back."""
+        """Write a copy back to the tensor."""
         if self._copied:
             self._array[...] = self.flat.reshape(self._array.shape)
 
 
 class ProcessGroup:
-    """Processes that communicate. ``init_process_group`` and ``new_group`` make one; each operation is met by all members.
+    """Ranks that communicate, made by ``init_process_group`` and ``new_group``; every rank has to call each operation.
 
-    Operations take lists of tensors, work in place, and give a Work. They begin in the order in which they are called.
+    Operations take lists of tensors, work in place, and return a Work. They start in the order of the calls.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -112,11 +112,11 @@ class ProcessGroup:
     # What it is
 
     def rank(self) -> int:
-        """Return the number of this process in the group."""
+        """Return this process's rank in the group."""
         return self._me
 
     def size(self) -> int:
-        """Return how many processes there are."""
+        """Return the number of ranks."""
         return len(self._ranks)
 
     def name(self) -> str:
@@ -127,11 +127,11 @@ class ProcessGroup:
         return self._config.get_device_backend_map().get("cpu", self._backend)
 
     def get_group_store(self) -> Store:
-        """Return the store by which the group met."""
+        """Return the store used for the group's rendezvous."""
         return self._store
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """How long an operation may take from now on."""
+        """Set the timeout of later operations."""
         self._timeout = timeout
 
     def _get_backend_name(self) -> str:
@@ -144,7 +144,7 @@ class ProcessGroup:
         self.group_desc = desc
 
     def shutdown(self) -> None:
-        """End the group here, when what goes on is done."""
+        """Shut down this process's side of the group after pending operations have completed."""
         self._runner.end()
         if self._mesh is not None and self.group_desc == "default_pg":
             self._mesh.close()
@@ -154,7 +154,7 @@ class ProcessGroup:
     # How operations run
 
     def _check(self, what: str, *tensors: Any) -> None:
-        """NotImplementedError or RuntimeError for tensors that cannot be carried."""
+        """Raise NotImplementedError or RuntimeError for tensors that cannot be transferred."""
         if modes.native is not None:
             raise NotImplementedError(f"mstorch: torch.distributed.{what} in a captured graph {not_yet()}")
         for tensor in tensors:
@@ -181,7 +181,7 @@ class ProcessGroup:
         return op
 
     def _by(self, tensors: Sequence[Any]) -> Any:
-        """Return what carries tensors: the host's functions on arrays, or those of a device on its own values."""
+        """Return the backend for the tensors: ``host`` for arrays, or the group's Carrier for device tensors."""
         return host if not tensors or tensors[0]._storage.__class__ is Storage else carrier_of(self)
 
     def _exchange(self, key: bytes, timeout: timedelta | None) -> host.Exchange:
@@ -193,7 +193,7 @@ class ProcessGroup:
         self, by: Any, work: Callable[[Any], None], outputs: Sequence[Any], put: Sequence[_Flat], opts: Any,
         timeout: timedelta | None = None,
     ) -> Work:  # fmt: skip
-        """Carry out an operation of all members: on a device in its order, else at once, or in the group's thread if it may take time."""
+        """Run an operation: on a device in stream order; on the host at once, or in the group's thread if it may block."""
         self._sequence += 1
         if by is not host:
             return by.begin(work, list(outputs), put, not getattr(opts, "asyncOp", True))  # type: ignore[no-any-return]
@@ -212,7 +212,7 @@ class ProcessGroup:
     # Collectives
 
     def allreduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
-        """Replace a tensor by the combination of all members'. ``opts`` is a ReduceOp, or AllreduceOptions."""
+        """Reduce a tensor over all ranks, in place. ``opts`` is a ReduceOp, or AllreduceOptions."""
         tensors = _listed(tensors)
         op = _op_of(opts)
         self._check("all_reduce", *tensors)
@@ -227,11 +227,11 @@ class ProcessGroup:
         return self._start(by, work, tensors, flats, opts, timeout)
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Work:
-        """``allreduce`` of several tensors."""
+        """Call ``allreduce`` on several tensors."""
         return self.allreduce(tensors, opts)
 
     def broadcast(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
-        """Fill a tensor with the root's."""
+        """Fill the tensor with the root's."""
         tensors = _listed(tensors)
         source = opts if isinstance(opts, int) else getattr(opts, "rootRank", root)
         self._check("broadcast", *tensors)
@@ -244,7 +244,7 @@ class ProcessGroup:
         return self._start(by, work, tensors, flats if self._me != source else (), opts, timeout)
 
     def allgather(self, output_lists: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
-        """Fill a list of tensors with each member's."""
+        """Fill a list of tensors with each rank's."""
         inputs = _listed(inputs)
         if output_lists and isinstance(output_lists[0], Tensor):
             output_lists = [output_lists]
@@ -271,11 +271,11 @@ class ProcessGroup:
         return self._start(by, work, output_lists, [flat for into in taken for flat in into], opts, timeout)
 
     def allgather_coalesced(self, output_lists: Any, inputs: Any, opts: Any = None) -> Work:
-        """``allgather`` of several tensors; ``output_lists`` has a list for each member."""
+        """Gather several tensors from all ranks; ``output_lists`` has a list for each rank."""
         return self.allgather([list(column) for column in zip(*output_lists)], inputs, opts)
 
     def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Work:
-        """Fill one tensor with each member's, one after the other."""
+        """Fill ``output`` with all ranks' inputs, concatenated."""
         if output._dtype is not input._dtype:
             raise TypeError("output tensor must have the same type as input tensor")
         if output.numel() != input.numel() * self.size():
@@ -287,7 +287,7 @@ class ProcessGroup:
     all_gather_single = _allgather_base
 
     def _allgather_pieces(self, outputs: Sequence[Sequence[Any]], inputs: Sequence[Any]) -> Work:
-        """Begin to fill contiguous tensors for each member with its, without a copy of all; shapes may differ between members."""
+        """Start to gather contiguous tensors from all ranks without one large buffer; shapes may differ between ranks."""
         self._check("all_gather", *inputs, *(tensor for part in outputs for tensor in part))
         into, own = [[_Flat(tensor) for tensor in part] for part in outputs], [_Flat(tensor) for tensor in inputs]
         by = self._by(inputs)
@@ -295,7 +295,7 @@ class ProcessGroup:
         return self._start(by, lambda exchange: by.all_gather_pieces(exchange, into, own), list(outputs), put, None)
 
     def _reduce_scatter_pieces(self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], op: Any) -> Work:
-        """Fill contiguous tensors of one dtype with the combination of what all members have for this one."""
+        """Reduce-scatter contiguous tensors of one dtype: fill ``outputs`` with this rank's shards."""
         if not outputs:
             return self.barrier(_WAIT)
         self._check("reduce_scatter", *outputs)
@@ -304,7 +304,7 @@ class ProcessGroup:
         return self._start(by, lambda exchange: by.reduce_scatter_pieces(exchange, into, given, op), list(outputs), into, _WAIT)
 
     def reduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0, op: Any = None) -> Work:
-        """Replace the root's tensor by the combination of all members'."""
+        """Reduce the root's tensor over all ranks, in place."""
         tensors = _listed(tensors)
         op, root = op if op is not None else _op_of(opts), getattr(opts, "rootRank", root)
         self._check("reduce", *tensors)
@@ -314,7 +314,7 @@ class ProcessGroup:
         return self._start(by, lambda exchange: by.reduce(exchange, flat.flat, op, root), tensors, put, opts, timeout)
 
     def reduce_scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
-        """Fill a tensor with the combination of what all members have for this one."""
+        """Reduce the ranks' lists elementwise and fill the output with this rank's entry."""
         output, inputs = _listed(outputs)[0], input_lists[0] if isinstance(input_lists[0], (list, tuple)) else input_lists
         self._check("reduce_scatter", output, *inputs)
         op = self._check_op(_op_of(opts), output)
@@ -332,7 +332,7 @@ class ProcessGroup:
         return self._start(by, work, [output], [taken], opts, timeout)
 
     def _reduce_scatter_base(self, output: Any, input: Any, opts: Any = None) -> Work:
-        """Fill a tensor with this member's part of the combination of all members' tensors."""
+        """Reduce ``input`` over all ranks and fill ``output`` with this rank's chunk."""
         if output._dtype is not input._dtype:
             raise TypeError("input tensor must be the same type as the output tensor.")
         if input.numel() != output.numel() * self.size():
@@ -345,7 +345,7 @@ class ProcessGroup:
     reduce_scatter_single = _reduce_scatter_base
 
     def gather(self, output_lists: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
-        """Fill the root's list of tensors with each member's."""
+        """Fill the root's list of tensors with each rank's."""
         inputs, root = _listed(inputs), getattr(opts, "rootRank", root)
         outputs = output_lists[0] if output_lists else []
         if self._me == root and len(outputs) != self.size():
@@ -361,7 +361,7 @@ class ProcessGroup:
         return self._start(by, work, [outputs], taken, opts, timeout)
 
     def scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
-        """Fill each member's tensor with the one that the root has for it."""
+        """Fill each rank's tensor with its entry of the root's list."""
         outputs, root = _listed(outputs), getattr(opts, "rootRank", root)
         inputs = input_lists[0] if input_lists else []
         if self._me == root and len(inputs) != self.size():
@@ -377,7 +377,7 @@ class ProcessGroup:
         return self._start(by, work, outputs, [taken], opts, timeout)
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
-        """Fill a tensor for each member with what it has for this one."""
+        """Send ``inputs[i]`` to rank i, and fill ``outputs`` with what each rank sent."""
         if len(outputs) != self.size() or len(inputs) != self.size():
             raise RuntimeError(f"Tensor list input to scatter/gather must match number of collective participants but got {len(inputs)} inputs with number of participants {self.size()}")  # fmt: skip  # noqa: E501
         self._check("all_to_all", *outputs, *inputs)
@@ -389,7 +389,7 @@ class ProcessGroup:
         return self._start(by, work, outputs, taken, opts)
 
     def alltoall_base(self, output: Any, input: Any, output_sizes: Any, input_sizes: Any, opts: Any = None) -> Work:
-        """Cut a tensor along its first dimension, and put together what the members have for this one."""
+        """Split ``input`` along dimension 0, send one chunk to each rank, and concatenate the received chunks in ``output``."""
         self._check("all_to_all_single", output, input)
         lengths = [_lengths(tensor, sizes, self.size()) for tensor, sizes in ((output, output_sizes), (input, input_sizes))]
         taken, given, by = _Flat(output), _Flat(input), self._by([output])
@@ -398,14 +398,14 @@ class ProcessGroup:
     all_to_all_single = alltoall_base
 
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> Work:
-        """Wait for all members, and for what their devices were asked for before."""
+        """Wait for all ranks, and for the work queued on their devices."""
         work = self._start(host, host.barrier, [], [], opts, timeout)
         if is_joined(self) and not getattr(opts, "asyncOp", True):
             carrier_of(self).barrier()
         return work
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
-        """Wait for all members; the first one tells which did not come in time."""
+        """Wait for all ranks; rank 0 raises an error that names the late ones."""
         limit = self._timeout if timeout is None else timeout
         self._sequence += 1
         key = b"/%d/" % self._sequence
@@ -440,7 +440,7 @@ class ProcessGroup:
     # Point to point
 
     def send(self, tensors: Any, dst: int, tag: int, patient: bool = False) -> Work:
-        """Send a tensor to a member: it was read when the work is done."""
+        """Send a tensor to a rank; the work completes when the tensor has been read."""
         tensor = _listed(tensors)[0]
         self._check("send", tensor)
         by = self._by([tensor])
@@ -452,7 +452,7 @@ class ProcessGroup:
         return _Sending(read)
 
     def recv(self, tensors: Any, src: int | None, tag: int) -> Work:
-        """Receive a tensor from a member, or (None) from any."""
+        """Receive a tensor from a rank, or from any (None)."""
         tensor = _listed(tensors)[0]
         self._check("recv", tensor)
         by = self._by([tensor])
@@ -465,32 +465,32 @@ class ProcessGroup:
         return _Receiving(exchange, src, tensor)
 
     def send_and_recv(self, calls: Sequence[tuple[str, Any, int]]) -> list[Work] | None:
-        """Begin to send and receive ("isend", "irecv") tensors of a device with members, at a time; None for those of the host."""
+        """Start a batch of sends and receives ("isend", "irecv") of device tensors; return None for host tensors."""
         self._check("batch_isend_irecv", *(tensor for _, tensor, _ in calls))
         by = self._by([calls[0][1]])
         return None if by is host else [by.together(calls)]
 
     def recv_anysource(self, tensors: Any, tag: int) -> Work:
-        """Receive a tensor from any member."""
+        """Receive a tensor from any rank."""
         return self.recv(tensors, None, tag)
 
 
 def _ended(outputs: Sequence[Any] = ()) -> Work:
-    """Return a work that is done."""
+    """Return a completed Work."""
     done = Work(list(outputs))
     done._finish()
     return done
 
 
 class _Sending(Work):
-    """A tensor on its way: done when it was read."""
+    """The Work of a send; it completes when the tensor has been read."""
 
     def __init__(self, read: Callable[[], None]) -> None:
         super().__init__([])
         self._read: Callable[[], None] | None = read
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """True when the tensor was read; RuntimeError when the receiver is gone."""
+        """Return True when the tensor has been read. Raise RuntimeError if the receiver is gone."""
         if self._read is not None:
             try:
                 self._read()
@@ -501,12 +501,12 @@ class _Sending(Work):
         return super().wait(timeout)
 
     def is_completed(self) -> bool:
-        """True: the tensor may be changed, for it was copied."""
+        """Return True: the data were copied, so the tensor may be changed."""
         return True
 
 
 class _Receiving(Work):
-    """A tensor that is expected: it is filled as soon as what it waits for comes."""
+    """The Work of a receive; the tensor is filled as soon as its message arrives."""
 
     def __init__(self, exchange: host.Exchange, member: int | None, tensor: Any) -> None:
         super().__init__([tensor])
@@ -522,7 +522,7 @@ class _Receiving(Work):
         self._finish(error)
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """True when the tensor is filled; RuntimeError when the sender is gone, or nothing comes in time."""
+        """Return True when the tensor is filled. Raise RuntimeError if the sender is gone, or on a timeout."""
         seconds = timeout.total_seconds() or self._seconds
         with self._lock:
             if not self._changed.wait_for(lambda: self._done, seconds):
@@ -541,7 +541,7 @@ def _op_of(opts: Any) -> Any:
 
 
 def _numbered(exchange: Any, number: int) -> Any:
-    """Return the exchange of one tensor of several; what a device begins needs no number."""
+    """Return the exchange for tensor ``number`` of several; a device exchange needs no number."""
     if exchange.__class__ is not host.Exchange:
         return exchange
     return host.Exchange(exchange.mesh, exchange.ranks, exchange.me, exchange.key + b"%d/" % number, exchange.seconds)
@@ -556,7 +556,7 @@ def _wrong_size(what: str, wanted: Any, given: Any) -> str:
 
 
 def _lengths(tensor: Any, sizes: Any, members: int) -> list[int]:
-    """Return the numbers of elements of a tensor's parts, cut along the first dimension into given lengths, or into the same."""
+    """Return the numbers of elements of each rank's chunk along dimension 0, of the given sizes or of equal ones."""
     length = tensor._shape[0] if tensor._shape else 1
     if not sizes:
         if length % members:

@@ -1,7 +1,7 @@
-"""The backend for tensors in host memory, called gloo as torch's: collectives over the messages of a mesh.
+"""The host backend, named gloo as torch's: collectives over the messages of a mesh.
 
-Small tensors go directly from each process to each. Of larger ones, a part of a reduction is computed by each process, from
-blocks of memory that all of them see, chunk by chunk; every process gets the same bits.
+Small tensors go directly from each rank to each. For larger ones, each rank reduces one chunk, from shared-memory blocks that all ranks
+read; all ranks get bitwise equal results.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _chunks(size: int, step: int) -> Iterator[slice]:
 
 
 class Exchange:
-    """One operation of a group: what its messages have in common. Members are counted within the group."""
+    """One operation of a group: the key, group and timeout that its messages share. Members are counted within the group."""
 
     def __init__(self, mesh: Mesh, ranks: Sequence[int], me: int, key: bytes, seconds: float) -> None:
         self.mesh, self.ranks, self.me, self.key, self.seconds = mesh, ranks, me, key, seconds
@@ -40,7 +40,7 @@ class Exchange:
         self.mesh.publish([self.ranks[member] for member in members], self.key + step.to_bytes(4, "little"), *parts)
 
     def message(self, member: int, step: int, size: int) -> Message:
-        """Return what a member sent in a step. RuntimeError for another size, or none in time."""
+        """Return a member's message of a step. Raise RuntimeError if its size differs, or on a timeout."""
         message = self.mesh.receive(self.ranks[member], self.key + step.to_bytes(4, "little"), self.seconds)
         if message.data.nbytes != size:
             got = message.data.nbytes
@@ -49,14 +49,14 @@ class Exchange:
         return message
 
     def take(self, member: int, step: int, out: np.ndarray) -> None:
-        """Copy what a member sent in a step to bytes here."""
+        """Copy a member's message of a step to ``out``."""
         message = self.message(member, step, out.nbytes)
         np.copyto(out, message.data)
         message.free()
 
 
 def barrier(exchange: Exchange) -> None:
-    """Wait for all members, in as many rounds as their number has binary digits."""
+    """Wait for all ranks, by a dissemination barrier of ceil(log2(size)) rounds."""
     distance, step = 1, 0
     nothing = np.empty(0, np.uint8)
     while distance < exchange.size:
@@ -66,7 +66,7 @@ def barrier(exchange: Exchange) -> None:
 
 
 def broadcast(exchange: Exchange, array: np.ndarray, root: int) -> None:
-    """Fill the array with the root's."""
+    """Fill ``array`` with the root's."""
     data = bytes_of(array)
     for step, part in enumerate(_chunks(data.size, CHUNK_BYTES)):
         if exchange.me == root:
@@ -76,7 +76,7 @@ def broadcast(exchange: Exchange, array: np.ndarray, root: int) -> None:
 
 
 def all_gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndarray) -> None:
-    """Fill an array for each member with its."""
+    """Fill ``outputs`` with each rank's array."""
     data, into = bytes_of(array), [bytes_of(output) for output in outputs]
     np.copyto(into[exchange.me], data)
     for step, part in enumerate(_chunks(data.size, CHUNK_BYTES)):
@@ -86,19 +86,19 @@ def all_gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndar
 
 
 def all_gather_row(exchange: Exchange, output: np.ndarray, array: np.ndarray) -> None:
-    """Fill one flat array with each member's, one after the other."""
+    """Fill a flat array with all ranks' arrays, concatenated."""
     all_gather(exchange, np.split(output, exchange.size), array)
 
 
 class Pieces:
-    """Flat arrays of one dtype as one run of elements, of which ranges are read and written."""
+    """Flat arrays of one dtype, addressed as one contiguous range of elements."""
 
     def __init__(self, arrays: Sequence[np.ndarray]) -> None:
         self._arrays = [array for array in arrays if array.size]
         self.size = sum(array.size for array in self._arrays)
 
     def windows(self, part: slice) -> list[np.ndarray]:
-        """Return the elements of a range, where they are."""
+        """Return views of the arrays' pieces in a range."""
         found, start = [], 0
         for array in self._arrays:
             first, last = max(part.start - start, 0), min(part.stop - start, array.size)
@@ -108,24 +108,24 @@ class Pieces:
         return found
 
     def write(self, part: slice, data: np.ndarray) -> None:
-        """Let a range have these elements."""
+        """Copy ``data`` to a range."""
         start = 0
         for window in self.windows(part):
             np.copyto(window, data[start : start + window.size])
             start += window.size
 
     def take(self, other: Pieces) -> None:
-        """Copy what another run of the same arrays has."""
+        """Copy all elements of another Pieces of the same layout."""
         for array, given in zip(self._arrays, other._arrays):
             np.copyto(array, given)
 
     def within(self, part: slice) -> int:
-        """Return how many elements a range has here."""
+        """Return the length of the overlap of a range with these elements."""
         return max(min(part.stop, self.size) - part.start, 0)
 
 
 def all_gather_pieces(exchange: Exchange, into: Sequence[Sequence[Any]], given: Sequence[Any]) -> None:
-    """Fill the rows for each member with its; members may have different numbers of elements."""
+    """Fill ``into`` with each rank's rows; ranks may have different numbers of elements."""
     outputs = [Pieces([bytes_of(row.flat) for row in rows]) for rows in into]
     own = Pieces([bytes_of(row.flat) for row in given])
     for step, part in enumerate(_chunks(max(pieces.size for pieces in outputs), CHUNK_BYTES)):
@@ -141,7 +141,7 @@ def all_gather_pieces(exchange: Exchange, into: Sequence[Sequence[Any]], given: 
 
 
 def reduce_scatter_pieces(exchange: Exchange, into: Sequence[Any], given: Sequence[Sequence[Any]], op: ReduceOp) -> None:
-    """Fill the rows that this member has with the combination of what all have for it; members' parts may differ in size."""
+    """Reduce-scatter several rows: fill ``into`` with this rank's reduced rows; ranks' shards may differ in size."""
     output, inputs = Pieces([row.flat for row in into]), [Pieces([row.flat for row in rows]) for rows in given]
     dtype = into[0].flat.dtype
     for step, part in enumerate(_chunks(max(pieces.size for pieces in inputs), CHUNK_BYTES // dtype.itemsize)):
@@ -155,7 +155,7 @@ def reduce_scatter_pieces(exchange: Exchange, into: Sequence[Any], given: Sequen
 
 
 def all_reduce(exchange: Exchange, array: np.ndarray, op: ReduceOp) -> None:
-    """Replace a flat array by the combination of all members'."""
+    """Reduce a flat array over all ranks, in place."""
     if exchange.size == 1:
         combine(op, [array], array)
         return
@@ -183,7 +183,7 @@ def all_reduce(exchange: Exchange, array: np.ndarray, op: ReduceOp) -> None:
 
 
 def reduce(exchange: Exchange, array: np.ndarray, op: ReduceOp, root: int) -> None:
-    """Replace the root's flat array by the combination of all members'."""
+    """Reduce the root's flat array over all ranks, in place."""
     for step, part in enumerate(_chunks(array.size, CHUNK_BYTES // array.itemsize)):
         if exchange.me != root:
             exchange.publish([root], step, bytes_of(array[part]))
@@ -192,7 +192,7 @@ def reduce(exchange: Exchange, array: np.ndarray, op: ReduceOp, root: int) -> No
 
 
 def _combined(exchange: Exchange, step: int, out: np.ndarray, own: np.ndarray, op: ReduceOp) -> None:
-    """Combine what the others sent in a step, and one's own, in the members' order."""
+    """Reduce the other ranks' messages of a step and this rank's own array into ``out``, in rank order."""
     messages = {member: exchange.message(member, step, out.nbytes) for member in exchange.others}
     members = range(exchange.size)
     combine(op, [own if member == exchange.me else messages[member].data.view(out.dtype) for member in members], out)
@@ -201,7 +201,7 @@ def _combined(exchange: Exchange, step: int, out: np.ndarray, own: np.ndarray, o
 
 
 def reduce_scatter(exchange: Exchange, output: np.ndarray, inputs: Sequence[np.ndarray], op: ReduceOp) -> None:
-    """Fill a flat array with the combination of what all members have for this one; all have the same size."""
+    """Reduce the ranks' ``inputs`` elementwise and fill ``output`` with this rank's entry; all have the same size."""
     for step, part in enumerate(_chunks(output.size, CHUNK_BYTES // output.itemsize)):
         for member in exchange.others:
             exchange.publish([member], step, bytes_of(inputs[member][part]))
@@ -210,12 +210,12 @@ def reduce_scatter(exchange: Exchange, output: np.ndarray, inputs: Sequence[np.n
 
 
 def reduce_scatter_row(exchange: Exchange, output: np.ndarray, whole: np.ndarray, op: ReduceOp) -> None:
-    """Fill a flat array with this member's part of the combination of all members' arrays."""
+    """Reduce ``whole`` over all ranks and fill ``output`` with this rank's chunk."""
     reduce_scatter(exchange, output, np.split(whole, exchange.size), op)
 
 
 def gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndarray, root: int) -> None:
-    """Fill the root's arrays with each member's."""
+    """Fill the root's ``outputs`` with each rank's array."""
     data = bytes_of(array)
     if exchange.me == root:
         np.copyto(bytes_of(outputs[root]), data)
@@ -228,7 +228,7 @@ def gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndarray,
 
 
 def scatter(exchange: Exchange, array: np.ndarray, inputs: Sequence[np.ndarray], root: int) -> None:
-    """Fill each member's array with the one that the root has for it."""
+    """Fill each rank's array with its entry of the root's ``inputs``."""
     data = bytes_of(array)
     if exchange.me == root:
         np.copyto(data, bytes_of(inputs[root]))
@@ -241,7 +241,7 @@ def scatter(exchange: Exchange, array: np.ndarray, inputs: Sequence[np.ndarray],
 
 
 def all_to_all(exchange: Exchange, outputs: Sequence[np.ndarray], inputs: Sequence[np.ndarray]) -> None:
-    """Fill an array for each member with what it has for this one; sizes may differ between pairs."""
+    """Send ``inputs[i]`` to rank i, and fill ``outputs`` with what each rank sent; sizes may differ between pairs."""
     sent, got = [bytes_of(array) for array in inputs], [bytes_of(array) for array in outputs]
     if sent[exchange.me].size != got[exchange.me].size:
         raise RuntimeError(_WRONG_SIZE.format(sent[exchange.me].size, got[exchange.me].size))
@@ -257,12 +257,14 @@ def all_to_all(exchange: Exchange, outputs: Sequence[np.ndarray], inputs: Sequen
 
 
 def all_to_all_row(exchange: Exchange, output: np.ndarray, array: np.ndarray, taken: Sequence[int], given: Sequence[int]) -> None:
-    """Fill one flat array with the members' parts for this one, one after the other; the lengths of the parts are given."""
+    """Split ``array`` into chunks for the ranks, and concatenate the received chunks in ``output``; ``taken`` and ``given`` are the chunk
+    lengths.
+    """
     all_to_all(exchange, *(np.split(row, np.cumsum(lengths)[:-1]) for row, lengths in ((output, taken), (array, given))))
 
 
 def send(exchange: Exchange, member: int, array: np.ndarray, patient: bool) -> Callable[[], None]:
-    """Send an array; ``patient`` keeps what is out small. Gives a function that waits until all was read."""
+    """Send an array; ``patient`` limits the bytes in flight. Return a function that waits until all has been read."""
     mesh, to = exchange.mesh, exchange.ranks[member]
     data = bytes_of(array)
     blocks = []
@@ -279,7 +281,7 @@ def send(exchange: Exchange, member: int, array: np.ndarray, patient: bool) -> C
 
 
 class Reception(Posting):
-    """A flat array that is filled with what a member, or any (None), sends; ``done`` is called with an error or with None."""
+    """A receive posted for a flat array, from one rank or any (None); ``done`` is called with an error or with None."""
 
     def __init__(self, exchange: Exchange, member: int | None, array: np.ndarray, done: Callable[[RuntimeError | None], None]) -> None:
         self.key, self._ranks, self._done = exchange.key, exchange.ranks, done
@@ -290,7 +292,7 @@ class Reception(Posting):
         self.member = -1
 
     def accept(self, other: int, message: Message) -> bool:
-        """Copy a message to its place."""
+        """Copy a message to the next chunk of the array; return whether it was the last one."""
         self.member = self._ranks.index(other)
         part = self._parts.pop(0)
         if message.data.nbytes == part.nbytes:
@@ -302,9 +304,9 @@ class Reception(Posting):
         return not self._parts
 
     def finish(self) -> None:
-        """Say that the array is full."""
+        """Call ``done`` with None: the array is filled."""
         self._done(self._error)
 
     def fail(self, error: RuntimeError) -> None:
-        """Say that nothing will come."""
+        """Call ``done`` with the error: no message will come."""
         self._done(error)

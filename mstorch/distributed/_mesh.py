@@ -1,7 +1,7 @@
-"""Messages between the processes of a job: a socket for each pair; what is large goes through memory that both see.
+"""Messages between the ranks of a job: a socket for each pair, and shared memory for large messages.
 
-A message has a key, and messages of one sender with the same key arrive in the order in which they were sent. A sender puts large
-ones into a block of shared memory and sends its place; the receiver reads there and sends the block back.
+A message has a key; messages of one sender with the same key arrive in order. A sender puts a large message into a block of shared memory
+and sends the block's location; the receiver reads it there and returns the block.
 """
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _log = logging.getLogger(__name__)
 
 
 class _NoMessage(Exception):
-    """Bytes of another process that are no message."""
+    """Raised for bytes of another rank that are not a valid message."""
 
 
 class Message:
-    """A received message: ``data`` are its bytes, until ``free`` is called."""
+    """A received message: ``data`` views its bytes, until ``free`` is called."""
 
     __slots__ = ("data", "_mesh", "_peer", "_number")
 
@@ -58,7 +58,7 @@ class Message:
         self.data, self._mesh, self._peer, self._number = data, mesh, peer, number
 
     def free(self) -> None:
-        """Let the sender use the memory again."""
+        """Return the message's memory to the sender."""
         self.data = _NOTHING
         if self._mesh is not None:
             self._mesh.give_back(self._peer, self._number)
@@ -66,13 +66,13 @@ class Message:
 
 
 class Posting:
-    """A reader that is told of messages as they come: of one key, from one of several processes."""
+    """A receive of messages with one key, from one of several ranks, that is called as they arrive."""
 
     key: bytes
     sources: tuple[int, ...]
 
     def accept(self, other: int, message: Message) -> bool:
-        """Take a message; whether it was the last one. Others wait meanwhile."""
+        """Process a message and return whether it was the last one. The mesh handles no other messages meanwhile."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -80,7 +80,7 @@ class Posting:
         raise NotImplementedError
 
     def fail(self, error: RuntimeError) -> None:
-        """Called when no message can come."""
+        """Called when no further message can come."""
         raise NotImplementedError
 
 
@@ -88,7 +88,7 @@ _NOTHING = np.empty(0, np.uint8)
 
 
 class _Sent:
-    """A block that was sent, and how many have not read it yet."""
+    """A sent block, with the count of its remaining readers."""
 
     __slots__ = ("block", "readers", "number")
 
@@ -97,7 +97,7 @@ class _Sent:
 
 
 class _Peer:
-    """The connection with another process."""
+    """The connection with another rank."""
 
     def __init__(self, connection: socket.socket, address: str, pid: int, shares: bool) -> None:
         self.connection, self.address, self.pid, self.shares = connection, address, pid, shares
@@ -106,7 +106,7 @@ class _Peer:
         self.ended = False
 
     def write(self, kind: int, key: bytes, *parts: Any) -> None:
-        """Send a message. RuntimeError when the other one is gone."""
+        """Send a message. Raise RuntimeError if the other rank is gone."""
         size = sum(memoryview(part).nbytes for part in parts)
         try:
             with self.lock:
@@ -118,7 +118,7 @@ class _Peer:
 
 
     def cut(self) -> None:
-        """End the connection, also for what the other one still sends."""
+        """Close the connection at once, discarding data the peer is still sending."""
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)  # ends a write that holds the lock
         with self.lock:
@@ -126,7 +126,7 @@ class _Peer:
 
 
 def _machine() -> str:
-    """Return what two processes that see each other's /proc have in common."""
+    """Return an identifier (boot id and pid namespace) that is equal for two processes which see each other's /proc."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip() + os.readlink("/proc/self/ns/pid")
@@ -135,7 +135,7 @@ def _machine() -> str:
 
 
 def _own_address(store: Store) -> str:
-    """Return the address by which the store's server is reached: the others reach this process by it too."""
+    """Return this host's address on the interface that reaches the store's server; peers connect to it."""
     if isinstance(store._root, TCPStore):
         return str(store._root._connection.getsockname()[0])
     return "127.0.0.1"
@@ -145,7 +145,7 @@ _open: weakref.WeakSet[Mesh] = weakref.WeakSet()
 
 
 class Mesh:
-    """The connections of this process, number ``rank`` of ``size``, made with the help of a store that all of them have."""
+    """The connections of rank ``rank`` of ``size``, established with the help of a shared store."""
 
     def __init__(self, store: Store, rank: int, size: int, timeout: timedelta) -> None:
         self.rank, self.size = rank, size
@@ -193,7 +193,7 @@ class Mesh:
     # Receiving
 
     def _receive(self, other: int, peer: _Peer) -> None:
-        """Put what comes from another process into its box, until the connection ends: a thread does this for each."""
+        """Receive messages from another rank until the connection ends; a thread runs this for each peer."""
         try:
             while self._take(other, peer):
                 pass
@@ -215,7 +215,7 @@ class Mesh:
             posting.fail(RuntimeError(f"Connection closed by peer [{peer.address}]"))
 
     def _take(self, other: int, peer: _Peer) -> bool:
-        """Do what the next message of another process says; False for the last one. _NoMessage for what is none."""
+        """Receive and process the next message of a peer; return False for the last one. Raise _NoMessage for invalid bytes."""
         connection = peer.connection
         kind, named, size = _HEADER.unpack(read_exactly(connection, _HEADER.size))
         if named > _LONGEST_KEY or (size > _MOST_BYTES if kind == _INLINE else size != _SIZES.get(kind)):
@@ -257,11 +257,11 @@ class Mesh:
             self.changed.notify_all()
 
     def receive(self, other: int, key: bytes, seconds: float) -> Message:
-        """Return the next message of another process with a key. RuntimeError when it is gone or none comes in time."""
+        """Return another rank's next message with a key. Raise RuntimeError if that rank is gone, or on a timeout."""
         return self.receive_from((other,), key, seconds)[1]
 
     def receive_from(self, others: Any, key: bytes, seconds: float) -> tuple[int, Message]:
-        """Return the first message with a key that one of several processes sends, and which one."""
+        """Return the first message with a key that one of several ranks sends, and that rank."""
         deadline = None
         with self.changing:
             while True:
@@ -284,7 +284,7 @@ class Mesh:
                 self.changed.wait(deadline - now)
 
     def post(self, posting: Posting) -> None:
-        """Let messages be handed to a posting as they come, after those that wait for others with the same key."""
+        """Deliver messages to a posting as they arrive, after earlier postings with the same key."""
         finished = False
         with self.changing:
             free = not any(self._posted.get((other, posting.key)) for other in posting.sources)
@@ -315,13 +315,13 @@ class Mesh:
                 del self._posted[other, posting.key]
 
     def _bind(self, posting: Posting, other: int) -> None:
-        """Bind a posting to the process that sends first; the rest then comes from that one."""
+        """Bind a posting to the rank that sent its first message; the rest comes from that rank."""
         self._withdraw(posting)
         posting.sources = (other,)
         self._posted.setdefault((other, posting.key), deque()).appendleft(posting)
 
     def give_back(self, other: int, number: int) -> None:
-        """Tell another process that a block of its was read."""
+        """Tell another rank that its block has been read."""
         try:
             self.peers[other].write(_RELEASE, b"", _NUMBER.pack(number))
         except RuntimeError:
@@ -330,11 +330,11 @@ class Mesh:
     # Sending
 
     def send(self, other: int, key: bytes, data: np.ndarray) -> int | None:
-        """Send contiguous bytes; gives the number of the block, for ``wait_read``, if they went into one."""
+        """Send contiguous bytes; return the block's number for ``wait_read``, or None if no block was used."""
         return self.publish((other,), key, data)
 
     def publish(self, others: Any, key: bytes, *parts: np.ndarray) -> int | None:
-        """Send the same bytes, in contiguous parts, to several processes, which read them from one block if they are many."""
+        """Send the same contiguous bytes to several ranks; large messages go through one shared block."""
         sent, size = None, sum(part.nbytes for part in parts)
         if size > _MOST_BYTES or len(key) > _LONGEST_KEY:
             raise RuntimeError(f"a message of {size} bytes with a key of {len(key)}; {_MOST_BYTES} and {_LONGEST_KEY} are taken")
@@ -383,7 +383,7 @@ class Mesh:
                 self.changed.notify_all()
 
     def wait_read(self, number: int | None, other: int, seconds: float) -> None:
-        """Wait until a block was read by the one process it was for. RuntimeError when that is gone, or the time is over."""
+        """Wait until the only reader of a block has read it. Raise RuntimeError if it is gone, or on a timeout."""
         if number is None:
             return
         with self.changing:
@@ -393,12 +393,12 @@ class Mesh:
                 raise RuntimeError(f"Connection closed by peer [{self.peers[other].address}]")
 
     def wait_room(self, other: int, seconds: float) -> None:
-        """Wait until not too much is out, so that a sender cannot fill the memory."""
+        """Wait until the bytes in flight are below the limit, so that a sender cannot fill the memory."""
         with self.changing:
             self.changed.wait_for(lambda: self._bytes_out <= _IN_FLIGHT or self.peers[other].ended, seconds)
 
     def close(self) -> None:
-        """Say goodbye, once the blocks that are out were read."""
+        """Close all connections, after the sent blocks have been read."""
         if self._closed:
             return
         with self.changing:
@@ -417,7 +417,7 @@ class Mesh:
 
 
 def _placed(peer: _Peer, place: bytes) -> tuple[int, int, Block]:
-    """Return the number, the bytes used and the memory of a block of another process. _NoMessage for what is no such block."""
+    """Return the number, the used bytes and the memory of another rank's block. Raise _NoMessage for an invalid location."""
     descriptor, number, length, used = _PLACE.unpack(place)
     block = peer.blocks.get(number)
     if block is None:
@@ -435,7 +435,7 @@ def _placed(peer: _Peer, place: bytes) -> tuple[int, int, Block]:
 
 
 def _welcomed(found: Future[dict[int, socket.socket]], *args: Any) -> None:
-    """``_welcome`` in a thread, so that strangers are sent away while the others are waited for."""
+    """Run ``_welcome`` in a thread, so that foreign connections are refused while this rank connects to others."""
     try:
         found.set_result(_welcome(*args))
     except Exception as error:  # noqa: BLE001 - it is raised where the result is asked for
@@ -443,8 +443,7 @@ def _welcomed(found: Future[dict[int, socket.socket]], *args: Any) -> None:
 
 
 def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: float) -> dict[int, socket.socket]:
-    """Return the connections of those awaited, who say the word and their rank. Strangers are cut off; RuntimeError when the time is over.
-    """
+    """Accept connections until each awaited rank has sent the job's word and its rank; refuse others. Raise RuntimeError on a timeout."""
     deadline = time.monotonic() + seconds
     found: dict[int, socket.socket] = {}
     said: dict[socket.socket, bytes] = {}  # by those who have not said all yet
@@ -470,7 +469,7 @@ def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: f
 
 
 def _readable(connections: list[socket.socket], seconds: float) -> list[Any]:
-    """Return those that something has come on, after waiting for it; their numbers may be above what select() takes."""
+    """Wait, and return the connections that are readable; file descriptors may exceed the limit of select()."""
     with selectors.DefaultSelector() as selector:
         for connection in connections:
             selector.register(connection, selectors.EVENT_READ)
@@ -480,7 +479,7 @@ def _readable(connections: list[socket.socket], seconds: float) -> list[Any]:
 def _hear(
     connection: socket.socket, word: bytes, awaited: set[int], said: dict[socket.socket, bytes], found: dict[int, socket.socket]
 ) -> None:  # fmt: skip
-    """Take what came on a connection: who said the word is one of those found, who cannot is cut off."""
+    """Read from a new connection: one that sends the word is added to ``found``, any other is closed."""
     try:
         got = connection.recv(len(word) + _RANK.size - len(said[connection]))
     except OSError:
@@ -520,7 +519,7 @@ def _close_all() -> None:
 
 
 def _forget_in_child() -> None:
-    """A forked process has no part in the job: connections that it held open would hide its parent's end."""
+    """Close the inherited connections in a forked child, which would hide the end of its parent's."""
     for mesh in list(_open):
         for peer in mesh.peers.values():
             peer.connection.close()

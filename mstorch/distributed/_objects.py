@@ -19,12 +19,12 @@ _HOST = torch.device("cpu")  # bytes are made there, wherever new tensors live
 
 
 def _packed(value: Any) -> Any:
-    """Return an object as a tensor of bytes."""
+    """Return a pickled object as a uint8 tensor."""
     return torch.from_numpy(np.frombuffer(bytearray(pickle.dumps(value)), np.uint8))
 
 
 def _loaded_here(data: bytes) -> Any:
-    """Return a storage of another process: what was on its accelerator is on this one's, the only one that a process has."""
+    """Unpickle a storage of another rank, moving one from its accelerator to this process's."""
     here = torch.accelerator.current_accelerator()
     index = torch.accelerator.current_device_index() if here is not None else 0
     places = {} if here is None else {f"{here.type}:{other}": f"{here.type}:{index}" for other in range(_DEVICES)}
@@ -41,7 +41,7 @@ def _unpacked(tensor: Any, size: int) -> Any:
 
 
 def _room_for(sizes: list[int]) -> list[Any]:
-    """Return a tensor of bytes for each object, all as long as the longest."""
+    """Return a uint8 tensor per object, each as long as the longest."""
     return list(torch.empty(len(sizes), max(sizes), dtype=torch.uint8, device=_HOST).unbind(0))
 
 
@@ -59,7 +59,7 @@ def _sizes_of_all(tensor: Any, group: Any) -> list[int]:
 
 @by_the_host
 def all_gather_object(object_list: Any, obj: Any, group: Any = None) -> None:
-    """Fill the list with the processes' objects. ValueError without a group."""
+    """Fill ``object_list`` with each rank's object. Raise ValueError if there is no process group."""
     if outside(group):
         return warn_outside("all_gather_object")
     chosen(group)
@@ -75,7 +75,9 @@ def all_gather_object(object_list: Any, obj: Any, group: Any = None) -> None:
 def gather_object(
     obj: Any, object_gather_list: Any = None, dst: int | None = None, group: Any = None, group_dst: int | None = None
 ) -> None:
-    """Fill the list of process ``dst`` (0) with the processes' objects. ValueError without a group, or for a list elsewhere."""
+    """Fill the list of rank ``dst`` (0) with each rank's object. Raise ValueError if there is no process group, or if another rank passes a
+    list.
+    """
     found = chosen(group)
     root = member_of(found, 0 if dst is None and group_dst is None else dst, group_dst)
     if outside(found):
@@ -97,7 +99,7 @@ def gather_object(
 def broadcast_object_list(
     object_list: Any, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> None:
-    """Fill the list with the objects of process ``src`` (0). ValueError without a group."""
+    """Fill the list with the objects of rank ``src`` (0). Raise ValueError if there is no process group."""
     found = chosen(group)
     root = member_of(found, 0 if src is None and group_src is None else src, group_src)
     if outside(found):
@@ -125,7 +127,7 @@ def scatter_object_list(
     scatter_object_output_list: Any, scatter_object_input_list: Any = None, src: int | None = None, group: Any = None,
     group_src: int | None = None,
 ) -> None:  # fmt: skip
-    """Fill the first place of the list with the object that process ``src`` (0) has for this one. ValueError without a group."""
+    """Set the list's first entry to this rank's entry of rank ``src``'s (0) list. Raise ValueError if there is no process group."""
     found = chosen(group)
     root = member_of(found, 0 if src is None and group_src is None else src, group_src)
     if outside(found):
@@ -148,7 +150,7 @@ def scatter_object_list(
 def send_object_list(
     object_list: Any, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None, use_batch: bool = False
 ) -> None:
-    """Send objects to process ``dst``. ValueError without a group, or for this process itself."""
+    """Send objects to rank ``dst``. Raise ValueError if there is no process group, or if ``dst`` is this rank."""
     found = chosen(group)
     member = member_of(found, dst, group_dst)
     if outside(found):
@@ -162,7 +164,7 @@ def send_object_list(
 def recv_object_list(
     object_list: Any, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None, use_batch: bool = False
 ) -> int:
-    """Fill the list with objects from process ``src``, or from any; gives its number, -1 outside of the group."""
+    """Fill the list with objects from rank ``src``, or from any; return the sender's rank, -1 outside the group."""
     found = chosen(group)
     if outside(found):
         warn_outside("recv_object_list")

@@ -1,8 +1,8 @@
-"""Play mindspore.mint.distributed on the stand-in device: HCCL over the transport of the host, and strict about its contract.
+"""Emulate mindspore.mint.distributed on the stand-in device: HCCL over the host transport, with its contract checked.
 
-Operations have MindSpore's names and arguments and refuse what it refuses. Besides, rows have to be in memory of their own from its
-first byte on, as HCCL reads it, and the members of a group have to call the same operation with the same dtype and number of elements,
-one after the other, as nothing tells them on a real device: there they wait for each other, or get each other's bytes.
+Operations have MindSpore's names and arguments and reject what it rejects. In addition, buffers have to start at the first byte of memory
+of their own, as HCCL reads it, and all ranks have to call the same operation with the same dtype and number of elements: a real device does
+not check this, but waits forever or delivers another call's bytes.
 """
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class _Handle:
         self._work = work
 
     def wait(self) -> None:
-        """Wait until it is over; RuntimeError if it failed."""
+        """Wait for the operation. Raise RuntimeError if it failed."""
         self._work.wait()
 
     def query(self) -> bool:
-        """Return whether it is over."""
+        """Return whether the operation has completed."""
         return self._work.is_completed()
 
 
 class _Members:
-    """A group: its processes in the order of their numbers, and the thread that carries out what it is asked for, in that order."""
+    """A group: its global ranks in ascending order, and the thread that runs its operations in order."""
 
     def __init__(self, name: str, ranks: Sequence[int], me: int) -> None:
         self.name, self.ranks, self.me = name, sorted(ranks), sorted(ranks).index(me)
@@ -51,7 +51,7 @@ class _Members:
         self.between: dict[tuple[int, int], int] = {}
 
     def place(self, rank: Any, what: str) -> int:
-        """Return a process's place among the members. TypeError for another thing than a number, RuntimeError for one outside."""
+        """Return a global rank's position in the group. Raise TypeError if it is not an int, RuntimeError if it is not a member."""
         if not isinstance(rank, int):
             raise TypeError(f"{what}: a process is given by a number, not {rank!r}")
         if rank not in self.ranks:
@@ -60,7 +60,7 @@ class _Members:
 
 
 class P2POp:
-    """A sending or receiving for ``batch_isend_irecv``, given by its name."""
+    """A send or receive for ``batch_isend_irecv``, given by the function's name."""
 
     def __init__(self, op: Any, tensor: Any, peer: int, group: Any = None, tag: int = 0) -> None:
         if op not in ("isend", "irecv") or tag:
@@ -85,7 +85,7 @@ class PlayedHccl:
         self, backend: str = "hccl", init_method: Any = None, timeout: Any = None, world_size: int = -1, rank: int = -1, store: Any = None,
         group_name: str = "", pg_options: Any = None, device_id: Any = None,
     ) -> None:  # fmt: skip
-        """Make the group of all processes."""
+        """Create the group of all ranks."""
         if backend != "hccl" or not str(init_method).startswith("tcp://") or store is not None:
             raise ValueError("hccl and a tcp:// address are expected")
         if _WORLD in self._groups:
@@ -96,12 +96,12 @@ class PlayedHccl:
         self._groups[_WORLD] = _Members(_WORLD, range(world_size), rank)
 
     def destroy_process_group(self, group: str | None = None) -> None:
-        """Leave a group, or all."""
+        """Destroy a group, or all."""
         for name in list(self._groups) if group is None else [group]:
             self._groups.pop(name).runner.end()
 
     def new_group(self, ranks: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None, use_local_synchronization: bool = False, group_desc: Any = None) -> str:  # fmt: skip  # noqa: E501
-        """Make a group of some processes, one of which this is; of the same processes there is one."""
+        """Create a group of some ranks, this one included; the same ranks share one group."""
         if _WORLD not in self._groups:
             raise RuntimeError("init_process_group has to be called before")
         if not isinstance(ranks, list) or self._rank not in ranks:
@@ -122,7 +122,7 @@ class PlayedHccl:
     def _run(
         self, members: _Members, what: str, words: str, function: Callable[[host.Exchange], None], async_op: Any
     ) -> _Handle | None:
-        """Carry out what all members call, after a look at whether they call the same."""
+        """Run an operation on all ranks, after checking that they called the same one."""
         if not isinstance(async_op, bool):
             raise TypeError(f"{what}: async_op is a bool, not {async_op!r}")
         members.count += 1
@@ -154,7 +154,7 @@ class PlayedHccl:
         return None
 
     def _compare(self, exchange: host.Exchange, words: str) -> None:
-        """RuntimeError, with the process named, if another member says other words."""
+        """Raise RuntimeError, naming the rank, if another rank's description of the call differs."""
         mine = np.frombuffer(words.encode().ljust(_WORDS_BYTES)[:_WORDS_BYTES], np.uint8)
         exchange.publish(exchange.others, 0, mine)
         for member in exchange.others:
@@ -166,25 +166,25 @@ class PlayedHccl:
     # Collectives
 
     def all_reduce(self, tensor: Any, op: str = "sum", group: Any = None, async_op: bool = False) -> _Handle | None:
-        """Replace a tensor by the combination of all members'."""
+        """Reduce a tensor over all ranks, in place."""
         (row, words), members = _row("all_reduce", tensor, _op("all_reduce", op)), self._members(group, "all_reduce")
         return self._run(members, "all_reduce", f"{op} {words}", lambda exchange: host.all_reduce(exchange, row, _OPS[op]), async_op)
 
     def broadcast(self, tensor: Any, src: int, group: Any = None, async_op: bool = False) -> _Handle | None:
-        """Fill a tensor with a process's."""
+        """Fill a tensor with that of rank ``src``."""
         (row, words), members = _row("broadcast", tensor), self._members(group, "broadcast")
         root = members.place(src, "broadcast")
         return self._run(members, "broadcast", f"{src} {words}", lambda exchange: host.broadcast(exchange, row, root), async_op)
 
     def all_gather_into_tensor(self, output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> _Handle | None:
-        """Fill a tensor with each member's, one after the other."""
+        """Fill a tensor with all ranks' tensors, concatenated."""
         what, members = "all_gather_into_tensor", self._members(group, "all_gather_into_tensor")
         (output, _), (row, words) = _row(what, output_tensor), _row(what, input_tensor)
         _fits(what, output, row, len(members.ranks))
         return self._run(members, what, words, lambda exchange: host.all_gather_row(exchange, output, row), async_op)
 
     def all_gather(self, tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> _Handle | None:
-        """Fill a tensor for each member with its."""
+        """Fill ``tensor_list`` with each rank's tensor."""
         (row, words), members = _row("all_gather", tensor), self._members(group, "all_gather")
         if not isinstance(tensor_list, list) or len(tensor_list) != len(members.ranks):
             raise TypeError(f"all_gather: a list of {len(members.ranks)} tensors is expected, not {type(tensor_list)}")
@@ -196,7 +196,7 @@ class PlayedHccl:
         return self._run(members, "all_gather", words, lambda exchange: host.all_gather(exchange, outputs, row), async_op)
 
     def reduce_scatter_tensor(self, output: Any, input: Any, op: str = "sum", group: Any = None, async_op: bool = False) -> _Handle | None:
-        """Fill a tensor with this member's part of the combination of all members'."""
+        """Reduce ``input`` over all ranks and fill ``output`` with this rank's chunk."""
         what, members = "reduce_scatter_tensor", self._members(group, "reduce_scatter_tensor")
         (part, _), (whole, words) = _row(what, output, _op(what, op)), _row(what, input)
         _fits(what, whole, part, len(members.ranks))
@@ -205,7 +205,9 @@ class PlayedHccl:
         )
 
     def reduce(self, tensor: Any, dst: int, op: str = "sum", group: Any = None, async_op: bool = False) -> _Handle | None:
-        """Replace a process's tensor by the combination of all members'; those of the others are spoilt, as HCCL leaves them open."""
+        """Reduce a tensor in place on rank ``dst``; the other ranks' tensors are overwritten with garbage, since HCCL leaves them
+        undefined.
+        """
         (row, words), members = _row("reduce", tensor, _op("reduce", op)), self._members(group, "reduce")
         root = members.place(dst, "reduce")
 
@@ -217,7 +219,7 @@ class PlayedHccl:
         return self._run(members, "reduce", f"{op} {dst} {words}", work, async_op)
 
     def scatter(self, tensor: Any, scatter_list: Any, src: int = 0, group: Any = None, async_op: bool = False) -> _Handle | None:
-        """Fill each member's tensor with what a process has for it."""
+        """Fill each rank's tensor with its entry of rank ``src``'s list."""
         (row, words), members = _row("scatter", tensor), self._members(group, "scatter")
         root = members.place(src, "scatter")
         if not isinstance(scatter_list, list) or len(scatter_list) != len(members.ranks):
@@ -231,7 +233,7 @@ class PlayedHccl:
         self, output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None,
         async_op: bool = False,
     ) -> _Handle | None:  # fmt: skip
-        """Fill a tensor with the members' parts for this one."""
+        """Send one chunk to each rank, and fill ``output`` with the received chunks."""
         what, members = "all_to_all_single", self._members(group, "all_to_all_single")
         (into, _), (row, _) = _row(what, output), _row(what, input)
         if into.dtype != row.dtype:
@@ -252,15 +254,15 @@ class PlayedHccl:
     # Point to point
 
     def isend(self, tensor: Any, dst: int = 0, group: Any = None, tag: int = 0) -> _Handle | None:
-        """Send a tensor to a process."""
+        """Send a tensor to rank ``dst``."""
         return self.batch_isend_irecv([P2POp("isend", tensor, dst, group)])[0]
 
     def irecv(self, tensor: Any, src: int = 0, group: Any = None, tag: int = 0) -> _Handle | None:
-        """Fill a tensor with what a process sends."""
+        """Receive a tensor from rank ``src``."""
         return self.batch_isend_irecv([P2POp("irecv", tensor, src, group)])[0]
 
     def batch_isend_irecv(self, p2p_op_list: Sequence[Any]) -> list[_Handle | None]:
-        """Send and receive several tensors, none of which waits for another."""
+        """Start several sends and receives as one batch, so that none blocks another."""
         groups = {op.group for op in p2p_op_list}
         if len(groups) != 1:
             raise TypeError("the operations of one group are expected")
@@ -290,7 +292,7 @@ def _op(what: str, op: Any) -> str:
 
 
 def _row(what: str, tensor: Any, combined: str = "") -> tuple[np.ndarray, str]:
-    """Return the memory of a tensor, and what the others have to give as well."""
+    """Return a tensor's memory, and the description of it that has to agree on all ranks."""
     row = _part(what, tensor)
     if combined and NAME_OF[tensor.dtype] not in _COMBINED:
         raise RuntimeError(f"{what}: HCCL does not combine {NAME_OF[tensor.dtype]}")

@@ -1,4 +1,4 @@
-"""Sending and receiving between two processes."""
+"""Point-to-point sends and receives."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ def _not_oneself(group: Any, rank: int, kind: str) -> None:
 
 @asks()
 def isend(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Any:
-    """Begin to send a tensor to process ``dst``: a Work. ValueError without a group."""
+    """Start to send a tensor to rank ``dst`` and return a Work. Raise ValueError if there is no process group."""
     return _begin_send("isend", tensor, dst, group, tag, group_dst, False)
 
 
@@ -32,7 +32,7 @@ def _begin_send(name: str, tensor: Any, dst: Any, group: Any, tag: int, group_ds
 
 @asks()
 def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Any:
-    """Begin to receive a tensor from process ``src``, or from any: a Work. ValueError without a group."""
+    """Start to receive a tensor from rank ``src``, or from any, and return a Work. Raise ValueError if there is no process group."""
     check_tensor(tensor, "tensor")
     found = chosen(group)
     if outside(found):
@@ -44,7 +44,7 @@ def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, 
 
 @asks()
 def send(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """Send a tensor to process ``dst``. ValueError without a group, or for this process itself."""
+    """Send a tensor to rank ``dst``. Raise ValueError if there is no process group, or if ``dst`` is this rank."""
     work = _begin_send("send", tensor, dst, group, tag, group_dst, True)
     if work is not None:
         work.wait()
@@ -52,7 +52,9 @@ def send(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, g
 
 @asks()
 def recv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Receive a tensor from process ``src``, or from any; gives its number, -1 outside of the group. ValueError without a group."""
+    """Receive a tensor from rank ``src``, or from any; return the sender's rank, -1 outside the group. Raise ValueError if there is no
+    process group.
+    """
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -61,7 +63,7 @@ def recv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, g
 
 
 class P2POp:
-    """A sending or receiving for ``batch_isend_irecv``. ValueError without a group."""
+    """A send or receive for ``batch_isend_irecv``. Raises ValueError if there is no process group."""
 
     def __init__(
         self, op: Callable[..., Any], tensor: Any, peer: int | None = None, group: Any = None, tag: int = 0, group_peer: int | None = None
@@ -86,7 +88,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
-    """Begin several sendings and receivings: their Works. ValueError for other things, or different groups."""
+    """Start several sends and receives and return their Works. Raise ValueError if an entry is no P2POp, or if the groups differ."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
     group = p2p_op_list[0].group

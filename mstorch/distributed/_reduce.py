@@ -1,4 +1,4 @@
-"""How values of several processes become one: NumPy's part of the reductions."""
+"""The reduction operators on NumPy arrays."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _TRUTHS: dict[ReduceOp, Any] = {
 
 
 def combine(op: ReduceOp, parts: Sequence[np.ndarray], out: np.ndarray) -> None:
-    """Put the parts' combination, in their order, into ``out``; 16-bit floats are added up in float32."""
+    """Reduce ``parts``, in order, into ``out``; 16-bit floats are accumulated in float32."""
     if not out.size:
         return
     if len(parts) == 1:

@@ -1,4 +1,4 @@
-"""Gradients of a module's parameters, averaged over processes in buckets while backward goes on."""
+"""Averaging of a module's gradients over ranks, in buckets, while backward runs."""
 from __future__ import annotations
 
 import itertools
@@ -32,7 +32,7 @@ _TWICE = (
 
 
 class GradBucket:
-    """Gradients that are averaged together, as communication hooks get them."""
+    """A bucket of gradients, as communication hooks receive it."""
 
     def __init__(self, index: int, parameters: Sequence[Any]) -> None:
         self._index, self._parameters = index, list(parameters)
@@ -51,40 +51,39 @@ class GradBucket:
         return views
 
     def index(self) -> int:
-        """Return the bucket's number: 0 is the first that is averaged."""
+        """Return the bucket's index; bucket 0 is reduced first."""
         return self._index
 
     def buffer(self) -> Any:
-        """Return all gradients in a row."""
+        """Return the flat tensor of all gradients."""
         return self._buffer
 
     def set_buffer(self, buffer: Any) -> None:
-        """Take another tensor for the gradients."""
+        """Replace the flat tensor of the gradients."""
         self._buffer = buffer
         self._views = self._cut(buffer)
 
     def gradients(self) -> list[Any]:
-        """Return the gradients, as parts of the buffer."""
+        """Return the gradients as views of the buffer."""
         return list(self._views)
 
     def parameters(self) -> list[Any]:
-        """Return the parameters."""
+        """Return the parameters of the bucket's gradients."""
         return list(self._parameters)
 
     def is_last(self) -> bool:
-        """Return whether no other bucket comes after this one."""
+        """Return whether this is the last bucket."""
         return self._last
 
 
 def _window(buffer: Any, start: int, like: Any) -> Any:
-    """Return a part of a flat tensor in a parameter's shape and in the order of its memory; no view of it for autograd, for it is a
-    gradient.
-    """
+    """Return a slice of a flat tensor with a parameter's shape and strides; for autograd it is not a view."""
     return window(buffer._storage, buffer._dtype, like.shape, torch.empty_like(like).stride(), start)
 
 
 def divided(sizes: Sequence[tuple[Any, int]], limits: Sequence[int]) -> list[list[int]]:
-    """Return places of tensors, by (dtype, bytes), in buckets of one dtype each: the next is begun at a limit of bytes, the last repeats.
+    """Return lists of tensor indices, given (dtype, bytes): buckets of one dtype, each filled up to a byte limit, of which the last
+    repeats.
     """
     done: list[list[int]] = []
     filling: dict[Any, tuple[list[int], int, int]] = {}
@@ -102,9 +101,10 @@ def divided(sizes: Sequence[tuple[Any, int]], limits: Sequence[int]) -> list[lis
 
 
 class Reducer:
-    """Watches the parameters' gradients arrive; full buckets are averaged in order, in the group's thread.
+    """Watches the parameters' gradients arrive and averages full buckets in order, in the group's thread.
 
-    ``static``: what the first backward used is used by all. ``find_unused``: look from the outputs for what is used.
+    With ``static``, the parameters used by the first backward are assumed for all. With ``find_unused``, the graph is searched from the
+    outputs for used parameters.
     """
 
     def __init__(
@@ -141,14 +141,14 @@ class Reducer:
                     self._into_view(place, one)
 
     def remove(self) -> None:
-        """Let the parameters' gradients go by."""
+        """Remove the hooks from the parameters."""
         for handle in self.handles:
             handle.remove()
 
     # An iteration
 
     def prepare(self, outputs: Any = None) -> None:
-        """A forward has ended: the next backward is to be averaged. RuntimeError if gradients of the last one are missing."""
+        """Prepare to average the next backward, after a forward. Raise RuntimeError if gradients of the last one are missing."""
         self.finished()
         self._rebuild()
         self.expecting, self.queued, self.next = True, False, 0
@@ -164,18 +164,20 @@ class Reducer:
             self.unused = {place for place, one in enumerate(self.parameters) if id(one) not in used}
 
     def prepare_for_backward(self, outputs: Any) -> None:
-        """Let the next backward be averaged, also of a forward in ``no_sync``; from outputs, if given, what they do not use is found."""
+        """Prepare to average the next backward, even after a forward in ``no_sync``; given outputs, find the parameters that they do not
+        use.
+        """
         self.prepare(outputs or None)
 
     def finished(self) -> None:
-        """RuntimeError if a backward began and gradients did not come."""
+        """Raise RuntimeError if a backward began and some gradients did not arrive."""
         if self.expecting and self.queued:
             missing = sorted(set(range(len(self.parameters))) - self.ready)
             self.expecting = False
             raise RuntimeError(_UNFINISHED.format(self.group.rank(), " ".join(map(str, missing))))
 
     def _arrive(self, place: int) -> None:
-        """A gradient has arrived."""
+        """Mark a parameter's gradient as arrived and start the buckets that are full."""
         if not self.expecting:
             return
         if not self.queued:
@@ -234,7 +236,7 @@ class Reducer:
                 raise RuntimeError(f"callback must return a torch.futures.Future object, but got {type(bucket.launched)}")
 
     def _end(self) -> None:
-        """Backward has ended: wait for the buckets, and give the parameters their averages."""
+        """At the end of backward, wait for the buckets and set the parameters' gradients."""
         if self.static and self.counts is None:
             self.counts = {place: count for place, count in enumerate(self.fired) if count}
             for place in range(len(self.parameters)):
@@ -257,7 +259,7 @@ class Reducer:
 
     @by_the_host
     def _used_somewhere(self) -> np.ndarray | None:
-        """Return which parameters any process used, where some may not have been; with ``static`` it is asked once."""
+        """Return which parameters any rank used, or None if all are; with ``static`` the ranks are asked once."""
         if self.static and self.used is not None:
             return self.used
         if not self.find_unused and not self.static:
@@ -278,7 +280,7 @@ class Reducer:
                     bucket._buffer.copy_(value.detach().reshape(bucket._buffer.shape))
 
     def _bring(self) -> None:
-        """Wait for what hooks have begun on a device."""
+        """Wait for the device work that communication hooks have started."""
         deferred.pending = self.deferred
         try:
             deferred.bring()
@@ -298,7 +300,7 @@ class Reducer:
 
     @by_the_host
     def _rebuild(self) -> None:
-        """Order the buckets, once, as the gradients came in the first backward of the first process."""
+        """Reorder the buckets, once, by the order of gradients in rank 0's first backward."""
         if not self.may_rebuild or not self.arrived:
             return
         self.may_rebuild = False
@@ -312,7 +314,7 @@ class Reducer:
 
     @by_the_host
     def shadow(self) -> None:
-        """Take part in the averages of the others, with nothing."""
+        """Contribute zeros to the other ranks' averages."""
         for bucket in self.buckets:
             bucket._buffer.zero_()
             self._launch(bucket)

@@ -1,4 +1,4 @@
-"""Settings of torch.distributed that need no processes: how much is reported, options, ways to meet."""
+"""Settings of torch.distributed that need no group: debug level, options, rendezvous."""
 from __future__ import annotations
 
 import enum
@@ -16,7 +16,7 @@ default_pg_timeout = timedelta(minutes=30)
 
 
 class DebugLevel(enum.Enum):
-    """How much is checked and reported."""
+    """How much is checked and logged: OFF, INFO or DETAIL."""
 
     OFF = 0
     INFO = 1
@@ -27,7 +27,7 @@ class DebugLevel(enum.Enum):
 
 
 class BuiltinCommHookType(enum.Enum):
-    """Ways to sum gradients."""
+    """torch's built-in communication hooks."""
 
     ALLREDUCE = 1
     FP16_COMPRESS = 2
@@ -44,7 +44,7 @@ def _from_env() -> DebugLevel:
 
 
 class _Level:
-    """The level of this process; the environment's until it is set."""
+    """The debug level of this process; that of the environment until it is set."""
 
     def __init__(self) -> None:
         self.chosen: DebugLevel | None = None
@@ -54,26 +54,26 @@ _level = _Level()
 
 
 def get_debug_level() -> DebugLevel:
-    """Return how much is checked and reported."""
+    """Return the debug level."""
     if _level.chosen is None:
         _level.chosen = _from_env()
     return _level.chosen
 
 
 def set_debug_level(level: DebugLevel, /) -> None:
-    """Set how much is checked and reported."""
+    """Set the debug level."""
     if not isinstance(level, DebugLevel):
         raise TypeError(f"set_debug_level(): incompatible function arguments. Invoked with: {level!r}")
     _level.chosen = level
 
 
 def set_debug_level_from_env() -> None:
-    """Set the level to that of ``TORCH_DISTRIBUTED_DEBUG``. ValueError for other words than OFF, INFO and DETAIL."""
+    """Set the level to that of ``TORCH_DISTRIBUTED_DEBUG``. Raise ValueError unless it is OFF, INFO or DETAIL."""
     _level.chosen = _from_env()
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """Return the backend that serves a kind of device. ValueError for a device without one."""
+    """Return the default backend of a device type. Raise ValueError if it has none."""
     kind = _device(device).type
     if kind not in Backend.default_device_backend_map:
         raise ValueError(f"Default backend not registered for device : {device}")
@@ -81,12 +81,12 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 def supports_complex(reduceOp: ReduceOp) -> bool:
-    """Return whether values may be complex."""
+    """Return whether a reduction supports complex tensors."""
     return reduceOp in (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM)
 
 
 class _OldReduceOp:
-    """The older name of ReduceOp, with a warning."""
+    """The deprecated name of ReduceOp; warns."""
 
     __members__ = ReduceOp.__members__
 
@@ -107,7 +107,7 @@ _UNSET = timedelta(milliseconds=-1)  # the group's own timeout
 
 
 def _options(name: str, **more: Callable[[], Any]) -> type:
-    """Return a class of settings of one operation, with torch's defaults."""
+    """Return a class of options for one operation, with torch's defaults."""
 
     def start(self: Any) -> None:
         self.asyncOp, self.timeout = True, _UNSET

@@ -1,4 +1,4 @@
-"""Making and ending process groups."""
+"""Creating and destroying process groups."""
 from __future__ import annotations
 
 import hashlib
@@ -43,9 +43,9 @@ def init_process_group(
     rank: int = -1, store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
     _ranks: list[int] | None = None,
 ) -> None:  # fmt: skip
-    """Meet the other processes, by a store or by an address ("env://" if neither is given), and make the group of all.
+    """Meet the other ranks through a store or a URL ("env://" by default) and create the default group.
 
-    ValueError if there is one, or without what the address needs; NotImplementedError for a device.
+    Raise ValueError if there is one already, or if the URL lacks something; NotImplementedError for a device.
     """
     if world.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -93,10 +93,10 @@ def init_process_group(
 
 
 class ProcessGroupGloo(ProcessGroup):
-    """A group of its own that processes join by a store, apart from that of ``init_process_group``."""
+    """A group that ranks join through a store, independent of that of ``init_process_group``."""
 
     def __new__(cls, store: Store, rank: int, size: int, timeout: timedelta = default_pg_timeout) -> Any:
-        """Process number ``rank`` of ``size``; waits for the others."""
+        """Join as rank ``rank`` of ``size``; wait for the others."""
         return cls._made(Mesh(store, rank, size, timeout), store, range(size), rank, Backend("gloo"), "", timeout, "default_pg")
 
     def __init__(self, store: Store, rank: int, size: int, timeout: timedelta = default_pg_timeout) -> None:
@@ -104,7 +104,7 @@ class ProcessGroupGloo(ProcessGroup):
 
 
 def breakpoint(rank: int = 0, skip: int = 0, timeout_s: Any = 3600) -> None:
-    """Stop one process in Python's debugger, from the call ``skip`` + 1 on, while the others wait for ``timeout_s`` seconds."""
+    """Stop rank ``rank`` in Python's debugger, from the call ``skip`` + 1 on, while the others wait up to ``timeout_s`` seconds."""
     place = "".join(traceback.format_stack(limit=2)[:1])
     _stops[place] = _stops.get(place, 0) + 1
     if _stops[place] <= skip:
@@ -127,7 +127,7 @@ def _name() -> str:
 
 
 def _mark_errors(rank: int) -> None:
-    """Let lines of an uncaught exception begin with the process's number."""
+    """Prefix the lines of an uncaught exception with the rank."""
     before = world.excepthook = sys.excepthook
 
     def report(*args: Any) -> None:
@@ -143,7 +143,7 @@ def _mark_errors(rank: int) -> None:
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """End a group, or with that of all processes (the default) every one. AssertionError without one."""
+    """Destroy a group, or all of them (the default). Raise AssertionError if there is none."""
     if outside(group):
         return
     ended = world.default if group is None else group
@@ -168,9 +168,10 @@ def new_group(
     ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None, pg_options: Any = None,
     use_local_synchronization: bool = False, group_desc: str | None = None, device_id: Any = None, sort_ranks: bool = True,
 ) -> Any:  # fmt: skip
-    """Return a group of some processes; all have to call it, or with ``use_local_synchronization`` the members. A mark outside of it.
+    """Return a group of some ranks, or a marker on ranks outside it; all ranks have to call it, or with ``use_local_synchronization`` the
+    members.
 
-    ValueError for ranks that are there twice, or not at all.
+    Raise ValueError for ranks that are repeated or do not exist.
     """
     everyone = default_group()
     size = everyone.size()
@@ -212,7 +213,8 @@ def new_group(
 
 
 def _devices_count(everyone: Any, alone: bool) -> bool:
-    """Return whether the devices of all processes have met, or some process uses its own already; all ask, unless ``alone``."""
+    """Return whether the devices of all ranks are connected, or some rank already uses its device; all ranks are asked, unless ``alone``.
+    """
     if have_met() or alone or current().type == "cpu" or everyone.size() == 1:
         return have_met()
     used = tensor(int(binding.is_used()), device="cpu")
@@ -221,7 +223,7 @@ def _devices_count(everyone: Any, alone: bool) -> bool:
 
 
 def _hashed(ranks: list[int]) -> str:
-    """Return a name that members find without asking the others: their ranks, and how many such groups there are here."""
+    """Return a group name that members compute without communication: a hash of their ranks, and how many such groups exist."""
     word = hashlib.sha1("_".join(map(str, ranks)).encode(), usedforsecurity=False).hexdigest()
     same = sum(name.startswith(word) for name in world.groups)
     return f"{word}_{same}"
@@ -231,7 +233,9 @@ def new_subgroups(
     group_size: int | None = None, group: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
-    """Return groups of as many processes each, in their order: this process's, and all. ValueError for a size that does not divide."""
+    """Split a group into subgroups of ``group_size`` consecutive ranks; return this rank's and all. Raise ValueError if the size does not
+    divide the group's.
+    """
     if group_size is None:
         raise ValueError(_NO_CUDA)
     if group_size <= 0:
@@ -248,7 +252,7 @@ def new_subgroups(
 def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Any, timeout: Any = None, backend: Any = None, pg_options: Any = None, group_desc: str | None = None
 ) -> tuple[Any, list[Any]]:
-    """Return groups of given processes: this process's, and all. ValueError if one process is in two of them."""
+    """Return this rank's subgroup of those given, and all. Raise ValueError if a rank is in two of them."""
     if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     default_group()
@@ -270,7 +274,7 @@ def split_group(
     parent_pg: Any = None, split_ranks: list[Any] | None = None, timeout: Any = None, pg_options: Any = None,
     group_desc: str | None = None, backend: Any = None,
 ) -> Any:  # fmt: skip
-    """Parts of a group. ValueError without one; RuntimeError, for only groups that are bound to a device can be split."""
+    """Raise ValueError if there is no group, else RuntimeError: only groups bound to a device can be split."""
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
     default_group()
@@ -278,18 +282,18 @@ def split_group(
 
 
 def shrink_group(ranks_to_exclude: Any, group: Any = None, shrink_flags: int = 0, pg_options: Any = None) -> Any:
-    """A group without some of its processes. ValueError without one; TypeError, for gloo cannot do it."""
+    """Raise ValueError if there is no group, else RuntimeError: gloo cannot shrink groups."""
     found = default_group() if group is None else group
     raise RuntimeError(f"Process group backend '{found.name()}' does not support shrinking operation")
 
 
 def is_torchelastic_launched() -> bool:
-    """Return whether ``torchrun``, or our launcher, started this process."""
+    """Return whether ``torchrun``, or mstorch's launcher, started this process."""
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """Return the number of this process on its machine, from ``LOCAL_RANK``; ``fallback_rank`` without one, RuntimeError without both."""
+    """Return this process's rank on its machine, from ``LOCAL_RANK``, else ``fallback_rank``. Raise RuntimeError if both are missing."""
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:

@@ -1,4 +1,4 @@
-"""Keys and values that threads and processes share, with waiting, counters and queues: the base, HashStore, PrefixStore."""
+"""Key-value stores that threads and processes share, with waiting, counters and queues: the base, HashStore, PrefixStore."""
 from __future__ import annotations
 
 import time
@@ -11,7 +11,7 @@ from ._types import DistStoreError
 
 
 class QueueEmptyError(DistStoreError):
-    """A queue of a store has nothing to give."""
+    """Raised when a store's queue is empty."""
 
 
 def _bytes(value: Any, what: str) -> bytes:
@@ -23,7 +23,7 @@ def _bytes(value: Any, what: str) -> bytes:
 
 
 class Store:
-    """The base of stores. ``_ask`` of the store at the root carries operations out; ``_full`` gives a key's whole name."""
+    """The base of stores. ``_ask`` of the root store carries out operations; ``_full`` returns a key with its prefixes."""
 
     def __init__(self) -> None:
         raise TypeError("mstorch: torch.distributed.Store is a base; TCPStore, FileStore, HashStore and PrefixStore are stores")
@@ -32,14 +32,14 @@ class Store:
 
     @property
     def _root(self) -> Store:
-        """The store that has the keys: no attribute, so that a store ends, and its server, with the last name for it."""
+        """The store that holds the keys. It is no attribute, so that a store and its server end with the last reference."""
         return self
 
     def _ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
         raise NotImplementedError
 
     def _late(self, name: str, seconds: float, keys: list[bytes]) -> Exception:
-        """Return the error of keys that did not come in time."""
+        """Return the timeout error for keys that were not set in time."""
         return DistStoreError("Wait timeout")
 
     def _full(self, key: Any, what: str) -> str:
@@ -57,23 +57,23 @@ class Store:
 
     @property
     def timeout(self) -> timedelta:
-        """How long a missing key is waited for."""
+        """The timeout for missing keys."""
         return self._root._timeout
 
     def set_timeout(self, timeout: timedelta, /) -> None:
-        """Set how long a missing key is waited for."""
+        """Set the timeout for missing keys."""
         self._root._timeout = timeout
 
     def set(self, key: str, value: str | bytes, /) -> None:
-        """Give a key a value."""
+        """Set the value of a key."""
         self._do("set", [key], _bytes(value, "set"))
 
     def get(self, key: str, /) -> bytes:
-        """Return the value of a key. Waits for it; DistStoreError when it does not come in time."""
+        """Return the value of a key, waiting for it. Raise DistStoreError on a timeout."""
         return self._do("get", [key])[0]
 
     def add(self, key: str, amount: int, /) -> int:
-        """Add to a counter, at first 0, and return it. ValueError for a value that is no number."""
+        """Add to a counter, which starts at 0, and return it. Raise ValueError if the value is not a number."""
         if not isinstance(amount, int):
             raise TypeError(f"add(): incompatible function arguments. Invoked with: {key!r}, {amount!r}")
         try:
@@ -82,27 +82,29 @@ class Store:
             raise ValueError("stoll") from None
 
     def append(self, key: str, value: str | bytes, /) -> None:
-        """Put bytes behind those of a key."""
+        """Append bytes to the value of a key."""
         self._do("append", [key], _bytes(value, "append"))
 
     def compare_set(self, key: str, expected: str | bytes, desired: str | bytes, /) -> bytes:
-        """Replace the expected value (of a new key: nothing) by the desired one; returns the value then, or what was expected."""
+        """Set a key to ``desired`` if its value equals ``expected`` (empty: a new key); return the resulting value, or ``expected`` for a
+        missing key.
+        """
         return self._do("compare_set", [key], _bytes(expected, "compare_set"), _bytes(desired, "compare_set"))[0]
 
     def check(self, keys: Sequence[str], /) -> bool:
-        """Return whether all keys, or queues with something in them, are there."""
+        """Return whether all keys, or nonempty queues of these names, exist."""
         return self._do("check", keys) == [b"1"]
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None, /) -> None:
-        """Wait until all keys are there. DistStoreError when they do not come in time."""
+        """Wait until all keys are set. Raise DistStoreError on a timeout."""
         self._do("wait", keys, timeout=timeout)
 
     def delete_key(self, key: str, /) -> bool:
-        """Take a key away; tells whether it was there."""
+        """Delete a key; return whether it existed."""
         return self._do("delete_key", [key]) == [b"1"]
 
     def num_keys(self) -> int:
-        """Return the number of keys, those of all prefixes together."""
+        """Return the number of keys, under all prefixes."""
         return int(self._do("num_keys", [])[0])
 
     def list_keys(self) -> list[str]:
@@ -111,20 +113,21 @@ class Store:
         return [name[len(start) :] for name in (key.decode() for key in self._do("list_keys", [])) if name.startswith(start)]
 
     def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes], /) -> None:
-        """``set`` for each pair."""
+        """Call ``set`` for each pair."""
         for key, value in zip(keys, values):
             self.set(key, value)
 
     def multi_get(self, keys: Sequence[str], /) -> list[bytes]:
-        """``get`` for each key."""
+        """Return a list of ``get`` of each key."""
         return [self.get(key) for key in keys]
 
     def queue_push(self, key: str, value: str | bytes, /) -> None:
-        """Put a value at a queue's end."""
+        """Append a value to a queue."""
         self._do("queue_push", [key], _bytes(value, "queue_push"))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
-        """Take a queue's first value. Waits for one, DistStoreError when none comes; without ``block`` QueueEmptyError."""
+        """Remove and return a queue's first value. Raise DistStoreError if none comes in time; without ``block``, QueueEmptyError at once.
+        """
         if block:
             return self._do("queue_pop", [key])[0]
         found = self._do("queue_pop_now", [key], what="queue_pop")
@@ -133,27 +136,27 @@ class Store:
         return found[0]
 
     def queue_len(self, key: str, /) -> int:
-        """Return how many values a queue has."""
+        """Return the length of a queue."""
         return int(self._do("queue_len", [key])[0])
 
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
-        """Wait until ``world_size`` callers have come with the key. DistStoreError when they do not come in time."""
+        """Wait until ``world_size`` callers have arrived at ``key``. Raise DistStoreError on a timeout."""
         deadline = time.monotonic() + (self.timeout if timeout is None else timeout).total_seconds()
         if self.add(key, 1) == world_size:
             self.set(f"{key}/last", "1")
         self.wait([f"{key}/last"], timedelta(seconds=max(deadline - time.monotonic(), 0)))
 
     def has_extended_api(self) -> bool:
-        """Return whether ``append``, ``multi_get`` and ``multi_set`` take one step each."""
+        """Return whether ``append``, ``multi_get`` and ``multi_set`` are single requests."""
         return True
 
     def clone(self) -> Store:
-        """Return a store with the same keys; a connection of its own where there are connections."""
+        """Return a store with the same keys, with its own connection if the store is remote."""
         return self
 
 
 class HashStore(Store):
-    """A store in this process's memory; a missing key is waited for 5 minutes."""
+    """A store in this process's memory, with a timeout of 5 minutes for missing keys."""
 
     def __init__(self) -> None:
         self._table = Table()
@@ -164,7 +167,7 @@ class HashStore(Store):
 
 
 class PrefixStore(Store):
-    """A view of another store: ``prefix/`` stands before every key."""
+    """A view of another store that prepends ``prefix/`` to every key."""
 
     def __init__(self, prefix: str, store: Store) -> None:
         if not isinstance(prefix, str) or not isinstance(store, Store):
@@ -180,11 +183,11 @@ class PrefixStore(Store):
 
     @property
     def underlying_store(self) -> Store:
-        """The store that it is a view of."""
+        """The wrapped store."""
         return self._store
 
     def has_extended_api(self) -> bool:
-        """Return whether ``append``, ``multi_get`` and ``multi_set`` take one step each."""
+        """Return whether ``append``, ``multi_get`` and ``multi_set`` are single requests."""
         return self._store.has_extended_api()
 
     def clone(self) -> Store:

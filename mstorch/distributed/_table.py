@@ -1,4 +1,4 @@
-"""Keys, values and queues behind a lock, as the stores of torch.distributed ask for them: bytes in, bytes out."""
+"""The locked table of keys, values and queues behind all stores: bytes in, bytes out."""
 from __future__ import annotations
 
 import threading
@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 
 class Late(Exception):
-    """Keys did not come in time."""
+    """Raised when keys are not set in time."""
 
 
 class NoRequest(Exception):
-    """Bytes that ask for nothing that a table does."""
+    """Raised for bytes that are not a valid request to a table."""
 
 
 # How many byte strings come after the name and the seconds, at least and at most, where it is not one.
@@ -23,7 +23,7 @@ _COUNTS = {
 
 
 class Table:
-    """The contents of a store. Each operation takes the seconds to wait at most and a list of bytes, and returns a list of bytes."""
+    """The contents of a store. Each operation takes a timeout in seconds and a list of bytes, and returns a list of bytes."""
 
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}
@@ -37,12 +37,12 @@ class Table:
         }  # fmt: skip
 
     def ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
-        """Carry out an operation. Late when what it waits for does not come, ValueError for a counter that is no number."""
+        """Carry out an operation. Raise Late on a timeout, ValueError for a counter that is not a number."""
         with self._lock:
             return self._operations[name](seconds, args)
 
     def request(self, parts: list[bytes]) -> tuple[str, float, list[bytes]]:
-        """Return the operation, the seconds and the arguments that byte strings ask for. NoRequest for those that ask for nothing."""
+        """Parse byte strings into (operation, seconds, arguments). Raise NoRequest if they are invalid."""
         try:
             name, seconds, args = parts[0].decode("ascii"), float(parts[1]), parts[2:]
         except (IndexError, ValueError):
@@ -123,7 +123,7 @@ def _truth(value: bool) -> list[bytes]:
 
 
 def pack(parts: Sequence[bytes]) -> bytes:
-    """Byte strings in one: their number, and each after its length."""
+    """Join byte strings into one: their count, then each with its length in front."""
     pieces = [len(parts).to_bytes(4, "little")]
     for part in parts:
         pieces += [len(part).to_bytes(8, "little"), part]
@@ -134,8 +134,8 @@ MOST_BYTES = 1 << 23  # of one byte string that a server takes
 
 
 def unpack(read: Callable[[int], bytes], most: int | None = None, first: tuple[bytes, ...] = ()) -> list[bytes]:
-    """Return the byte strings that ``pack`` joined; ``read(n)`` gives the next n bytes. NoRequest for more, or longer ones, than are taken:
-    ``most`` is the bytes of one, and four times as many are taken in all. ``first``: what the first one may be, all of one length.
+    """Return the byte strings that ``pack`` joined; ``read(n)`` returns the next n bytes. Raise NoRequest for a string longer than ``most``
+    bytes, for more than four times that in all, or for a first string that is not in ``first``, whose entries have one length.
     """
     count, left = int.from_bytes(read(4), "little"), None if most is None else 4 * most
     if left is not None and count > _MANY:

@@ -1,4 +1,4 @@
-"""TCPStore: one process serves the keys, the others reach them over sockets."""
+"""TCPStore: one process serves the keys, the others connect over sockets."""
 from __future__ import annotations
 
 import contextlib
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def read_exactly(connection: socket.socket, count: int) -> bytes:
-    """Return the next bytes of a connection, of which memory is taken as they come. ConnectionError when it ends before."""
+    """Return the next ``count`` bytes of a connection, allocating as they arrive. Raise ConnectionError if it ends before."""
     parts = bytearray()
     while len(parts) < count:
         got = connection.recv(min(count - len(parts), _AT_ONCE))
@@ -35,7 +35,7 @@ def read_exactly(connection: socket.socket, count: int) -> bytes:
 
 
 class _Server:
-    """Answers questions about a table, each connection in a thread of its own. Who asks what is no question is cut off."""
+    """Serves requests to a table, with a thread for each connection. A client that sends an invalid request is disconnected."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.table = Table()
@@ -119,7 +119,7 @@ def _serving(host: str, port: int, shared: bool, descriptor: int | None) -> _Ser
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket at a port: of the address that the host name stands for here, or where it stands for another one, of all."""
+    """Return a listening socket bound to the host name's address, or to all addresses if that is another machine's."""
     failure: OSError | None = None
     for family, address in [*_addresses(host, port), (socket.AF_INET, ("", port))]:
         listener = socket.socket(family, socket.SOCK_STREAM)
@@ -145,7 +145,7 @@ def _addresses(host: str, port: int) -> list[tuple[int, Any]]:
 
 
 def connect(host: str, port: int, seconds: float) -> socket.socket:
-    """Return a connection, tried for until the time is over: the server may come later. DistNetworkError when there is none then."""
+    """Connect to a server, retrying until the timeout, since it may start later. Raise DistNetworkError on failure."""
     deadline = time.monotonic() + seconds
     pause = 0.01
     while True:
@@ -170,10 +170,10 @@ def connect(host: str, port: int, seconds: float) -> socket.socket:
 
 
 class TCPStore(Store):
-    """Keys that the process with ``is_master`` serves at a port (0: any that is free) and others reach.
+    """A store served at a port (0: any free one) by the process with ``is_master``; the others connect to it.
 
-    ``world_size`` processes are waited for by the server. DistNetworkError without a connection, DistStoreError for keys, or
-    processes, that do not come in ``timeout``.
+    The server waits for ``world_size`` processes. Raises DistNetworkError without a connection, DistStoreError when keys, or processes, are
+    late by ``timeout``.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class TCPStore(Store):
         self._begin()
 
     def _begin(self) -> None:
-        """Connect with the server; again, where Ctrl-C left an answer unread that the next question would take for its."""
+        """Connect to the server; connect again if Ctrl-C left a reply unread, which the next request would take for its own."""
         self._connection = connect(self._host, self._port, self._timeout.total_seconds())
         weakref.finalize(self, self._connection.close)
         self._unread = False
@@ -217,7 +217,7 @@ class TCPStore(Store):
 
     @property
     def host(self) -> str:
-        """The server's host."""
+        """The server's host name."""
         return self._host
 
     @property
@@ -255,13 +255,13 @@ class TCPStore(Store):
         return DistStoreError(f"wait timeout after {seconds * 1000:.0f}ms, keys: {names}")
 
     def multi_set(self, keys: Any, values: Any, /) -> None:
-        """``set`` for each pair. DistStoreError for as many of one as not of the other."""
+        """Call ``set`` for each pair. Raise DistStoreError if the numbers of keys and values differ."""
         if len(keys) != len(values):
             raise DistStoreError("multiSet keys and values vectors must be of same size")
         super().multi_set(keys, values)
 
     def clone(self) -> TCPStore:
-        """Return the same keys over another connection, so that one that waits does not hold up the other."""
+        """Return the same store over another connection, so that one that waits does not block the other."""
         made = TCPStore.__new__(TCPStore)
         made._timeout, made._server = self._timeout, None
         made._host, made._port, made.libuvBackend = self._host, self._port, self.libuvBackend

@@ -1,4 +1,4 @@
-"""Classes of torch.distributed that need no processes: errors, kinds of reductions, names of backends."""
+"""Classes of torch.distributed that need no group: errors, reduction operators, backend names."""
 from __future__ import annotations
 
 import enum
@@ -9,23 +9,23 @@ from .._core.device import current
 
 
 class DistError(RuntimeError):
-    """The base of the errors of process groups."""
+    """The base class of process group errors."""
 
 
 class DistBackendError(DistError):
-    """An error of a backend."""
+    """Raised when a backend fails."""
 
 
 class DistNetworkError(DistError):
-    """An error of the network."""
+    """Raised when a connection fails."""
 
 
 class DistStoreError(DistError):
-    """An error of a store."""
+    """Raised when a store fails."""
 
 
 class ReduceOp(enum.IntEnum):
-    """How values of several processes become one."""
+    """Reduction operators."""
 
     SUM = 0
     AVG = 1
@@ -48,13 +48,13 @@ ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
 
 
 def _with_hccl(name: str) -> str:
-    """Return a backend's name, or names in pairs ("cpu:gloo,cuda:nccl"), with the Ascend device for cuda and HCCL for nccl."""
+    """Return a backend name, or pairs ("cpu:gloo,cuda:nccl"), with npu for cuda and hccl for nccl."""
     words = [[cuda_names.meant(word) if word != "nccl" else "hccl" for word in pair.split(":")] for pair in name.split(",")]
     return ",".join(map(":".join, words))
 
 
 class Backend(str):
-    """The name of a backend, in lower case; "nccl" is "hccl" where cuda means npu."""
+    """A backend name in lower case; "nccl" becomes "hccl" where cuda means npu."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -91,7 +91,7 @@ _INVALID = """The custom backend string argument is invalid: {}.
 
 
 class BackendConfig:
-    """Which backend serves which kind of device, from a name or from pairs ("cpu:gloo,cuda:nccl"). ValueError for other words."""
+    """The backend of each device type, from a name or from pairs ("cpu:gloo,cuda:nccl"). Raises ValueError if it cannot be parsed."""
 
     def __init__(self, backend: Any) -> None:
         name = str(Backend(str(backend)))
@@ -121,7 +121,7 @@ class BackendConfig:
         return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
 
     def get_device_backend_map(self) -> dict[str, Any]:
-        """Return the backend of each kind of device."""
+        """Return a dict from device type to backend."""
         return self.device_backend_map
 
 

@@ -1,4 +1,4 @@
-"""Work: a communication that goes on, and the thread that carries those of a group out one after the other."""
+"""Work: a handle of a running communication, and the thread that runs a group's communications in order."""
 from __future__ import annotations
 
 import threading
@@ -14,7 +14,7 @@ _NO_TIMEOUT = timedelta(0)
 
 
 class Work:
-    """A communication that goes on. ``wait`` waits for it, and raises what went wrong."""
+    """A handle of a running communication. ``wait`` waits for it and raises its error."""
 
     def __init__(self, result: Any = None, source: int = -1) -> None:
         self._result = result
@@ -45,42 +45,42 @@ class Work:
                 raise RuntimeError(f"Operation timed out after {timeout.total_seconds() * 1000:.0f} ms")
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
-        """True as soon as it is done; RuntimeError if it failed, or is not done in time."""
+        """Return True when the communication has completed. Raise RuntimeError if it failed, or on a timeout."""
         self._until(timeout)
         if self._error is not None:
             raise self._error
         return True
 
     def synchronize(self) -> None:
-        """Wait for it."""
+        """Wait for the communication."""
         self.wait()
 
     def block_current_stream(self) -> None:
-        """Wait for it: the host has no streams."""
+        """Wait for the communication on the host, which has no streams."""
         self.wait()
 
     def is_completed(self) -> bool:
-        """Return whether it is done, well or not."""
+        """Return whether the communication has completed, successfully or not."""
         return self._done
 
     def is_success(self) -> bool:
-        """Return whether it is done and nothing went wrong."""
+        """Return whether it completed without an error."""
         return self._done and self._error is None
 
     def exception(self) -> BaseException | None:
-        """Return what went wrong."""
+        """Return the error, or None."""
         return self._error
 
     def result(self) -> Any:
-        """Return the tensors that were filled."""
+        """Return the output tensors."""
         return self._result
 
     def source_rank(self) -> int:
-        """Return the process that something was received from."""
+        """Return the rank from which a tensor was received."""
         return self._source
 
     def get_future(self) -> Future[Any]:
-        """Return a future of the tensors that are filled."""
+        """Return a future of the output tensors."""
         with self._lock:
             if self._future is None:
                 self._future = Future()
@@ -90,7 +90,7 @@ class Work:
 
 
 class Runner:
-    """Runs functions in the order in which they come: at once, or in a thread that is started for the first that may take its time."""
+    """Runs functions in the order of submission: inline, or in a thread, started for the first that may block."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -103,7 +103,7 @@ class Runner:
         self._ended = False
 
     def submit(self, function: Callable[[], None], result: Any) -> Work:
-        """Let the thread run a function when those before it are done."""
+        """Queue a function for the thread and return its Work."""
         work = Work(result)
         with self._lock:
             self._waiting.append((function, work))
@@ -114,7 +114,7 @@ class Runner:
         return work
 
     def run(self, function: Callable[[], None]) -> None:
-        """Run a function and wait for it: in this thread, if no other one is running."""
+        """Run a function and wait for it: inline, if the thread is idle."""
         with self._lock:
             free = not self._busy and not self._waiting
         if not free:
@@ -144,7 +144,7 @@ class Runner:
             del function, work
 
     def end(self) -> None:
-        """Let the thread end once nothing waits."""
+        """Let the thread end when its queue is empty."""
         with self._lock:
             self._ended = True
             self._changed.notify_all()

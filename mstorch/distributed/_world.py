@@ -1,4 +1,4 @@
-"""The process groups of this process: the one of all processes, and those made of parts of it."""
+"""The process groups of this process: the default group and the groups made of some ranks."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +12,7 @@ _INVALID = "Invalid process group specified"
 
 
 class World:
-    """The groups by name, and the one of all processes. ``generation`` tells one initialization from the next."""
+    """The groups by name, and the default group. ``generation`` counts the initializations."""
 
     def __init__(self) -> None:
         self.default: ProcessGroup | None = None
@@ -22,7 +22,7 @@ class World:
         self.excepthook: Any = None
 
     def ranks(self, group: Any) -> list[int]:
-        """Return the numbers of a group's processes among all."""
+        """Return the global ranks of a group."""
         return group._ranks
 
 
@@ -33,7 +33,7 @@ NON_GROUP_MEMBER = -100
 class _WorldMeta(type):
     @property
     def WORLD(cls) -> ProcessGroup | None:
-        """The group of all processes."""
+        """The default group."""
         return world.default
 
     @WORLD.setter
@@ -42,36 +42,36 @@ class _WorldMeta(type):
 
 
 class group(metaclass=_WorldMeta):
-    """Has the group of all processes as ``WORLD``."""
+    """Namespace whose ``WORLD`` is the default group."""
 
 
 class GroupMember(metaclass=_WorldMeta):
-    """Has the group of all processes as ``WORLD``, and a mark for processes outside a group."""
+    """Namespace of ``WORLD``, the default group, and of the marker for ranks outside a group."""
 
     NON_GROUP_MEMBER = NON_GROUP_MEMBER
 
 
 def default_group() -> ProcessGroup:
-    """Return the group of all processes. ValueError without one."""
+    """Return the default group. Raise ValueError if there is none."""
     if world.default is None:
         raise ValueError(MISSING)
     return world.default
 
 
 def chosen(group: Any) -> Any:
-    """Return the group given, or that of all processes. ValueError without one."""
+    """Return the given group, or the default group. Raise ValueError if there is none."""
     if group is None:
         return default_group()
     return group
 
 
 def outside(group: Any) -> bool:
-    """Return whether this process does not belong to a group."""
+    """Return whether this rank is outside a group."""
     return isinstance(group, (_OutsideGroup, int)) and not isinstance(group, bool)
 
 
 class _OutsideGroup(int):
-    """A group that this process does not belong to, as ``new_group`` gives it: torch's mark for that, with the group's ranks."""
+    """torch's marker for a group that this rank is not in, as ``new_group`` returns it, with the group's ranks."""
 
     _ranks: list[int]
 
@@ -82,18 +82,18 @@ class _OutsideGroup(int):
 
 
 def warn_outside(name: str) -> None:
-    """Say that a process called an operation of a group that it does not belong to."""
+    """Warn that a rank outside a group called an operation of it."""
     number = -1 if world.default is None else world.default.rank()
     warn(f"Running {name} on global rank {number} which does not belong to the given group.")
 
 
 def is_initialized() -> bool:
-    """Return whether there is a group of all processes."""
+    """Return whether the default group exists."""
     return world.default is not None
 
 
 def get_rank(group: Any = None) -> int:
-    """Return the number of this process in a group, -1 outside of it. ValueError without a group."""
+    """Return this process's rank in a group, -1 outside it. Raise ValueError if there is no process group."""
     if outside(group):
         return -1
     default_group()
@@ -101,14 +101,14 @@ def get_rank(group: Any = None) -> int:
 
 
 def get_world_size(group: Any = None) -> int:
-    """Return the number of processes in a group, -1 outside of it. ValueError without a group."""
+    """Return the number of ranks in a group, -1 outside it. Raise ValueError if there is no process group."""
     if outside(group):
         return -1
     return int(chosen(group).size())
 
 
 def get_backend(group: Any = None) -> Any:
-    """Return the name of a group's backend. ValueError without a group, or outside of it."""
+    """Return the name of a group's backend. Raise ValueError if there is no process group, or outside it."""
     found = chosen(group)
     if outside(found):
         raise ValueError(_INVALID)
@@ -117,7 +117,7 @@ def get_backend(group: Any = None) -> Any:
 
 
 def get_backend_config(group: Any = None) -> str:
-    """Return the backends of a group by kind of device. ValueError without a group, or outside of it."""
+    """Return a group's backend of each device type, as a string. Raise ValueError if there is no process group, or outside it."""
     found = chosen(group)
     if outside(found):
         raise ValueError(_INVALID)
@@ -131,7 +131,7 @@ def _known(group: Any) -> Any:
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """Return the number among all processes of one of a group. ValueError for a group or a number that is not there."""
+    """Return the global rank of a group rank. Raise ValueError if the group or the rank does not exist."""
     if group is None or group is world.default:
         return group_rank
     ranks = _known(group)._ranks
@@ -141,7 +141,7 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """Return the number in a group of one of all processes. ValueError for a group or a number that is not there."""
+    """Return the group rank of a global rank. Raise ValueError if the group or the rank does not exist."""
     if group is None or group is world.default:
         return global_rank
     ranks = _known(group)._ranks
@@ -151,10 +151,10 @@ def get_group_rank(group: Any, global_rank: int) -> int:
 
 
 def get_process_group_ranks(group: Any) -> list[int]:
-    """Return the numbers of a group's processes among all."""
+    """Return the global ranks of a group."""
     return list(chosen(group)._ranks)
 
 
 def get_pg_count() -> int:
-    """Return how many groups there are."""
+    """Return the number of groups."""
     return len(world.groups)

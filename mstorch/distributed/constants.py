@@ -1,4 +1,4 @@
-"""torch.distributed.constants: how long is waited."""
+"""torch.distributed.constants: default timeouts."""
 from __future__ import annotations
 
 from datetime import timedelta

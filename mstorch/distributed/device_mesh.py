@@ -1,4 +1,4 @@
-"""torch.distributed.device_mesh: processes in a grid."""
+"""torch.distributed.device_mesh: ranks in an n-d grid."""
 from __future__ import annotations
 
 import math
@@ -14,9 +14,9 @@ from ._world import default_group, get_rank, get_world_size, is_initialized, wor
 
 
 class DeviceMesh:
-    """A grid of processes, by their numbers among all; ``mesh`` is a tensor or nested lists of them. All processes make it.
+    """An n-d grid of global ranks; ``mesh`` is a tensor or nested lists of them. All ranks have to create it.
 
-    Its dimensions may have names. Each row, along each dimension, is a group. RuntimeError for more processes than there are.
+    Its dimensions may be named. Each row along each dimension is a process group. Raises RuntimeError for more ranks than there are.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class DeviceMesh:
         self._groups = [self._rows(dim) for dim in range(self._grid.ndim)]
 
     def _rows(self, dim: int) -> Any:
-        """This process's group along a dimension; every process makes the groups of all rows."""
+        """Return this rank's group along a dimension; every rank creates the groups of all rows."""
         length = self._grid.shape[dim]
         if self._grid.ndim == 1 and length == get_world_size() and self._grid.tolist() == list(range(length)):
             return default_group()
@@ -48,7 +48,7 @@ class DeviceMesh:
 
     @classmethod
     def _part(cls, parent: DeviceMesh, dims: tuple[int, ...]) -> DeviceMesh:
-        """Return the processes that differ from this one in some dimensions only."""
+        """Return the submesh of ranks that differ from this one in ``dims`` only."""
         made = object.__new__(cls)
         made.device_type = parent.device_type
         here = parent.get_coordinate()
@@ -63,7 +63,7 @@ class DeviceMesh:
 
     @staticmethod
     def from_group(group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None) -> DeviceMesh:
-        """Return a mesh of one dimension over a group."""
+        """Return a 1-d mesh over a group."""
         if isinstance(group, list):
             raise NotImplementedError("mstorch: DeviceMesh.from_group takes one group")
         made = object.__new__(DeviceMesh)
@@ -73,21 +73,21 @@ class DeviceMesh:
 
     @property
     def mesh(self) -> Tensor:
-        """The processes' numbers."""
+        """The global ranks, as an int tensor."""
         return from_numpy(self._grid.copy())
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many processes there are along each dimension."""
+        """The number of ranks along each dimension."""
         return tuple(self._grid.shape)
 
     @property
     def ndim(self) -> int:
-        """How many dimensions there are."""
+        """The number of dimensions."""
         return int(self._grid.ndim)
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """Return how many processes there are, in all or along a dimension."""
+        """Return the number of ranks, in all or along a dimension."""
         return int(self._grid.size if mesh_dim is None else self._grid.shape[mesh_dim])
 
     def __len__(self) -> int:
@@ -109,28 +109,28 @@ class DeviceMesh:
         return dim
 
     def get_group(self, mesh_dim: int | str | None = None) -> Any:
-        """This process's group along a dimension. RuntimeError without one where there are several."""
+        """Return this rank's group along a dimension. Raise RuntimeError if none is given and the mesh has several."""
         return self._groups[self._dim(mesh_dim)]
 
     def get_all_groups(self) -> list[Any]:
-        """This process's groups, one for each dimension."""
+        """Return this rank's groups, one for each dimension."""
         return list(self._groups)
 
     def get_rank(self) -> int:
-        """This process's number among all."""
+        """Return this process's global rank."""
         return get_rank()
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This process's place along a dimension. RuntimeError without one where there are several."""
+        """Return this rank's index along a dimension. Raise RuntimeError if none is given and the mesh has several."""
         return get_rank(self.get_group(mesh_dim))
 
     def get_coordinate(self) -> Any:
-        """This process's place in the grid; None outside of it."""
+        """Return this rank's coordinates in the grid; None outside it."""
         found = np.argwhere(self._grid == get_rank())
         return tuple(int(place) for place in found[0]) if len(found) else None
 
     def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
-        """Return the processes that differ from this one in the named dimensions only. KeyError for other names."""
+        """Return the submesh of the named dimensions that contains this rank. Raise KeyError for unknown names."""
         if not self.mesh_dim_names:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
@@ -161,7 +161,7 @@ class DeviceMesh:
 
 
 def _again(device_type: str, grid: np.ndarray, names: Any, groups: list[str]) -> DeviceMesh:
-    """Return a mesh over groups that this process has, as pickled data names it."""
+    """Rebuild an unpickled mesh over groups that this process has."""
     made = object.__new__(DeviceMesh)
     made.device_type, made._grid, made.mesh_dim_names = device_type, grid, names
     made._groups = [world.groups[name] for name in groups]
@@ -171,7 +171,9 @@ def _again(device_type: str, grid: np.ndarray, names: Any, groups: list[str]) ->
 def init_device_mesh(
     device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: Any = None
 ) -> DeviceMesh:
-    """Return the first processes in a grid of a shape. RuntimeError for names that are not as many, or are there twice."""
+    """Return a mesh of the given shape over the first ranks. Raise RuntimeError if the names are repeated or their number differs from the
+    shape's.
+    """
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):
             raise RuntimeError(f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {mesh_dim_names}")

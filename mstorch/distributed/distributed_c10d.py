@@ -1,4 +1,4 @@
-"""torch.distributed.distributed_c10d: where torch defines what its ``distributed`` re-exports."""
+"""torch.distributed.distributed_c10d: the module in which torch defines the names of ``torch.distributed``."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,42 +17,42 @@ from .rendezvous import register_rendezvous_handler, rendezvous
 
 
 def is_available() -> bool:
-    """True: processes can be joined to groups."""
+    """Return True: process groups can be created."""
     return True
 
 
 def is_gloo_available() -> bool:
-    """True: tensors of the CPU are carried."""
+    """Return True: CPU tensors can be communicated."""
     return True
 
 
 def is_nccl_available() -> bool:
-    """Return whether "nccl" names what carries tensors: HCCL, where cuda means npu."""
+    """Return whether "nccl" is available: it means HCCL where cuda means npu."""
     return is_on()
 
 
 def is_mpi_available() -> bool:
-    """False: there is no such backend."""
+    """Return False: there is no such backend."""
     return False
 
 
 def is_hccl_available() -> bool:
-    """Return whether tensors of Ascend devices are carried: where this process computes on one."""
+    """Return whether tensors of Ascend devices can be communicated: if this process computes on one."""
     return hccl_is_there()
 
 
 def is_ucc_available() -> bool:
-    """False: there is no such backend."""
+    """Return False: there is no such backend."""
     return False
 
 
 def is_xccl_available() -> bool:
-    """False: there is no such backend."""
+    """Return False: there is no such backend."""
     return False
 
 
 def is_backend_available(backend: str) -> bool:
-    """Return whether tensors are carried by a backend ("gloo", "hccl", "nccl" for it), or by backends of pairs ("cpu:gloo,npu:hccl")."""
+    """Return whether a backend ("gloo", "hccl", "nccl" for it), or each of pairs ("cpu:gloo,npu:hccl"), is available."""
     there = ("gloo", "hccl") if hccl_is_there() else ("gloo",)
     return all(_types.Backend(pair.rpartition(":")[2]) in there for pair in backend.lower().split(","))
 

@@ -1,4 +1,4 @@
-"""The older way to start a script in several processes: python -m mstorch.distributed.launch, without --use-env as with it."""
+"""Deprecated launcher, python -m mstorch.distributed.launch: ``--use-env`` is always in effect."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from .run import get_args_parser, run
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """The command line; ``--use-env`` is taken and changes nothing, as in torch."""
+    """Run the command line; ``--use-env`` is accepted and has no effect, as in torch."""
     parser = get_args_parser()
     parser.add_argument("--use-env", "--use_env", default=False, action="store_true")
     run(parser.parse_args(args))

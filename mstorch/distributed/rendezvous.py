@@ -1,4 +1,4 @@
-"""How processes meet: env://, tcp:// and file:// addresses, and what programs register."""
+"""Rendezvous: env://, tcp:// and file:// URLs, and registered handlers."""
 from __future__ import annotations
 
 import os
@@ -28,7 +28,7 @@ def _numbers(scheme: str, url: str) -> tuple[int, int]:
 
 
 def served_by_an_agent() -> bool:
-    """Return whether torchrun, or our launcher, serves the store at MASTER_ADDR and MASTER_PORT."""
+    """Return whether torchrun, or mstorch's launcher, serves the store at MASTER_ADDR and MASTER_PORT."""
     return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 
 
@@ -77,14 +77,16 @@ _handlers: dict[str, Callable[..., Iterator[Any]]] = {"env": _by_environment, "f
 
 
 def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[Any]]) -> None:
-    """Let addresses of a scheme be served by ``handler(url)``, an iterator of (store, rank, world size). RuntimeError if one is."""
+    """Register ``handler(url)``, an iterator of (store, rank, world size), for a URL scheme. Raise RuntimeError if the scheme has one."""
     if scheme in _handlers:
         raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
     _handlers[scheme] = handler
 
 
 def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[Any]:
-    """Return what the address's handler gives; ``rank`` and ``world_size`` are added to the address. RuntimeError without a handler."""
+    """Return the iterator of the URL's handler; ``rank`` and ``world_size`` are added to the URL. Raise RuntimeError if there is no
+    handler.
+    """
     if not isinstance(url, (str, bytes)):
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
     for name, number in (("rank", rank), ("world_size", world_size)):

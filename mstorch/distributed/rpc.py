@@ -1,4 +1,4 @@
-"""torch.distributed.rpc: calls between processes, which is not here."""
+"""torch.distributed.rpc: remote procedure calls, which mstorch lacks."""
 from __future__ import annotations
 
 from typing import Any, NoReturn
@@ -7,12 +7,12 @@ from .._hook import not_yet
 
 
 def is_available() -> bool:
-    """False: there are no calls between processes here."""
+    """Return False: RPC is not supported."""
     return False
 
 
 def init_rpc(name: str, backend: Any = None, rank: int = -1, world_size: int | None = None, rpc_backend_options: Any = None) -> NoReturn:
-    """Raises NotImplementedError: there are no calls between processes here."""
+    """Raise NotImplementedError: RPC is not supported."""
     raise NotImplementedError(f"mstorch: torch.distributed.rpc is not here {not_yet()}")
 
 

@@ -19,7 +19,7 @@ _TRUE = ("1", "true", "t", "yes", "y")
 
 
 def _option(parser: argparse.ArgumentParser, *names: str, default: Any = None, **more: Any) -> None:
-    """An option, in both spellings; ``PET_<NAME>`` in the environment is its default."""
+    """Add an option in both spellings, with ``PET_<NAME>`` of the environment as its default."""
     long = next(name for name in names if name.startswith("--"))
     key = long[2:].replace("-", "_")
     given = os.environ.get(f"PET_{key.upper()}")
@@ -70,12 +70,12 @@ def get_args_parser() -> argparse.ArgumentParser:
 
 
 def parse_args(args: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options of a command line."""
+    """Parse a command line."""
     return get_args_parser().parse_args(args)
 
 
 def determine_local_world_size(nproc_per_node: str) -> int:
-    """Return how many processes "auto", "cpu", "gpu" or a number means here. ValueError for other words, or without a device."""
+    """Return the number of processes for "auto", "cpu", "gpu" or an int. Raise ValueError for other words, or without a device."""
     try:
         return int(nproc_per_node)
     except ValueError:
@@ -87,7 +87,7 @@ def determine_local_world_size(nproc_per_node: str) -> int:
 
 
 def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
-    """Return the smallest and the largest number of machines of "<n>" or "<minimum>:<maximum>". RuntimeError for other forms."""
+    """Return the minimum and maximum number of machines of "<n>" or "<minimum>:<maximum>". Raise RuntimeError for other forms."""
     parts = nnodes.split(":")
     if len(parts) > 2:
         raise RuntimeError(f'nnodes={nnodes} is not in "MIN:MAX" format')
@@ -95,7 +95,7 @@ def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
 
 
 def _by_rank(text: Any, processes: int) -> dict[int, int]:
-    """Streams for each process, of "3" or "0:1,1:2"."""
+    """Return which streams each process redirects, parsed from "3" or "0:1,1:2"."""
     if isinstance(text, str) and ":" in text:
         return {int(rank): int(bits) for rank, _, bits in (part.partition(":") for part in text.split(","))}
     return dict.fromkeys(range(processes), int(text))
@@ -105,7 +105,7 @@ _NOT_HERE = ("duplicate_stdout_filters", "duplicate_stderr_filters", "logs_specs
 
 
 def job_of(args: argparse.Namespace) -> Job:
-    """Return the job that options describe. NotImplementedError for machines that come and go, and for options of devices."""
+    """Return the Job that options describe. Raise NotImplementedError for a varying number of machines, and for device options."""
     for name in _NOT_HERE:
         if getattr(args, name, None):
             raise NotImplementedError(f"mstorch: --{name.replace('_', '-')} {not_yet()}")
@@ -134,7 +134,7 @@ def job_of(args: argparse.Namespace) -> Job:
 
 
 def command_of(args: argparse.Namespace) -> list[str]:
-    """Return the command that each process runs. ValueError for options that exclude each other."""
+    """Return the command line of each process. Raise ValueError for options that exclude each other."""
     script, rest = args.training_script, list(args.training_script_args)
     if args.no_python:
         if args.module:
@@ -144,12 +144,12 @@ def command_of(args: argparse.Namespace) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run a script as options say. ChildFailedError when a process fails."""
+    """Run a script as options say. Raise ChildFailedError when a process fails."""
     Agent(job_of(args)).run()
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """The command line. The exit code is 1 when a process fails; its report goes to the error stream."""
+    """Run the command line. The exit code is 1 if a process fails; its report goes to stderr."""
     try:
         run(parse_args(args))
     except ChildFailedError as error:

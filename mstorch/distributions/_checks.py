@@ -1,4 +1,4 @@
-"""Whether all of a value lies in a region: the regions of comparisons are checked on the tensor's array, at a fifth of the time."""
+"""Checks whether every element of a value satisfies a constraint; comparisons run on the tensor's array, which is five times faster."""
 from __future__ import annotations
 
 from typing import Any
@@ -45,7 +45,7 @@ def _array(value: Any) -> np.ndarray | None:
 
 
 def _of_arrays(constraint: Any) -> Any:
-    """Return the constraint with arrays for the tensors that bound it; None if arrays cannot be checked by it."""
+    """Return the constraint with its bounds as arrays; None if it cannot check arrays."""
     kind = type(constraint)
     if kind is constraints.independent:
         base = _of_arrays(constraint.base_constraint)

@@ -12,7 +12,7 @@ from .transforms import AbsTransform
 
 
 class Half(TransformedDistribution):
-    """Absolute values of numbers from a distribution of location 0."""
+    """The absolute value of a variable with location 0."""
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative

@@ -1,4 +1,4 @@
-"""Divergences between distributions of different families."""
+"""KL divergences between distributions of different families."""
 from __future__ import annotations
 
 import math
@@ -50,7 +50,7 @@ def _x_log_x(tensor: Tensor) -> Tensor:
 
 
 def _gamma_scale(q: Gamma) -> Tensor:
-    """Return the logarithm of a gamma density's divisor."""
+    """Return the log normalizer of a gamma density."""
     return q.concentration.lgamma() - q.concentration * q.rate.log()
 
 
@@ -208,7 +208,7 @@ def _kl_pareto_normal(p: Pareto, q: Normal) -> Tensor:
 
 
 def _log_mean_off(low: Tensor, high: Tensor, width: Tensor) -> Tensor:
-    """Return the mean of log(x) from ``low`` to ``high``."""
+    """Return the mean of log(x) over the uniform distribution on [low, high], where ``width`` is high - low."""
     return (_x_log_x(high) - _x_log_x(low) - width) / width
 
 

@@ -1,4 +1,4 @@
-"""Which function computes the divergence of which pair of distributions."""
+"""The registry of KL divergences by pair of distribution classes."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[..., Any]:
-    """Return a decorator that enters a function of ``p`` and ``q`` for ``kl_divergence`` of two classes and their subclasses."""
+    """Return a decorator that registers a function of (p, q) for ``kl_divergence`` of two classes and their subclasses."""
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
         if not isinstance(kind, type):  # other classes than ours may take part, pyro's for one
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
@@ -25,7 +25,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[..., Any]:
 
 
 def _nearest(matches: list[tuple[type, type]], first: int) -> tuple[type, type]:
-    """Return the most special pair, by its element ``first`` and then by the other one."""
+    """Return the most specific pair, compared by element ``first`` and then by the other one."""
 
     def more_special(one: tuple[type, type], other: tuple[type, type]) -> bool:
         for side in (first, 1 - first):
@@ -43,7 +43,7 @@ def _nearest(matches: list[tuple[type, type]], first: int) -> tuple[type, type]:
 
 
 def _dispatch_kl(type_p: type, type_q: type) -> Any:
-    """Return the function for the pair, or for its nearest ancestors; NotImplemented if there is none."""
+    """Return the function registered for the pair, or for its closest ancestors; NotImplemented if there is none."""
     matches = [(p, q) for p, q in _KL_REGISTRY if issubclass(type_p, p) and issubclass(type_q, q)]
     if not matches:
         return NotImplemented
@@ -58,7 +58,7 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
 
 
 def kl_divergence(p: Any, q: Any) -> Any:
-    """Return the Kullback-Leibler divergence of ``q`` from ``p``, ``E_p[log p - log q]``, one number for each of the batch."""
+    """Return the Kullback-Leibler divergence ``E_p[log p - log q]``, of the batch shape."""
     pair = type(p), type(q)
     if pair not in _KL_MEMOIZE:
         _KL_MEMOIZE[pair] = _dispatch_kl(*pair)

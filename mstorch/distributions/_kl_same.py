@@ -1,4 +1,4 @@
-"""Divergences between two distributions of one family."""
+"""KL divergences between two distributions of one family."""
 from __future__ import annotations
 
 from typing import Any
@@ -150,7 +150,9 @@ def _same_events(p: LowRankMultivariateNormal | MultivariateNormal, q: LowRankMu
 
 
 def _off_low_rank(p: LowRankMultivariateNormal | MultivariateNormal, q: LowRankMultivariateNormal) -> tuple[Any, Any, Any]:
-    """Return the log-determinant of ``q``, the distance of the means under it, and a root of what its factor takes off its inverse."""
+    """Return ``q``'s log-determinant, the Mahalanobis distance of the means under ``q``, and the root of the low-rank correction of its
+    inverse.
+    """
     factor, diagonal = q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag
     volume = _batch_lowrank_logdet(factor, diagonal, q._capacitance_tril)
     distance = _batch_lowrank_mahalanobis(factor, diagonal, q.loc - p.loc, q._capacitance_tril)
@@ -183,7 +185,7 @@ def _kl_multivariatenormal_lowrankmultivariatenormal(p: MultivariateNormal, q: L
 
 
 def _solved_trace(q: MultivariateNormal, matrix: Tensor) -> Tensor:
-    """Return the trace of ``q``'s inverse covariance times ``X Xᵀ``, over both batches."""
+    """Return the trace of ``q``'s inverse covariance times ``X Xᵀ``, broadcast over both batches."""
     other = q._unbroadcasted_scale_tril
     batch = torch.broadcast_shapes(other.shape[:-2], matrix.shape[:-2])
     solved = torch.linalg.solve_triangular(

@@ -1,4 +1,4 @@
-"""Distributions that are given by probabilities or by logits, each of which follows from the other."""
+"""Distributions parametrized by probabilities or logits, each derived from the other."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,20 +9,20 @@ from .utils import lazy_property, logits_to_probs, probs_to_logits
 
 
 def one_of(probs: Tensor | float | None, logits: Any) -> Any:
-    """Return the one that is given; ValueError for none or both."""
+    """Return the one that is not None. Raise ValueError if none or both are given."""
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
     return logits if probs is None else probs
 
 
 class ProbsOrLogits(Distribution):
-    """Holds ``probs`` or ``logits`` as they were given, as ``_param`` too; the other is computed when it is asked for."""
+    """Base that holds ``probs`` or ``logits``, whichever was given, also as ``_param``; the other is computed lazily."""
 
     _binary = True
     _param: Any
 
     def _take(self, probs: Tensor | None, logits: Any) -> Any:
-        """Keep the tensor that is given, and return it."""
+        """Store and return the given parameter."""
         if logits is None:
             self.probs = self._param = probs
         else:
@@ -31,7 +31,7 @@ class ProbsOrLogits(Distribution):
 
     @lazy_property
     def logits(self) -> Tensor:
-        """The log-odds, or for several events the logarithms of their probabilities."""
+        """The log-odds, or the log-probabilities of several events."""
         return probs_to_logits(self.probs, is_binary=self._binary)
 
     @lazy_property
@@ -49,7 +49,7 @@ class ProbsOrLogits(Distribution):
 
 
 class FromCategorical(Distribution):
-    """Distributions over the events of a categorical one, held as ``_categorical``."""
+    """Base of distributions over the events of a categorical one, held as ``_categorical``."""
 
     _categorical: Any
 
@@ -60,7 +60,7 @@ class FromCategorical(Distribution):
 
     @property
     def logits(self) -> Tensor:
-        """The logarithms of the events' probabilities."""
+        """The log-probabilities of the events."""
         return self._categorical.logits
 
     @property

@@ -1,4 +1,4 @@
-"""The base of transforms, and transforms made of others."""
+"""The base of transforms, and compositions of transforms."""
 from __future__ import annotations
 
 import functools
@@ -14,10 +14,10 @@ from .utils import _sum_rightmost, lazy_property
 
 
 class Transform:
-    """A function of tensors, called like one; ``inv`` goes back.
+    """A differentiable, invertible function of tensors; ``inv`` is its inverse.
 
-    ``log_abs_det_jacobian(x, y)`` is the logarithm of the stretch. With ``cache_size=1`` the last pair is remembered, so that
-    the way back is exact. Subclasses define ``_call``, ``_inverse`` and ``log_abs_det_jacobian``, domain and codomain.
+    ``log_abs_det_jacobian(x, y)`` is the log of the volume change. With ``cache_size=1`` the last pair is cached, so that inversion is
+    exact. Subclasses define ``_call``, ``_inverse`` and ``log_abs_det_jacobian``, domain and codomain.
     """
 
     bijective: Any = False
@@ -38,7 +38,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """The number of dimensions of one value, where domain and codomain agree on it."""
+        """The number of dimensions of one event. Raises ValueError if domain and codomain differ in it."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
@@ -52,11 +52,11 @@ class Transform:
 
     @property
     def sign(self) -> Any:
-        """The sign of the derivative, of transforms of numbers that rise or fall throughout."""
+        """The sign of the derivative, for monotonic scalar transforms."""
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Any:
-        """This transform with a cache of the given size."""
+        """Return this transform with the given cache size."""
         return self if self._cache_size == cache_size else self._mstorch_rebuilt(cache_size)
 
     def _mstorch_rebuilt(self, cache_size: int) -> Any:
@@ -71,7 +71,7 @@ class Transform:
         return not self.__eq__(other)
 
     def _mstorch_remembered(self, value: Tensor, end: int, compute: Callable[[Any], Any]) -> Tensor:
-        """Return the other end of the cached pair if ``value`` is this end of it, else what is computed."""
+        """Return the other end of the cached pair if ``value`` is this end, else ``compute(value)``."""
         if self._cache_size == 0:
             return compute(value)
         if value is self._cached_x_y[end]:
@@ -93,30 +93,30 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
-        """The logarithm of the absolute determinant of dy/dx."""
+        """Return the logarithm of the absolute determinant of dy/dx."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return self.__class__.__name__ + "()"
 
     def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of the result for an input of this shape."""
+        """Return the shape of the result for an input of the given shape."""
         return shape
 
     def inverse_shape(self, shape: tuple[int, ...]) -> Any:
-        """Return the shape of the input for a result of this shape."""
+        """Return the shape of the input for a result of the given shape."""
         return shape
 
 
 class _Alike(Transform):
-    """A transform without parameters: any two of a class are equal."""
+    """A transform without parameters: all instances of a class are equal."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self))
 
 
 class _InverseTransform(Transform):
-    """The inverse of a transform, which keeps the cache."""
+    """The inverse of a transform, which shares its cache."""
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(cache_size=transform._cache_size)
@@ -168,7 +168,7 @@ class _InverseTransform(Transform):
 
 
 def _widened(constraint: Any, event_dim: int, name: str) -> Any:
-    """Return the constraint over values of ``event_dim`` dimensions."""
+    """Return a constraint with the event extended to ``event_dim`` dimensions."""
     if event_dim < constraint.event_dim:
         raise AssertionError(f"event_dim {event_dim} must be >= {name}.event_dim {constraint.event_dim}")
     extra = event_dim - constraint.event_dim
@@ -176,7 +176,7 @@ def _widened(constraint: Any, event_dim: int, name: str) -> Any:
 
 
 class ComposeTransform(Transform):
-    """Several transforms, one after the other."""
+    """The composition of several transforms, applied in order."""
 
     def __init__(self, parts: list[Any], cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
@@ -260,7 +260,7 @@ identity_transform: ComposeTransform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A transform whose last ``reinterpreted_batch_ndims`` batch dimensions count as part of the value."""
+    """A transform with its last ``reinterpreted_batch_ndims`` batch dimensions treated as event dimensions."""
 
     def __init__(self, base_transform: Any, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
@@ -310,7 +310,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """The last dimensions ``in_shape`` in the shape ``out_shape``."""
+    """Reshapes the last dimensions from ``in_shape`` to ``out_shape``."""
 
     bijective = True
 

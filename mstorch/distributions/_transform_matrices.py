@@ -1,4 +1,4 @@
-"""Transforms into triangular, correlation and positive definite matrices."""
+"""Transforms to triangular, correlation and positive definite matrices."""
 from __future__ import annotations
 
 import math
@@ -14,9 +14,9 @@ from .utils import tril_matrix_to_vec, vec_to_tril_matrix
 
 
 class CorrCholeskyTransform(Transform):
-    """Vectors of D(D-1)/2 numbers as Cholesky factors of D × D correlation matrices (Lewandowski et al., 2009).
+    """Maps vectors of D(D-1)/2 elements to Cholesky factors of D × D correlation matrices (Lewandowski et al., 2009).
 
-    The tanh of the numbers are partial correlations, each row being a stick that is broken in two dimensions at a time.
+    The tanh of the elements are partial correlations; each row is a signed stick-breaking process.
     """
 
     domain = constraints.real_vector
@@ -57,12 +57,12 @@ class CorrCholeskyTransform(Transform):
 
 
 def _with_diagonal(matrix: Tensor, function: str) -> Tensor:
-    """Return the lower triangle, with a function applied to its diagonal."""
+    """Return the lower triangle with ``function`` applied to its diagonal."""
     return matrix.tril(-1) + getattr(matrix.diagonal(dim1=-2, dim2=-1), function)().diag_embed()
 
 
 class LowerCholeskyTransform(_Alike):
-    """Square matrices as lower triangles with a positive diagonal, by its exponential."""
+    """Maps square matrices to lower triangular ones with a positive diagonal, by exponentiating it."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -75,7 +75,7 @@ class LowerCholeskyTransform(_Alike):
 
 
 class PositiveDefiniteTransform(_Alike):
-    """Square matrices as positive definite ones, by their Cholesky factors."""
+    """Maps square matrices to positive definite ones, by their Cholesky factors."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite

@@ -1,4 +1,4 @@
-"""Several transforms side by side, each for a part of the tensor along one dimension."""
+"""Several transforms, each applied to a slice of the tensor along one dimension."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from .utils import _sum_rightmost, lazy_property
 
 
 class _Parts(Transform):
-    """The common part of both transforms that join parts."""
+    """Base of the transforms that join slices."""
 
     transforms: list[Any]
     dim: int
@@ -25,7 +25,7 @@ class _Parts(Transform):
         self.dim = dim
 
     def _wanted(self) -> tuple[int, str]:
-        """The size along the dimension, and how a message calls it."""
+        """Return the required size along the dimension, and its name in messages."""
         raise NotImplementedError
 
     def _split(self, value: Tensor, name: str, kind: str) -> Sequence[Any]:
@@ -58,7 +58,7 @@ class _Parts(Transform):
 
 
 class CatTransform(_Parts):
-    """Transforms of consecutive parts of the given lengths (1 each), concatenated again."""
+    """Applies transforms to consecutive slices of the given lengths (1 by default), and concatenates the results."""
 
     def __init__(
         self, tseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
@@ -108,7 +108,7 @@ class CatTransform(_Parts):
 
 
 class StackTransform(_Parts):
-    """A transform for each index along a dimension, stacked again."""
+    """Applies a transform for each index along a dimension, and stacks the results."""
 
     def __init__(self, tseq: Sequence[Any], dim: int = 0, cache_size: int = 0) -> None:
         self._take(tseq, dim, cache_size)

@@ -1,4 +1,4 @@
-"""Products with batches of triangular matrices that distributions share."""
+"""Operations on batches of triangular matrices, shared by distributions."""
 from __future__ import annotations
 
 import mstorch as torch
@@ -7,19 +7,19 @@ from .._tensor import Tensor
 
 
 def log_diagonal(matrix: Tensor) -> Tensor:
-    """Return half the logarithm of the determinant of ``L Lᵀ``."""
+    """Return half the log-determinant of ``L Lᵀ``: the sum of the logs of the diagonal."""
     return matrix.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
 def batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
-    """Return products of matrices and vectors, with batch dimensions that broadcast."""
+    """Return matrix-vector products with broadcast batch dimensions."""
     return torch.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
 
 
 def batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
-    """``xᵀ (L Lᵀ)⁻¹ x`` for vectors ``bx`` (… × n) and triangles ``bL`` (… × n × n), whose batch may be smaller.
+    """Return ``xᵀ (L Lᵀ)⁻¹ x`` for vectors ``bx`` (… × n) and triangular ``bL`` (… × n × n), whose batch may be smaller.
 
-    Vectors that meet the same triangle are solved for together, so that no triangle is repeated in memory.
+    Vectors with the same matrix are solved together, so that no matrix is repeated in memory.
     """
     n, batch = bx.size(-1), bx.shape[:-1]
     outer = len(batch) - (bL.dim() - 2)
@@ -37,12 +37,12 @@ def batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
 
 
 def batch_trace_of_square(bmat: Tensor) -> Tensor:
-    """Return the trace of ``X Xᵀ``: the sum of the squares of each matrix."""
+    """Return the trace of ``X Xᵀ``: the sum of squares of each matrix."""
     return bmat.reshape(-1, bmat.size(-1) * bmat.size(-2)).pow(2).sum(-1).reshape(bmat.shape[:-2])
 
 
 def precision_to_scale_tril(precision: Tensor) -> Tensor:
-    """Return the Cholesky factor of the inverse, by one factorisation of the flipped matrix."""
+    """Return the Cholesky factor of the inverse, from one factorization of the flipped matrix."""
     factor = torch.linalg.cholesky(torch.flip(precision, (-2, -1)))
     inverse = torch.transpose(torch.flip(factor, (-2, -1)), -2, -1)
     identity = torch.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)

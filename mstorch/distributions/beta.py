@@ -13,7 +13,7 @@ from .utils import NUMBERS, broadcast_all
 
 
 class Beta(ExponentialFamily):
-    """Numbers between 0 and 1, drawn as the first share of a Dirichlet sample of two."""
+    """The beta distribution on (0, 1), sampled as the first component of a two-dimensional Dirichlet."""
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
@@ -31,12 +31,12 @@ class Beta(ExponentialFamily):
 
     @property
     def concentration1(self) -> Tensor:
-        """The weight of 1."""
+        """The first concentration, the weight of 1."""
         return self._dirichlet.concentration[..., 0]
 
     @property
     def concentration0(self) -> Tensor:
-        """The weight of 0."""
+        """The second concentration, the weight of 0."""
         return self._dirichlet.concentration[..., 1]
 
     @property

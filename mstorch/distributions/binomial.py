@@ -12,12 +12,12 @@ from .utils import broadcast_all
 
 
 def _clamp_by_zero(x: Tensor) -> Tensor:
-    """``max(x, 0)`` with gradient 1/2 at 0."""
+    """Return ``max(x, 0)``, with gradient 1/2 at 0."""
     return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
 
 
 class Binomial(ProbsOrLogits):
-    """How often an event of probability ``probs`` happens in ``total_count`` trials."""
+    """The number of successes with probability ``probs`` in ``total_count`` trials."""
 
     arg_constraints = {
         "total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real,

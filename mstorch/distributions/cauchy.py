@@ -12,7 +12,7 @@ from .distribution import Distribution
 
 
 class Cauchy(Distribution):
-    """The Cauchy (Lorentz) distribution of median ``loc`` and half width ``scale``."""
+    """The Cauchy (Lorentz) distribution with median ``loc`` and half width ``scale``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

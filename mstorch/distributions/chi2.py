@@ -7,7 +7,7 @@ from .gamma import Gamma
 
 
 class Chi2(Gamma):
-    """The sum of ``df`` squared standard normal numbers: a gamma distribution."""
+    """The sum of ``df`` squared standard normal variables: a gamma distribution."""
 
     arg_constraints = {"df": constraints.positive}
     _mstorch_expands = dict(Gamma._mstorch_expands)

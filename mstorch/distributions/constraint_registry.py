@@ -1,4 +1,4 @@
-"""Transforms from all real numbers to a constraint: ``biject_to`` one to one, ``transform_to`` for optimisation."""
+"""Transforms from unconstrained values to a constraint: ``biject_to`` is bijective, ``transform_to`` for optimization."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from .utils import NUMBERS
 
 
 class ConstraintRegistry:
-    """Knows for each kind of constraint how to make a transform to it: ``registry(constraint)``."""
+    """Maps constraint classes to factories of transforms: ``registry(constraint)``."""
 
     def __init__(self) -> None:
         self._registry: dict[type, Callable[[Any], Any]] = {}
         super().__init__()
 
     def register(self, constraint: Any, factory: Any = None) -> Any:
-        """Enter ``factory(constraint)``, which returns a transform, for a class of constraints; also as a decorator."""
+        """Register ``factory(constraint)``, which returns a transform, for a constraint class; also a decorator."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         kind = type(constraint) if isinstance(constraint, constraints.Constraint) else constraint
@@ -48,7 +48,7 @@ def _to_interval(constraint: Any) -> Any:
 
 
 def _of_parts(registry: ConstraintRegistry) -> None:
-    """Enter the constraints that are made of others, which the same registry looks up."""
+    """Register the composed constraints, whose components the same registry looks up."""
     registry.register(
         constraints.independent,
         lambda c: transforms.IndependentTransform(registry(c.base_constraint), c.reinterpreted_batch_ndims),

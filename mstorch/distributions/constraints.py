@@ -1,4 +1,4 @@
-"""Constraints: regions in which values may lie, and how to check them."""
+"""Constraints: regions of values, and how to check them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -12,14 +12,14 @@ from .._tensor import Tensor
 
 
 class Constraint:
-    """A region of values: ``check(value)`` says which are inside, ``event_dim`` dimensions together being one value."""
+    """A region of values: ``check(value)`` tests them, with ``event_dim`` dimensions forming one value."""
 
     is_discrete: Any = False
     event_dim: Any = 0
     _mstorch_shown: tuple[str, ...] = ()
 
     def check(self, value: Any) -> Any:
-        """Which values lie inside: a bool tensor of the batch's shape."""
+        """Return a bool tensor of the batch shape: which values satisfy the constraint."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -28,7 +28,7 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """A region that depends on other values; it cannot be checked by itself."""
+    """A constraint that depends on other values, and cannot be checked by itself."""
 
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
         self._is_discrete = is_discrete
@@ -56,7 +56,7 @@ class _Dependent(Constraint):
         )
 
     def check(self, x: Tensor) -> Any:
-        """Not to be had: ValueError."""
+        """Raise ValueError: a dependent constraint cannot be checked."""
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
@@ -66,7 +66,7 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A property that gives a constraint: on the class it is a dependent constraint, on an object the constraint itself."""
+    """A property that returns a constraint: on the class a dependent constraint, on an instance the constraint itself."""
 
     def __init__(
         self, fn: Callable[..., Any] | None = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
@@ -80,12 +80,12 @@ class _DependentProperty(property, _Dependent):
 
 
 def _all_of(checked: Tensor | np.ndarray, kept: int) -> Any:
-    """Return whether all is true in the dimensions behind the first ``kept``."""
+    """Reduce by ``all`` over the dimensions after the first ``kept``."""
     return checked.reshape(checked.shape[:kept] + (-1,)).all(-1)
 
 
 class _Wrapper(Constraint):
-    """A constraint made of another."""
+    """A constraint that wraps another."""
 
     base_constraint: Any
 
@@ -104,7 +104,7 @@ class _Wrapper(Constraint):
 
 
 class _IndependentConstraint(_Wrapper):
-    """``base_constraint`` with the last ``reinterpreted_batch_ndims`` batch dimensions taken into the event."""
+    """``base_constraint`` with its last ``reinterpreted_batch_ndims`` batch dimensions as event dimensions."""
 
     def __init__(self, base_constraint: _GreaterThan | _Real, reinterpreted_batch_ndims: int) -> None:
         self._wrap(base_constraint)
@@ -132,7 +132,7 @@ class _IndependentConstraint(_Wrapper):
 
 
 class MixtureSameFamilyConstraint(_Wrapper):
-    """The support of a mixture: a value has to lie in the support of every component."""
+    """The support of a mixture: a value has to be in the support of every component."""
 
     def __init__(self, base_constraint: Any) -> None:
         self._wrap(base_constraint)
@@ -305,7 +305,7 @@ class _PositiveDefinite(_Symmetric):
 
 
 class _Parts(Constraint):
-    """Several constraints, each for a part of the value along one dimension."""
+    """Several constraints, each on a slice of the value along one dimension."""
 
     cseq: list[Any]
     dim: int

@@ -14,7 +14,9 @@ from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, p
 
 
 class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
-    """Numbers in [0, 1] with density proportional to ``probs^x (1 - probs)^(1-x)``; series serve within ``lims`` of 1/2."""
+    """The continuous Bernoulli distribution on [0, 1], with density proportional to ``probs^x (1 - probs)^(1-x)``; within ``lims`` of 1/2,
+    series are used.
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
@@ -44,14 +46,14 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """The probabilities of the Bernoulli distribution beneath."""
+        """The probabilities of the underlying Bernoulli distribution."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _outside_unstable_region(self) -> Tensor:
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut_probs(self) -> Tensor:
-        """Return the probabilities, with a safe one in place of those near 1/2."""
+        """Return the probabilities, with those near 1/2 replaced by a safe value."""
         return torch.where(self._outside_unstable_region(), self.probs, self._lims[0] * torch.ones_like(self.probs))
 
     def _cont_bern_log_norm(self) -> Tensor:

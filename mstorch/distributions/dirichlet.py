@@ -17,7 +17,7 @@ def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -
 
 
 class _Dirichlet(torch.autograd.Function):
-    """Samples whose gradient holds the quantiles still."""
+    """Dirichlet samples with implicit reparameterization gradients."""
 
     @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Any:
@@ -33,7 +33,7 @@ class _Dirichlet(torch.autograd.Function):
 
 
 class Dirichlet(ExponentialFamily):
-    """Shares that add up to 1, with the concentrations along the last dimension."""
+    """Nonnegative vectors that sum to 1, with the concentrations along the last dimension."""
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex

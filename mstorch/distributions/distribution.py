@@ -15,10 +15,10 @@ from .utils import broadcast_all, lazy_property
 
 
 class Distribution:
-    """A batch of distributions: ``batch_shape`` of them, each over values of ``event_shape``.
+    """A batch of distributions of shape ``batch_shape``, over values of shape ``event_shape``.
 
-    A class names in ``_mstorch_expands`` its attributes that grow with the batch (tensors or distributions), each with the number of
-    its last dimensions that do not, and in ``_mstorch_keeps`` those that an expanded copy takes over as they are.
+    A class names in ``_mstorch_expands`` its attributes that expand with the batch (tensors or distributions), each with the number of its
+    last dimensions that do not, and in ``_mstorch_keeps`` those that an expanded copy shares unchanged.
     """
 
     has_rsample = False
@@ -29,7 +29,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their parameters and values where ``validate_args`` is not given."""
+        """Set the default of ``validate_args``: whether parameters and values are checked."""
         if value not in [True, False]:
             raise ValueError
         Distribution._validate_args = value
@@ -46,7 +46,7 @@ class Distribution:
         super().__init__()
 
     def _mstorch_begin(self, validate_args: bool | None, **parameters: Any) -> None:
-        """Take the parameters, broadcast to the shape of the batch, and check them."""
+        """Broadcast the parameters to the batch shape, store and check them."""
         values = broadcast_all(*parameters.values())
         for name, value in zip(parameters, values):
             setattr(self, name, value)
@@ -74,7 +74,7 @@ class Distribution:
                 )
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """Return the same distribution with the batch expanded to ``batch_shape``; no memory is copied."""
+        """Return the distribution expanded to ``batch_shape``, without copying memory."""
         owner = self._mstorch_expandable()
         if owner is Distribution:
             raise NotImplementedError
@@ -84,7 +84,7 @@ class Distribution:
         return self._mstorch_finish_expansion(new, batch_shape)
 
     def _mstorch_expandable(self) -> type:
-        """Return the class nearest in the line of descent that says how it expands."""
+        """Return the closest class in the MRO that declares how it expands."""
         return next(cls for cls in type(self).__mro__ if "_mstorch_expands" in cls.__dict__)
 
     def _mstorch_expansion(self) -> dict[str, int]:
@@ -117,22 +117,22 @@ class Distribution:
 
     @property
     def arg_constraints(self) -> dict[str, Any]:
-        """The constraint of each parameter."""
+        """A dict from parameter names to their constraints."""
         raise NotImplementedError
 
     @property
     def support(self) -> Any:
-        """The constraint of the values."""
+        """The constraint on the values."""
         raise NotImplementedError
 
     @property
     def mean(self) -> Tensor:
-        """The expected value."""
+        """The mean."""
         raise NotImplementedError
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
+        """The mode."""
         raise NotImplementedError(f"{self.__class__} does not implement mode")
 
     @property
@@ -146,41 +146,41 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
-        """Return random values, of shape ``sample_shape + batch_shape + event_shape``, without gradient."""
+        """Return random values of shape ``sample_shape + batch_shape + event_shape``, without gradient."""
         with torch.no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
-        """Random values as differentiable functions of the parameters."""
+        """Return random values that are differentiable with respect to the parameters."""
         raise NotImplementedError
 
     @deprecated("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", category=FutureWarning)
     def sample_n(self, n: int) -> Tensor:
-        """``n`` random values."""
+        """Return ``n`` random values."""
         return self.sample(torch.Size((n,)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density or probability of values."""
+        """Return the log density or log probability of values."""
         raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of values up to ``value``."""
+        """Return the probability of values up to ``value``."""
         raise NotImplementedError
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The inverse of ``cdf``."""
+        """Return the inverse of ``cdf``."""
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values of a discrete distribution along dimension 0."""
+        """Return all values of a discrete distribution along dimension 0."""
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
-        """The entropy, one number for each of the batch."""
+        """Return the entropy, of the batch shape."""
         raise NotImplementedError
 
     def perplexity(self) -> Tensor:
-        """e to the power of the entropy."""
+        """Return the exponential of the entropy."""
         return torch.exp(self.entropy())
 
     def _extended_shape(self, sample_shape: tuple[int, ...] = torch.Size()) -> tuple[int, ...]:
@@ -211,7 +211,7 @@ class Distribution:
             )
 
     def _mstorch_checked(self, value: Tensor) -> Tensor:
-        """Return the value, after validation where that is on."""
+        """Return the value, validated if validation is enabled."""
         if self._validate_args:
             self._validate_sample(value)
         return value
@@ -225,11 +225,11 @@ class Distribution:
         return self.__new__(type(self)) if _instance is None else _instance
 
     def _mstorch_full(self, value: float, like: Tensor) -> Tensor:
-        """Return a number for every value of the batch."""
+        """Return a tensor of the batch and event shape filled with ``value``."""
         return torch.full(self._extended_shape(), value, dtype=like.dtype, device=like.device)
 
     def _mstorch_counted(self, values: Tensor, expand: bool) -> Tensor:
-        """Return values along dimension 0, with room for the batch behind it, or repeated over it."""
+        """Return values along dimension 0, broadcastable to the batch, or expanded over it."""
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + self._batch_shape) if expand else values
 

@@ -9,7 +9,7 @@ from .distribution import Distribution
 
 
 class ExponentialFamily(Distribution):
-    """Distributions with density ``exp(<t(x), θ> - F(θ) + k(x))``, whose entropy follows from F by differentiation."""
+    """Base of distributions with density ``exp(<t(x), θ> - F(θ) + k(x))``, whose entropy is derived from F by differentiation."""
 
     @property
     def _natural_params(self) -> tuple[Any, ...]:
@@ -23,7 +23,7 @@ class ExponentialFamily(Distribution):
         raise NotImplementedError
 
     def entropy(self) -> Any:
-        """Return the entropy, by a Bregman divergence of the log-normaliser (Nielsen and Nock, 2010)."""
+        """Return the entropy, by a Bregman divergence of the log normalizer (Nielsen and Nock, 2010)."""
         carrier = self._mean_carrier_measure
         params = [param.detach().requires_grad_() for param in self._natural_params]
         normalizer = self._log_normalizer(*params)

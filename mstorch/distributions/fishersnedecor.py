@@ -1,4 +1,4 @@
-"""Fisher's and Snedecor's F distribution."""
+"""The Fisher-Snedecor F distribution."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +12,7 @@ from .gamma import Gamma
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two chi-squared numbers, each divided by its degrees of freedom ``df1`` and ``df2``."""
+    """The ratio of two chi-squared variables, each divided by its degrees of freedom ``df1`` and ``df2``."""
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
@@ -27,7 +27,7 @@ class FisherSnedecor(Distribution):
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
 
     def _df2_above(self, limit: float) -> Tensor:
-        """Return the second degrees of freedom, NaN where a moment needs more."""
+        """Return ``df2``, with NaN where it is not above ``limit`` and a moment does not exist."""
         return torch.where(self.df2 <= limit, torch.nan, self.df2)
 
     @property

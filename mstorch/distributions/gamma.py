@@ -15,7 +15,7 @@ def _standard_gamma(concentration: Tensor) -> Tensor:
 
 
 class Gamma(ExponentialFamily):
-    """The gamma distribution of shape ``concentration`` and rate (inverse scale) ``rate``."""
+    """The gamma distribution with shape ``concentration`` and rate (inverse scale) ``rate``."""
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative

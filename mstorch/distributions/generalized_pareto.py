@@ -1,4 +1,4 @@
-"""The generalised Pareto distribution."""
+"""The generalized Pareto distribution."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from .distribution import Distribution
 
 
 class GeneralizedPareto(Distribution):
-    """Excesses over a threshold ``loc``; ``concentration`` 0 is the exponential distribution."""
+    """Excesses over a threshold ``loc``; ``concentration`` 0 gives the exponential distribution."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
@@ -25,7 +25,7 @@ class GeneralizedPareto(Distribution):
         self._mstorch_begin(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     def _shape_parts(self) -> tuple[Any, Any]:
-        """Return where the concentration is (nearly) zero, and the concentration with 1 in those places."""
+        """Return where the concentration is (nearly) zero, and the concentration with 1 there."""
         zero = torch.isclose(self.concentration, torch.zeros_like(self.concentration))
         return zero, torch.where(zero, torch.ones_like(self.concentration), self.concentration)
 
@@ -44,7 +44,7 @@ class GeneralizedPareto(Distribution):
         return -self.scale.log() - torch.where(zero, z, heavy)
 
     def log_survival_function(self, value: Any) -> Any:
-        """Return the logarithm of the probability of values above ``value``."""
+        """Return the log probability of values above ``value``."""
         z = self._z(self._mstorch_checked(value))
         zero, safe = self._shape_parts()
         return torch.where(zero, -z, -torch.log1p(safe * z) / safe)
@@ -63,7 +63,7 @@ class GeneralizedPareto(Distribution):
         return torch.where(zero, self.loc - self.scale * log_rest, heavy)
 
     def _moment(self, limit: float, stand_in: float, moment: Callable[..., Any]) -> Tensor:
-        """``moment(concentration)`` where the concentration is below the limit, else NaN."""
+        """Return ``moment(concentration)`` where the concentration is below the limit, else NaN."""
         valid = self.concentration < limit
         return torch.where(valid, moment(torch.where(valid, self.concentration, stand_in)), torch.nan)
 

@@ -15,7 +15,7 @@ from .utils import NUMBERS, broadcast_all, euler_constant
 
 
 class Gumbel(TransformedDistribution):
-    """The distribution of maxima, of location ``loc`` and scale ``scale``."""
+    """The Gumbel (maximum) distribution with location ``loc`` and scale ``scale``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -11,7 +11,7 @@ from .cauchy import Cauchy
 
 
 class HalfCauchy(Half):
-    """Absolute values of Cauchy numbers of median 0 and half width ``scale``."""
+    """The absolute value of a Cauchy variable with median 0 and half width ``scale``."""
 
     _whole = Cauchy
 

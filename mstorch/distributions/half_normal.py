@@ -10,7 +10,7 @@ from .normal import Normal
 
 
 class HalfNormal(Half):
-    """Absolute values of normal numbers of mean 0 and standard deviation ``scale``."""
+    """The absolute value of a normal variable with mean 0 and standard deviation ``scale``."""
 
     _whole = Normal
 

@@ -1,4 +1,4 @@
-"""Batch dimensions taken into the event."""
+"""Independent: batch dimensions reinterpreted as event dimensions."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +12,7 @@ from .utils import _sum_rightmost
 
 
 class Independent(Distribution):
-    """``base_distribution`` with its last ``reinterpreted_batch_ndims`` batch dimensions as part of one value."""
+    """``base_distribution`` with its last ``reinterpreted_batch_ndims`` batch dimensions as event dimensions."""
 
     arg_constraints: Any = {}
     _mstorch_keeps = ("reinterpreted_batch_ndims",)

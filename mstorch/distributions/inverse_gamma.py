@@ -13,7 +13,7 @@ from .transforms import PowerTransform
 
 
 class InverseGamma(TransformedDistribution):
-    """Reciprocals of gamma numbers of shape ``concentration`` and rate ``rate``."""
+    """The reciprocal of a gamma variable with shape ``concentration`` and rate ``rate``."""
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive

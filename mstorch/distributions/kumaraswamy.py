@@ -14,13 +14,13 @@ from .utils import broadcast_all, euler_constant
 
 
 def _moments(a: Tensor, b: Tensor, n: int) -> Tensor:
-    """Return the expected value of the ``n``-th power."""
+    """Return the ``n``-th moment."""
     shifted = 1 + n / a
     return b * torch.exp(torch.lgamma(shifted) + torch.lgamma(b) - torch.lgamma(shifted + b))
 
 
 class Kumaraswamy(TransformedDistribution):
-    """Numbers between 0 and 1, like a beta distribution with a closed form."""
+    """The Kumaraswamy distribution on (0, 1), similar to a beta distribution with closed-form cdf."""
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval

@@ -11,7 +11,7 @@ from .distribution import Distribution
 
 
 class Laplace(Distribution):
-    """The double exponential distribution of location ``loc`` and scale ``scale``."""
+    """The Laplace (double exponential) distribution with location ``loc`` and scale ``scale``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

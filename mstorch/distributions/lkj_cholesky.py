@@ -1,4 +1,4 @@
-"""The LKJ distribution of correlation matrices (Lewandowski, Kurowicka and Joe, 2009), by their Cholesky factors."""
+"""The LKJ distribution of correlation matrices (Lewandowski, Kurowicka and Joe, 2009), by Cholesky factors."""
 from __future__ import annotations
 
 import math
@@ -14,7 +14,7 @@ from .utils import broadcast_all
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors of correlation matrices of size ``dim``; ``concentration`` 1 is the uniform distribution of those."""
+    """Cholesky factors of ``dim`` × ``dim`` correlation matrices; ``concentration`` 1 is uniform over these."""
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky

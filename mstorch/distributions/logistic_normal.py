@@ -10,7 +10,7 @@ from .transforms import StickBreakingTransform
 
 
 class LogisticNormal(TransformedDistribution):
-    """Shares that stick breaking makes of normal numbers: one more than ``loc`` has in its last dimension."""
+    """Stick breaking of normal vectors: probability vectors one element longer than ``loc``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex

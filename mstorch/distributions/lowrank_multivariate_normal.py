@@ -14,7 +14,7 @@ from .utils import _standard_normal, lazy_property
 
 
 def _plus_identity(matrix: Tensor) -> Tensor:
-    """Return the matrices with 1 added along the diagonals."""
+    """Return the matrices with 1 added to the diagonals."""
     size = matrix.size(-1)
     matrix = matrix.contiguous()
     matrix.view(-1, size * size)[:, :: size + 1] += 1
@@ -27,18 +27,18 @@ def _batch_capacitance_tril(W: Tensor, D: Tensor) -> Tensor:
 
 
 def _batch_lowrank_logdet(W: Tensor, D: Tensor, capacitance_tril: Tensor) -> Tensor:
-    """Return the logarithm of the determinant of ``W Wᵀ + D`` (matrix determinant lemma)."""
+    """Return the Cholesky factor of ``I + Wᵀ D⁻¹ W``."""
     return 2 * log_diagonal(capacitance_tril) + D.log().sum(-1)
 
 
 def _batch_lowrank_mahalanobis(W: Tensor, D: Tensor, x: Tensor, capacitance_tril: Tensor) -> Tensor:
-    """``xᵀ (W Wᵀ + D)⁻¹ x`` (Woodbury's identity)."""
+    """Return ``xᵀ (W Wᵀ + D)⁻¹ x``, by Woodbury's identity."""
     within = batch_mahalanobis(capacitance_tril, batch_mv(W.mT / D.unsqueeze(-2), x))
     return (x.pow(2) / D).sum(-1) - within
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normal vectors of covariance ``cov_factor @ cov_factorᵀ + diag(cov_diag)``."""
+    """Normal vectors with covariance ``cov_factor @ cov_factorᵀ + diag(cov_diag)``."""
 
     arg_constraints = {
         "loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),

@@ -12,7 +12,7 @@ from .distribution import Distribution
 
 
 class MixtureSameFamily(Distribution):
-    """One of the components along the last batch dimension, chosen by a categorical distribution."""
+    """A mixture of the components along the last batch dimension, selected by a categorical distribution."""
 
     arg_constraints: Any = {}
     has_rsample = False
@@ -57,19 +57,19 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Any:
-        """The distribution of the choice."""
+        """The categorical distribution over components."""
         return self._mixture_distribution
 
     @property
     def component_distribution(self) -> Any:
-        """The distributions to choose from."""
+        """The batch of component distributions."""
         return self._component_distribution
 
     def _pad(self, x: Tensor) -> Tensor:
         return x.unsqueeze(-1 - self._event_ndims)
 
     def _weighted(self, values: Tensor) -> Tensor:
-        """Return the mean over the components."""
+        """Return the mean over the components, weighted by their probabilities."""
         probs = self.mixture_distribution.probs
         choices = len(self.mixture_distribution.batch_shape)
         missing = 0 if choices == 1 else len(self.batch_shape) - choices

@@ -13,7 +13,7 @@ from .utils import _standard_normal
 
 
 class Normal(ExponentialFamily):
-    """The normal (Gaussian) distribution of mean ``loc`` and standard deviation ``scale``."""
+    """The normal (Gaussian) distribution with mean ``loc`` and standard deviation ``scale``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -1,4 +1,4 @@
-"""The categorical distribution over vectors of a single 1."""
+"""The one-hot categorical distribution."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +12,7 @@ from .categorical import Categorical
 
 
 class OneHotCategorical(FromCategorical):
-    """Vectors of zeros with a 1 at the event that was drawn."""
+    """One-hot vectors of the sampled event."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
@@ -55,7 +55,7 @@ class OneHotCategorical(FromCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """One-hot samples that pass a gradient on to the probabilities as if they were them (Bengio et al., 2013)."""
+    """One-hot samples with straight-through gradients to the probabilities (Bengio et al., 2013)."""
 
     has_rsample = True
 

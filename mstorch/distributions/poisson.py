@@ -12,7 +12,7 @@ from .utils import broadcast_all
 
 
 class Poisson(ExponentialFamily):
-    """How many events happen in a unit of time, at ``rate`` on average."""
+    """The number of events per unit of time, with mean ``rate``."""
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

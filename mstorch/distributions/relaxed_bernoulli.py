@@ -1,4 +1,4 @@
-"""Bernoulli numbers made continuous (Maddison et al., 2017; Jang et al., 2017)."""
+"""Continuous relaxations of Bernoulli variables (Maddison et al., 2017; Jang et al., 2017)."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ from .utils import broadcast_all, clamp_probs
 
 
 class LogitRelaxedBernoulli(ProbsOrLogits):
-    """The logits of relaxed Bernoulli numbers: logistic numbers around ``logits``, divided by ``temperature``."""
+    """The logits of relaxed Bernoulli variables: logistic noise added to ``logits``, divided by ``temperature``."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
@@ -43,7 +43,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Numbers between 0 and 1 that come near one of the ends as ``temperature`` falls."""
+    """Values in (0, 1) that approach 0 or 1 as ``temperature`` decreases."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval

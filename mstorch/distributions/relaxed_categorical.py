@@ -1,4 +1,4 @@
-"""One-hot vectors made continuous (Maddison et al., 2017; Jang et al., 2017)."""
+"""Continuous relaxations of one-hot vectors (Maddison et al., 2017; Jang et al., 2017)."""
 from __future__ import annotations
 
 from typing import Any
@@ -45,7 +45,7 @@ class ExpRelaxedCategorical(FromCategorical):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Shares that come near a one-hot vector as ``temperature`` falls."""
+    """Probability vectors that approach one-hot vectors as ``temperature`` decreases."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex

@@ -14,7 +14,7 @@ from .utils import _standard_normal
 
 
 class StudentT(Distribution):
-    """Student's t distribution of ``df`` degrees of freedom, moved to ``loc`` and stretched by ``scale``."""
+    """Student's t distribution with ``df`` degrees of freedom, location ``loc`` and scale ``scale``."""
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

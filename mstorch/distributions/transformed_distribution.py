@@ -15,12 +15,12 @@ from .utils import _sum_rightmost
 
 
 def of_base(path: str, doc: str) -> Any:
-    """Return a property that a distribution has from its ``base_dist``."""
+    """Return a property that forwards to an attribute of ``base_dist``."""
     return property(attrgetter(f"base_dist.{path}"), doc=doc)
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of what transforms, one after the other, make of values of ``base_distribution``."""
+    """The distribution of values of ``base_distribution`` after applying transforms in order."""
 
     arg_constraints: Any = {}
     _mstorch_expands = {}
@@ -104,7 +104,7 @@ class TransformedDistribution(Distribution):
         return log_prob + _sum_rightmost(base, event_dim - len(self.base_dist.event_shape))
 
     def _monotonize_cdf(self, value: Tensor) -> Tensor:
-        """Turns a probability around where the transforms reverse the order of values."""
+        """Replace a probability by its complement where the transforms are decreasing."""
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign

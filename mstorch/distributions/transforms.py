@@ -1,4 +1,4 @@
-"""Transforms of tensors with their inverses, the logarithms of their derivatives, and what they do to shapes."""
+"""Transforms of tensors with their inverses, log-derivatives, and shape functions."""
 from __future__ import annotations
 
 import math
@@ -24,7 +24,7 @@ from .utils import NUMBERS, broadcast_all, lazy_property
 
 
 class ExpTransform(_Alike):
-    """y = exp(x)."""
+    """Maps x to exp(x)."""
 
     domain = constraints.real
     codomain = constraints.positive
@@ -42,7 +42,7 @@ class ExpTransform(_Alike):
 
 
 class _Broadcasting(Transform):
-    """A transform with parameters that broadcast against the values."""
+    """Base of transforms with parameters that broadcast against the values."""
 
     _parameters: tuple[str, ...] = ()
 
@@ -53,7 +53,7 @@ class _Broadcasting(Transform):
 
 
 class PowerTransform(_Broadcasting):
-    """y = x ** exponent, of positive numbers."""
+    """Maps positive x to x ** exponent."""
 
     domain = constraints.positive
     codomain = constraints.positive
@@ -90,7 +90,7 @@ def _clipped_sigmoid(x: Tensor) -> Tensor:
 
 
 class SigmoidTransform(_Alike):
-    """y = 1 / (1 + exp(-x)), kept off 0 and 1."""
+    """Maps x to 1 / (1 + exp(-x)), clamped off 0 and 1."""
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -110,7 +110,7 @@ class SigmoidTransform(_Alike):
 
 
 class SoftplusTransform(_Alike):
-    """y = log(1 + exp(x))."""
+    """Maps x to log(1 + exp(x))."""
 
     domain = constraints.real
     codomain = constraints.positive
@@ -128,7 +128,7 @@ class SoftplusTransform(_Alike):
 
 
 class TanhTransform(_Alike):
-    """y = tanh(x)."""
+    """Maps x to tanh(x)."""
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -146,7 +146,7 @@ class TanhTransform(_Alike):
 
 
 class AbsTransform(_Alike):
-    """y = |x|; the inverse takes the positive side."""
+    """Maps x to |x|; the inverse is the identity."""
 
     domain = constraints.real
     codomain = constraints.positive
@@ -165,7 +165,7 @@ def _equal_parameters(one: Any, other: Any) -> bool:
 
 
 class AffineTransform(_Broadcasting):
-    """y = loc + scale * x, of values of ``event_dim`` dimensions."""
+    """Maps x to loc + scale * x, with events of ``event_dim`` dimensions."""
 
     bijective = True
     _parameters = ("loc", "scale")
@@ -221,7 +221,7 @@ class AffineTransform(_Broadcasting):
 
 
 class _OfVectors(Transform):
-    """A transform of vectors, whose shapes have at least one dimension."""
+    """Base of transforms of vectors, which have at least one dimension."""
 
     _grows = 0
 
@@ -253,7 +253,7 @@ class SoftmaxTransform(_OfVectors, _Alike):
 
 
 class StickBreakingTransform(_OfVectors, _Alike):
-    """Each number says what share of the rest of a stick is broken off: one more share than numbers."""
+    """Maps vectors to probability vectors one element longer, by stick breaking."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -279,7 +279,7 @@ class StickBreakingTransform(_OfVectors, _Alike):
 
 
 class CumulativeDistributionTransform(Transform):
-    """A distribution's values as probabilities, by its ``cdf``."""
+    """Maps a distribution's values to probabilities, by its ``cdf``."""
 
     bijective = True
     codomain = constraints.unit_interval

@@ -11,7 +11,7 @@ from .distribution import Distribution
 
 
 class Uniform(Distribution):
-    """Every number from ``low`` up to ``high`` alike."""
+    """The uniform distribution on [low, high)."""
 
     has_rsample = True
     _mstorch_expands = {"low": 0, "high": 0}

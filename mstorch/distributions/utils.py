@@ -1,4 +1,4 @@
-"""Helpers of distributions: broadcasting of parameters, probabilities and logits, triangles as vectors."""
+"""Helpers of distributions: broadcasting of parameters, probabilities and logits, triangular matrices as vectors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ def _tensor_like(value: Any) -> bool:
 
 
 def broadcast_all(*values: Tensor | int | float | bool) -> tuple[Any, ...]:
-    """Return the values as tensors of one shape; numbers take dtype and device of the first tensor, else the default dtype."""
+    """Return the values as tensors broadcast to one shape; numbers take the first tensor's dtype and device, else the default dtype."""
     if not all(_tensor_like(value) or isinstance(value, NUMBERS) for value in values):
         raise ValueError(
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
@@ -39,24 +39,24 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """Probabilities of logits: of one event each (``is_binary``) or of the events along the last dimension."""
+    """Return the probabilities of logits: of binary events (``is_binary``), or by softmax along the last dimension."""
     return torch.sigmoid(logits) if is_binary else torch.softmax(logits, dim=-1)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Return the probabilities kept off 0 and 1 by the dtype's epsilon."""
+    """Return the probabilities clamped off 0 and 1 by the dtype's eps."""
     eps = torch.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """Return the inverse of ``logits_to_probs``, of probabilities kept off 0 and 1."""
+    """Return the inverse of ``logits_to_probs``, for probabilities clamped off 0 and 1."""
     inner = clamp_probs(probs)
     return torch.log(inner) - torch.log1p(-inner) if is_binary else torch.log(inner)
 
 
 class lazy_property:
-    """A method whose result, computed with gradients enabled at the first look, becomes an attribute of the object."""
+    """A method that is evaluated once, with grad enabled, and then replaced by an attribute of the instance."""
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         self.wrapped = wrapped
@@ -72,20 +72,20 @@ class lazy_property:
 
 
 class _lazy_property_and_property(lazy_property, property):
-    """A lazy property as the class shows it: documentation tools take it for a property."""
+    """A lazy property accessed on the class, which documentation tools recognize as a property."""
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         property.__init__(self, wrapped)
 
 
 def _triangle(size: int, diag: int, device: device | str | int) -> Tensor:
-    """Return where a square matrix has its lower triangle up to diagonal ``diag``."""
+    """Return a mask of a square matrix's lower triangle up to diagonal ``diag``."""
     index = torch.arange(size, device=device)
     return index < index.view(-1, 1) + (diag + 1)
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
-    """Return the lower triangles of matrices (… × D × D), row by row, as vectors."""
+    """Return the lower triangles of matrices (… × D × D), flattened row by row."""
     size = mat.shape[-1]
     if not -size <= diag < size:
         raise ValueError(f"diag ({diag}) provided is outside [{-size}, {size - 1}].")
@@ -93,7 +93,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Return square matrices with the vectors as their lower triangles: the inverse of ``tril_matrix_to_vec``."""
+    """Return square matrices with the vectors as lower triangles; the inverse of ``tril_matrix_to_vec``."""
     ahead = 1 + 2 * diag
     size = (-ahead + (ahead**2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
     if round(size) - size > torch.finfo(vec.dtype).eps:

@@ -41,7 +41,7 @@ def _log_modified_bessel_fn(x: Tensor, order: int = 0) -> Tensor:
 
 
 class VonMises(Distribution):
-    """Angles around ``loc`` (radians) with ``concentration``, a normal distribution on the circle."""
+    """Angles around ``loc`` (radians) with ``concentration``: the normal distribution on the circle."""
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
@@ -72,7 +72,7 @@ class VonMises(Distribution):
         return torch.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
 
     def sample(self, sample_shape: Any = torch.Size()) -> Any:
-        """Return random angles, by rejection from a wrapped Cauchy distribution (Best and Fisher, 1979), in double precision."""
+        """Return random angles, by rejection from a wrapped Cauchy distribution (Best and Fisher, 1979), in float64."""
         with torch.no_grad():
             return self._rejection(self._extended_shape(sample_shape)).to(self.loc.dtype)
 

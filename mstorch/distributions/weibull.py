@@ -14,7 +14,7 @@ from .utils import broadcast_all, euler_constant
 
 
 class Weibull(TransformedDistribution):
-    """Powers of exponential numbers: ``scale`` times their ``1 / concentration``-th power."""
+    """``scale`` times an exponential variable to the power ``1 / concentration``."""
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive

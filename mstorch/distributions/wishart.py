@@ -19,7 +19,7 @@ _log_2 = math.log(2)
 
 
 def _mvdigamma(x: Tensor, p: int) -> Tensor:
-    """Return the derivative of the logarithm of the multivariate gamma function."""
+    """Return the derivative of the log multivariate gamma function."""
     if not x.gt((p - 1) / 2).all():
         raise AssertionError("Wrong domain for multivariate digamma function.")
     steps = torch.arange(p, dtype=x.dtype, device=x.device).div(2)
@@ -128,7 +128,7 @@ class Wishart(ExponentialFamily):
         return self._per_matrix(self.df) * (matrix.pow(2) + outer)
 
     def _bartlett_sampling(self, sample_shape: tuple[int, ...] = torch.Size()) -> Tensor:
-        """Return samples by Bartlett's decomposition: a triangle of chi and normal numbers."""
+        """Return samples by Bartlett's decomposition: a triangular matrix of chi and normal variables."""
         p = self._event_shape[-1]
         noise = _clamp_above_eps(self._dist_chi2.rsample(sample_shape).sqrt()).diag_embed(dim1=-2, dim2=-1)
         row, column = torch.tril_indices(p, p, offset=-1)
@@ -141,7 +141,7 @@ class Wishart(ExponentialFamily):
         return checked.amax(self._batch_dims) if self._batch_shape else checked
 
     def rsample(self, sample_shape: Any = torch.Size(), max_try_correction: int | None = None) -> Tensor:
-        """Return random matrices; some are drawn again, up to ``max_try_correction`` (10) times each, as torch does."""
+        """Return random matrices; singular ones are resampled, up to ``max_try_correction`` (10) times, as torch does."""
         sample_shape = torch.Size(sample_shape)
         sample = self._bartlett_sampling(sample_shape)
         # torch takes the matrices that pass the check for the singular ones; its numbers follow from that.

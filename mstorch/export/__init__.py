@@ -1,4 +1,4 @@
-"""torch.export: a module as a graph of calls of ``torch.ops.aten`` that can be called, saved and loaded."""
+"""torch.export: a module as a graph of ``torch.ops.aten`` calls that can be run, saved and loaded."""
 from __future__ import annotations
 
 import copy
@@ -20,7 +20,7 @@ from .graph_signature import ExportGraphSignature
 
 
 class _DimHint:
-    """How a size may vary, as torch is told in ``Dim.AUTO``, ``Dim.DYNAMIC`` and ``Dim.STATIC``."""
+    """How a size is dynamic, as ``Dim.AUTO``, ``Dim.DYNAMIC`` and ``Dim.STATIC``."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -33,7 +33,7 @@ class _DimHint:
 
 
 class Dim:
-    """A size that may vary between ``min`` and ``max``, by name."""
+    """A named dynamic size between ``min`` and ``max``."""
 
     AUTO = _DimHint("AUTO")
     DYNAMIC = _DimHint("DYNAMIC")
@@ -51,14 +51,14 @@ class Dim:
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Return several ``Dim``, by their names."""
+    """Return a ``Dim`` for each name."""
     return tuple(Dim(name, min=min, max=max) for name in names)
 
 
 class ExportedProgram:
-    """The result of ``export``: ``module()`` makes the module that can be called; ``graph`` holds its calls of ``torch.ops.aten``.
+    """The result of ``export``: ``module()`` returns a callable module; ``graph`` holds its ``torch.ops.aten`` calls.
 
-    Where sizes may vary, and where an operation has no name there, the program has no graph, and ``module()`` runs the module's own Python.
+    With dynamic shapes, or for an operation with no aten equivalent, there is no graph, and ``module()`` runs the original Python code.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class ExportedProgram:
 
     @property
     def graph_module(self) -> GraphModule:
-        """The module of the graph, whose inputs are the parameters, the buffers and the user's inputs."""
+        """The GraphModule, whose inputs are the parameters, the buffers and the user inputs."""
         return self._made(self._graph_module, "graph_module")  # type: ignore[no-any-return]
 
     @property
     def graph(self) -> Graph:
-        """The calls of the program."""
+        """The graph of the program."""
         return self.graph_module.graph
 
     @property
@@ -93,28 +93,28 @@ class ExportedProgram:
 
     @property
     def state_dict(self) -> dict[str, Any]:
-        """Parameters and buffers by name."""
+        """A dict of parameters and buffers by name."""
         kept = self._state.state_dict()
         return {name: kept[name] for name, _ in (*self.named_parameters(), *self.named_buffers()) if name in kept}
 
     def named_parameters(self) -> Any:
-        """Return the parameters with their names."""
+        """Yield the parameters with their names."""
         return self._state.named_parameters(remove_duplicate=False)
 
     def parameters(self) -> Any:
-        """Return the parameters."""
+        """Yield the parameters."""
         return self._state.parameters()
 
     def named_buffers(self) -> Any:
-        """Return the buffers with their names."""
+        """Yield the buffers with their names."""
         return self._state.named_buffers(remove_duplicate=False)
 
     def buffers(self) -> Any:
-        """Return the buffers."""
+        """Yield the buffers."""
         return self._state.buffers()
 
     def module(self, check_guards: bool = True) -> Module:
-        """Return a module of its own that computes what was exported, for inputs like those that it was exported with."""
+        """Return a new module that computes the program, for inputs like the example inputs."""
         return _Program(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -129,13 +129,13 @@ class ExportedProgram:
 
 
 def _form(args: tuple[Tensor | tuple[Tensor, Tensor], ...], kwargs: dict[Any, Any]) -> list[tuple[str, Any]]:
-    """Return what a call has to be like: shapes and dtypes of tensors, and all other values."""
+    """Return what an input must match: shapes and dtypes of tensors, and all other values."""
     found, _ = tree_flatten_with_path((args, kwargs))
     return [("".join(map(str, path)), (tuple(leaf.shape), leaf.dtype) if isinstance(leaf, Tensor) else leaf) for path, leaf in found]
 
 
 class _Program(Module):
-    """An exported program as a module; it refuses inputs of another form, as torch's does."""
+    """An exported program as a module; it rejects inputs of other shapes, as torch's does."""
 
     _inner: Any
     _program: Any
@@ -152,15 +152,15 @@ class _Program(Module):
         self.__dict__["_places"] = [(inner.get_submodule(path), name) for path, _, name in paths]
 
     def train(self, mode: bool = True) -> Any:
-        """Raises NotImplementedError: the mode is that of the export."""
+        """Raise NotImplementedError: the training mode is fixed at export."""
         raise NotImplementedError("Calling train() is not supported yet.")
 
     def eval(self) -> Any:
-        """Raises NotImplementedError: the mode is that of the export."""
+        """Raise NotImplementedError: the training mode is fixed at export."""
         raise NotImplementedError("Calling eval() is not supported yet.")
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what was exported, for these inputs. ValueError and AssertionError if they are of another form."""
+        """Run the program. Raise ValueError or AssertionError for inputs that do not match the example inputs."""
         program, inner = self._program, self._inner
         names = list(program.example_inputs[1])
         if kwargs.keys() != set(names):
@@ -184,11 +184,11 @@ def export(
     dynamic_shapes: dict[str, Any] | tuple[Any, ...] | list[Any] | None = None, strict: bool = False,
     preserve_module_call_signature: tuple[str, ...] = (), prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:  # fmt: skip
-    """Return a program that computes what a module does, for inputs like these; their sizes may vary where ``dynamic_shapes`` is given.
+    """Return a program that computes what a module does for inputs like these; sizes are dynamic where ``dynamic_shapes`` says.
 
-    The module runs once. Differs from torch: operations stand in the graph as they are seen below autograd (``addmm`` for ``linear``),
-    writes are in place, and there is no graph where sizes vary.
-    Raises ValueError for what is no module, GuardOnDataDependentSymNode for one that reads values of tensors.
+    The module runs once. Differs from torch: the graph has the operations seen below autograd (``addmm`` for ``linear``), writes are in
+    place, and there is no graph with dynamic shapes. Raise ValueError if ``mod`` is not a Module, GuardOnDataDependentSymNode if it reads
+    values of tensors.
     """
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
@@ -214,14 +214,14 @@ def save(
     ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None, opset_version: dict[str, int] | None = None,
     pickle_protocol: int = 2,
 ) -> None:
-    """Write a program to a path or a file, in a form of mstorch's own; NotImplementedError for one without a graph."""
+    """Save a program to a path or a file, in mstorch's own format. Raise NotImplementedError for one without a graph."""
     if extra_files is not None or opset_version is not None:
         raise NotImplementedError("mstorch: torch.export.save takes no extra_files and no opset_version")
     write(ep, f)
 
 
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: dict[str, int] | None = None) -> ExportedProgram:
-    """Read a program that ``save`` wrote. ValueError for other files, those of torch among them."""
+    """Load a program that ``save`` wrote. Raise ValueError for other files, including torch's."""
     if extra_files is not None or expected_opset_version is not None:
         raise NotImplementedError("mstorch: torch.export.load takes no extra_files and no expected_opset_version")
     return read(f, _of_file)
@@ -244,7 +244,7 @@ def _of_file(
 
 
 def _owner(module: Module, name: str) -> tuple[Module, str]:
-    """Return the module below another one that has a dotted name, made where it is not there, and the last part of the name."""
+    """Return the module that owns a dotted name, creating it if needed, and the name's last component."""
     *path, last = name.split(".")
     for part in path:
         if part not in module._modules:

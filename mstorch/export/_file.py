@@ -1,6 +1,6 @@
-"""Files of exported programs: a graph as plain data, which names operators of ``torch.ops`` and nothing else, beside tensors.
+"""Files of exported programs: a graph as plain data, which names operators of ``torch.ops`` only, and tensors.
 
-The file is one of ``torch.save`` that ``weights_only=True`` reads, not torch's ``.pt2``.
+The file is one of ``torch.save`` that ``weights_only=True`` can load, not torch's ``.pt2``.
 """
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WORDS: dict[str, tuple[type, Callable[[Any], Any]]] = {
 
 
 def _written(value: Any) -> Any:
-    """Return an argument as plain data; NotImplementedError for what has no form in a file."""
+    """Return an argument as plain data. Raise NotImplementedError for a value without a file format."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
@@ -87,12 +87,12 @@ def _node_data(node: Node) -> dict[str, Any]:
 
 
 def _argument(arg: TensorArgument) -> tuple[str, bool, Any]:
-    """Return an argument of a signature: its name, whether it is a tensor, and else its value."""
+    """Return an argument of a signature as (name, whether it is a tensor, its value if not)."""
     return arg.name, isinstance(arg, TensorArgument), getattr(arg, "value", None)
 
 
 def _text(form: TreeSpec) -> str:
-    """Return a structure as text. NotImplementedError for one of a type without a name in text, or that only an import could read."""
+    """Serialize a TreeSpec. Raise NotImplementedError for a type without a serialized name, or one that loading would have to import."""
     text = treespec_dumps(form)
     if _imports(json.loads(text)[1]):
         raise NotImplementedError(f"mstorch: torch.export.save has no form for {form}")
@@ -100,7 +100,7 @@ def _text(form: TreeSpec) -> str:
 
 
 def _imports(described: dict[str, Any]) -> bool:
-    """Return whether reading a structure imports a module that it names: that of an enum, or of what makes the values of a defaultdict."""
+    """Return whether loading a TreeSpec imports a module that it names, for an enum or a defaultdict's factory."""
     context = described["context"]
     if described["type"] == "collections.defaultdict":
         return context["default_factory_module"] != "builtins" or _imports_below(described)
@@ -118,7 +118,7 @@ def _structure(text: str) -> TreeSpec:
 
 
 def save(program: Any, f: Any) -> None:
-    """Write a program with its tensors to a path or a file."""
+    """Save a program with its tensors to a path or a file."""
     module, signature = program.graph_module, program.graph_signature
     inputs = [(spec.kind.name, *_argument(spec.arg), spec.target, spec.persistent) for spec in signature.input_specs]
     outputs = [_argument(spec.arg) for spec in signature.output_specs]
@@ -135,7 +135,7 @@ def save(program: Any, f: Any) -> None:
 
 
 def load(f: Any, make: Callable[..., Any]) -> Any:
-    """Read a program; ``make`` makes it of its parts. ValueError for other files."""
+    """Load a program, constructed by ``make`` from its parts. Raise ValueError for other files."""
     data = serialization.load(f, weights_only=True)
     if not isinstance(data, dict) or data.get("form") not in _FORMS:
         raise ValueError("the file holds no program that torch.export.save of mstorch wrote")

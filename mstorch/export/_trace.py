@@ -1,4 +1,4 @@
-"""The graph of an exported module: parameters and buffers are its first inputs, then the user's."""
+"""The graph of an exported module: its inputs are parameters and buffers, then the user inputs."""
 from __future__ import annotations
 
 import copy
@@ -25,7 +25,7 @@ from .graph_signature import (
 
 
 def _inputs_of(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return the leaves of a call's arguments, with the names that torch gives their inputs: ``x``, ``pair_0``, ``table_key``."""
+    """Return the leaves of a call's arguments, with torch's names of their inputs: ``x``, ``pair_0``, ``table_key``."""
     names: list[str] = []
     for name, parameter in inspect.signature(module.forward).parameters.items():
         several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
@@ -43,10 +43,10 @@ def _argument(name: str, value: Any) -> Any:
 
 
 def traced(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[GraphModule, ExportGraphSignature, Any]:
-    """Return the graph of a call, its signature and the form of what it returns.
+    """Return the graph of a call, its signature and the TreeSpec of its result.
 
-    NotImplementedError where an operation is not known in the terms of ``torch.ops.aten``, GuardOnDataDependentSymNode where the module
-    reads a value.
+    Raise NotImplementedError for an operation without ``torch.ops.aten`` equivalent, GuardOnDataDependentSymNode if the module reads a
+    value.
     """
     module, args, kwargs = copy.deepcopy((module, args, kwargs))
     graph, specs = Graph(), []

@@ -1,4 +1,4 @@
-"""torch.export.graph_signature: what the inputs and outputs of an exported graph stand for."""
+"""torch.export.graph_signature: the meaning of an exported graph's inputs and outputs."""
 from __future__ import annotations
 
 import dataclasses
@@ -8,21 +8,21 @@ from typing import Any
 
 @dataclasses.dataclass
 class TensorArgument:
-    """A tensor, by the name of its node."""
+    """A tensor, given by its node's name."""
 
     name: str
 
 
 @dataclasses.dataclass
 class ConstantArgument:
-    """A value that is none of the graph's, and the name of its node where it is an input."""
+    """A constant value, and its node's name if it is an input."""
 
     name: str
     value: Any
 
 
 class InputKind(enum.Enum):
-    """The kinds of inputs."""
+    """What an input stands for."""
 
     USER_INPUT = enum.auto()
     PARAMETER = enum.auto()
@@ -31,14 +31,14 @@ class InputKind(enum.Enum):
 
 
 class OutputKind(enum.Enum):
-    """The kinds of outputs."""
+    """What an output stands for."""
 
     USER_OUTPUT = enum.auto()
 
 
 @dataclasses.dataclass
 class InputSpec:
-    """An input: its kind, its argument, the name in the module that was exported, and whether a buffer is in its state_dict."""
+    """An input: its kind, its argument, its name in the exported module, and whether a buffer is in its state_dict."""
 
     kind: InputKind
     arg: Any
@@ -65,7 +65,7 @@ class OutputSpec:
 
 @dataclasses.dataclass
 class ExportGraphSignature:
-    """The inputs of a graph in order (parameters, buffers, constants, then those of the user), and its outputs."""
+    """The inputs of a graph in order (parameters, buffers, constants, user inputs), and its outputs."""
 
     input_specs: list[InputSpec]
     output_specs: list[OutputSpec]
@@ -75,17 +75,17 @@ class ExportGraphSignature:
 
     @property
     def inputs_to_parameters(self) -> dict[str, str]:
-        """The parameters' names by those of inputs."""
+        """A dict from input names to parameter names."""
         return self._targets(InputKind.PARAMETER)
 
     @property
     def inputs_to_buffers(self) -> dict[str, str]:
-        """The buffers' names by those of inputs."""
+        """A dict from input names to buffer names."""
         return self._targets(InputKind.BUFFER)
 
     @property
     def inputs_to_lifted_tensor_constants(self) -> dict[str, str]:
-        """The constants' names by those of inputs."""
+        """A dict from input names to constant names."""
         return self._targets(InputKind.CONSTANT_TENSOR)
 
     @property
@@ -105,13 +105,13 @@ class ExportGraphSignature:
 
     @property
     def user_inputs(self) -> tuple[Any, ...]:
-        """The user's inputs: names of tensors, and constants."""
+        """The user inputs: names of tensors, and constants."""
         found = [spec.arg for spec in self.input_specs if spec.kind is InputKind.USER_INPUT]
         return tuple(arg.name if isinstance(arg, TensorArgument) else arg.value for arg in found)
 
     @property
     def user_outputs(self) -> tuple[Any, ...]:
-        """The user's outputs: names of tensors, and constants."""
+        """The user outputs: names of tensors, and constants."""
         return tuple(spec.arg.name if isinstance(spec.arg, TensorArgument) else spec.arg.value for spec in self.output_specs)
 
     def __str__(self) -> str:

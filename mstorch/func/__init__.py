@@ -1,4 +1,4 @@
-"""torch.func: gradients, Jacobians and vmap as functions of functions."""
+"""torch.func: function transforms: gradients, Jacobians, vmap."""
 from __future__ import annotations
 
 from .._functorch.vmap import vmap

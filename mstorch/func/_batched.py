@@ -1,7 +1,7 @@
-"""Tensors of a map (``torch.vmap``): values with one dimension that the mapped function does not see.
+"""Batched tensors of ``torch.vmap``: values with a batch dimension that the mapped function does not see.
 
-A ``BatchedTensor`` belongs to one running map. A call that it takes part in is computed once, on the values underneath, by
-the batching rule of the function; maps within maps nest the tensors, the innermost map's outside.
+A ``BatchedTensor`` belongs to one active vmap. A call with batched arguments is computed once, on the underlying values, by the function's
+batching rule; nested vmaps nest the tensors, the innermost vmap's outermost.
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NO_LEAF = (
 
 
 class Map(Block):
-    """One running ``vmap``: how deep it is nested (from 1), how many slices it has, and how random numbers are drawn."""
+    """One active ``vmap``: its nesting depth (from 1), its batch size, and its randomness mode."""
 
     __slots__ = ("depth", "size", "randomness", "levels", "draw", "ended", "_ends")
 
@@ -64,7 +64,7 @@ class Map(Block):
 
 
 class outside(Block):
-    """A block as it runs outside of a map: further out than ``depth``."""
+    """A context manager in which code runs as outside a vmap: at a depth less than ``depth``."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
@@ -75,7 +75,7 @@ class outside(Block):
 
 
 class within(Block):
-    """A block as it runs inside of a map that may have ended."""
+    """A context manager in which code runs as inside a vmap, which may have ended."""
 
     def __init__(self, map: Map) -> None:
         self.map = map
@@ -93,7 +93,7 @@ def _refusing(error: type[Exception], words: str) -> Any:
 
 
 class BatchedTensor(Tensor):
-    """A tensor whose ``value`` has one dimension more, ``bdim``, along which ``map`` runs."""
+    """A tensor whose ``value`` has an additional batch dimension ``bdim``, over which ``map`` runs."""
 
     __slots__ = ("value", "bdim", "map")
     value: Any
@@ -125,37 +125,37 @@ class BatchedTensor(Tensor):
 
     @property
     def shape(self) -> Size:
-        """The length of each dimension that the function sees."""
+        """The shape without the batch dimension."""
         return tuple.__new__(Size, self._shape)
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions without the batch dimension."""
         return len(self.value._shape) - 1
 
     def dim(self) -> int:
-        """Return the number of dimensions."""
+        """Return the number of dimensions without the batch dimension."""
         return len(self.value._shape) - 1
 
     ndimension = dim
 
     @property
     def dtype(self) -> dtype:
-        """The type of the elements."""
+        """The dtype."""
         return self.value._dtype
 
     @property
     def device(self) -> Any:
-        """Where the values live."""
+        """The device of the values."""
         return self.value.device
 
     @property
     def layout(self) -> Any:
-        """How the elements are kept."""
+        """The layout: strided."""
         return self.value.layout
 
     def stride(self, dim: int | None = None) -> tuple[int, ...]:
-        """Return the step in memory along each dimension, or along one."""
+        """Return the strides of a slice, or one of them."""
         steps = self.value.stride()
         steps = steps[: self.bdim] + steps[self.bdim + 1 :]
         return steps if dim is None else steps[wrapped(dim, len(steps))]
@@ -175,7 +175,7 @@ class BatchedTensor(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether a level of differentiation within the map follows the tensor."""
+        """Whether a level of differentiation inside the vmap tracks the tensor."""
         return state.levels > self.map.levels and is_tracked(core(self))
 
     @requires_grad.setter
@@ -184,24 +184,24 @@ class BatchedTensor(Tensor):
             raise RuntimeError(NO_LEAF)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Raises RuntimeError: leaves are made outside of maps."""
+        """Raise RuntimeError: leaves cannot be created under vmap."""
         if requires_grad:
             raise RuntimeError(NO_LEAF)
         return self
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no operation that is followed made the tensor."""
+        """Whether no tracked operation made the tensor."""
         return not self.requires_grad or core(self).is_leaf
 
     @property
     def grad_fn(self) -> Any:
-        """The recorded operation that made the values."""
+        """The node that made the values."""
         return core(self).grad_fn if self.requires_grad else None
 
     @property
     def grad(self) -> None:
-        """None: gradients are accumulated outside of maps."""
+        """None: gradients are accumulated outside vmap."""
         return None
 
     @property
@@ -219,7 +219,7 @@ class BatchedTensor(Tensor):
 
     @property
     def output_nr(self) -> int:
-        """Which output of its operation the tensor is."""
+        """The tensor's output number at its node."""
         return 0
 
     @property
@@ -230,21 +230,21 @@ class BatchedTensor(Tensor):
         return False
 
     def storage_offset(self) -> int:
-        """Return the position in the storage of the first element."""
+        """Return the storage offset of the first element."""
         return core(self).storage_offset()
 
     def is_inference(self) -> bool:
-        """Return whether the values were made in inference mode."""
+        """Return whether the values were created in inference mode."""
         return core(self).is_inference()
 
     def is_set_to(self, tensor: Any) -> bool:
-        """Return whether both show the same part of the same storage."""
+        """Return whether both tensors are the same view of the same storage."""
         return isinstance(tensor, BatchedTensor) and core(self).is_set_to(core(tensor))
 
     item = _refusing(RuntimeError, NO_ITEM)
     __float__ = __int__ = __complex__ = __index__ = item
     def retain_grad(self) -> None:
-        """Raises RuntimeError: gradients are kept outside of maps."""
+        """Raise RuntimeError: gradients are retained outside vmap."""
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
 
     __bool__ = is_nonzero = _refusing(RuntimeError, NO_BRANCH)
@@ -271,14 +271,14 @@ _new = object.__new__
 
 
 def batched(value: Any, bdim: int, map: Map) -> Any:
-    """Return a tensor of a map over a value."""
+    """Return a BatchedTensor over ``value`` with batch dimension ``bdim``."""
     made = _new(BatchedTensor)
     made.value, made.bdim, made.map = value, bdim, map
     return made
 
 
 def as_batched(result: Any, bdim: int, map: Map) -> Any:
-    """Return the tensors in a result as tensors of a map."""
+    """Return a result with its tensors wrapped as BatchedTensors."""
     if isinstance(result, TensorBase):
         return batched(result, bdim, map)
     if isinstance(result, (tuple, list)):
@@ -288,29 +288,29 @@ def as_batched(result: Any, bdim: int, map: Map) -> Any:
 
 
 def is_of(tensor: Any, map: Map) -> bool:
-    """Return whether a value is a tensor of a map."""
+    """Return whether a value is a BatchedTensor of this vmap."""
     return type(tensor) is BatchedTensor and tensor.map is map
 
 
 def core(tensor: Any) -> Any:
-    """Return the tensor under all maps."""
+    """Return the tensor underneath all vmaps."""
     while type(tensor) is BatchedTensor:
         tensor = tensor.value
     return tensor
 
 
 def dressed_like(tensor: Any, made: Any) -> Any:
-    """``made``, of the geometry of the tensor under all maps, as a tensor of the maps of ``tensor``."""
+    """Return ``made``, shaped like the core of ``tensor``, wrapped in the same vmaps as ``tensor``."""
     return batched(dressed_like(tensor.value, made), tensor.bdim, tensor.map) if type(tensor) is BatchedTensor else made
 
 
 def front(tensor: BatchedTensor) -> Any:
-    """Return the value with the mapped dimension in front."""
+    """Return the value with the batch dimension moved to the front."""
     return tensor.value.movedim(tensor.bdim, 0) if tensor.bdim else tensor.value
 
 
 def wrapped(dim: int, rank: int) -> int:
-    """Return a dimension counted from the front; IndexError if it is not one of ``rank`` dimensions (one, where there are none)."""
+    """Return a nonnegative dimension. Raise IndexError if it is out of range for ``rank`` (1 for rank 0)."""
     limit = rank or 1
     if not -limit <= dim < limit:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
@@ -318,7 +318,7 @@ def wrapped(dim: int, rank: int) -> int:
 
 
 def public(name: str) -> Callable[..., Any]:
-    """Return the public function of a name in the torch namespace, which takes tensors of maps."""
+    """Return the public torch function of a name, which accepts batched tensors."""
     return getattr(sys.modules[_HOME], name)
 
 
@@ -329,7 +329,7 @@ _HOME = __name__.partition(".")[0]
 
 
 def maps_of(tensor: Tensor) -> list[Map]:
-    """Return the maps that a tensor is of, the outermost first."""
+    """Return the vmaps of a tensor, the outermost first."""
     found = []
     while type(tensor) is BatchedTensor:
         found.append(tensor.map)
@@ -338,7 +338,7 @@ def maps_of(tensor: Tensor) -> list[Map]:
 
 
 def everywhere(tensor: Any, maps: Sequence[Map]) -> Tensor:
-    """Return a tensor as one of all of these maps (the outermost first), with the same slices where it was not mapped over."""
+    """Return a tensor batched in all of these vmaps (the outermost first), expanded where it was not."""
     if not maps:
         return tensor
     *rest, last = maps
@@ -350,7 +350,7 @@ def everywhere(tensor: Any, maps: Sequence[Map]) -> Tensor:
 
 
 def aligned(tensor: Any, like: Any) -> Any:
-    """Return a tensor of the logical shape of ``like`` with the maps of ``like``, mapped dimensions in the same places."""
+    """Return a tensor expanded to the logical shape of ``like``, with the same vmaps and batch dimensions."""
     if type(like) is not BatchedTensor:
         return tensor
     map = like.map
@@ -367,7 +367,7 @@ def aligned(tensor: Any, like: Any) -> Any:
 
 
 class Op:
-    """A call in a map: the public function, computed further out, and the map."""
+    """A call under vmap: the public function, run outside this vmap, and the vmap."""
 
     __slots__ = ("public", "map", "key")
 
@@ -379,7 +379,7 @@ class Op:
 
     @property
     def name(self) -> str:
-        """The last part of the function's name."""
+        """The last component of the function's name."""
         return self.key.rpartition(".")[2]
 
 
@@ -389,12 +389,12 @@ _find: list[Callable[[str, Any], Rule]] = []
 
 
 def find_rules_by(finder: Callable[[str, Any], Rule]) -> None:
-    """Let ``finder(key, public)`` choose the rule of a function that is called in a map for the first time."""
+    """Set ``finder(key, public)``, which selects the batching rule when a function is first called under vmap."""
     _find[:] = [finder]
 
 
 def innermost(values: Iterable[Any]) -> Map | None:
-    """Return the innermost map that a tensor among the values is of."""
+    """Return the innermost vmap among the values' tensors."""
     found: Map | None = None
     for value in values:
         kind = type(value)
@@ -414,7 +414,7 @@ def innermost(values: Iterable[Any]) -> Map | None:
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what a call becomes with tensors of a map among its arguments; NotImplemented if there are none."""
+    """Return the result of a call with batched arguments; NotImplemented if there are none."""
     map = innermost(args)
     if kwargs:
         other = innermost(kwargs.values())

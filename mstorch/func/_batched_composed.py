@@ -1,4 +1,4 @@
-"""Batching rules written with other functions on the tensors as the mapped function sees them."""
+"""Batching rules composed of other functions, run inside the vmap."""
 from __future__ import annotations
 
 import math
@@ -15,7 +15,9 @@ Given = Arguments
 
 
 def composed(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter ``function(op, given)``, run inside of the map, as a rule; where it gives NotImplemented the call is computed by slices."""
+    """Return a decorator that registers ``function(op, given)``, run inside the vmap, as a batching rule; NotImplemented falls back to a
+    loop over slices.
+    """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -34,7 +36,7 @@ def composed(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _only(given: Given, *names: str) -> bool:
-    """Return whether no other arguments than these are given."""
+    """Return whether only arguments with these names are given."""
     return all(name in names for name in given)
 
 
@@ -157,13 +159,13 @@ def _solve(op: Op, given: Given) -> Any:
 
 @ruled("linalg.matrix_norm")
 def matrix_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return norms of matrices in two dimensions."""
+    """Return matrix norms over two dimensions."""
     return along("dim")(op, args, kwargs)
 
 
 @ruled("linalg.norm")
 def linalg_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return norms of vectors or of matrices."""
+    """Return vector or matrix norms."""
     given = bound(op, args, kwargs)
     tensor, order, dim = given.pop("input"), given.pop("ord", None), given.pop("dim", None)
     rank = len(tensor._shape)
@@ -182,7 +184,7 @@ def linalg_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("trapezoid trapz cumulative_trapezoid")
 def trapezoid(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Integrals along a dimension, of equal steps."""
+    """Integrate along a dimension with equal spacing."""
     if len(args) > 1 or "x" in kwargs or not args[0]._shape:
         return by_slices(op, args, kwargs)
     return batched(op(front(args[0]), **{**kwargs, "dim": shifted(op, kwargs.get("dim", -1), len(args[0]._shape))}), 0, op.map)
@@ -190,7 +192,7 @@ def trapezoid(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("quantile nanquantile")
 def quantile(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Quantiles for one or several fractions, which all slices share."""
+    """Return quantiles for one or several fractions, which are not batched."""
     given = bound(op, args, kwargs)
     tensor, q, dim = given.pop("input"), given.pop("q"), given.pop("dim", None)
     keep = given.get("keepdim", False)
@@ -204,7 +206,7 @@ def quantile(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fftshift fft.ifftshift")
 def of_all_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Transforms of all dimensions, or of those named."""
+    """Run a transform over all dimensions, or over those given."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     rank = len(tensor._shape)
@@ -219,7 +221,7 @@ def of_all_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor
 
 @ruled("cosine_similarity nn.functional.cosine_similarity")
 def cosine_similarity(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Cosines of the angles of vectors along a dimension."""
+    """Return the cosine similarity along a dimension."""
     given = bound(op, args, kwargs)
     a, b = given.pop("input"), given.pop("x2")
     rank = max(len(a._shape), len(b._shape))
@@ -240,7 +242,7 @@ _ROW_LOSSES = "cosine_embedding_loss triplet_margin_loss multilabel_soft_margin_
 
 @ruled(_ROW_LOSSES + " " + " ".join(f"nn.functional.{name}" for name in _ROW_LOSSES.split()))
 def row_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return losses of rows, then their mean or sum."""
+    """Compute a loss per row, then its reduction."""
     given = bound(op, args, kwargs)
     reduction = given.pop("reduction", "mean")
     named = [name for name, value in given.items() if isinstance(value, TensorBase)]

@@ -1,4 +1,4 @@
-"""autograd in maps: functions that users define, and gradients asked for inside of a mapped function."""
+"""autograd under vmap: user-defined Functions, and gradients computed inside a mapped function."""
 from __future__ import annotations
 
 import inspect
@@ -36,14 +36,14 @@ _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extend
 
 
 class VmapInfo(NamedTuple):
-    """The facts of a map that the ``vmap`` staticmethod of a Function gets."""
+    """What a Function's ``vmap`` staticmethod is told of the vmap: batch size and randomness."""
 
     batch_size: int
     randomness: str
 
 
 def apply_in_transform(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``cls.apply`` within a transform; NotImplemented if it is computed as outside."""
+    """Run ``cls.apply`` within a transform; return NotImplemented if it runs as outside."""
     if cls.__module__.partition(".")[0] in (_HOME, "torch"):
         return NotImplemented  # the library's own work on plain tensors
     if cls.setup_context is Function.setup_context:
@@ -82,7 +82,7 @@ FUNCTION_TRANSFORMS.append(apply_in_transform)
 
 
 def _values(map: Map, tree: tuple[Tensor | float, ...]) -> tuple[Any, Any]:
-    """Return a tree with the values of the map's tensors, and one with the dimensions they are mapped over along (None: not)."""
+    """Return a tree with batched tensors replaced by their values, and a tree of their batch dimensions (None: not batched)."""
     return (
         tree_map(lambda leaf: leaf.value if is_of(leaf, map) else leaf, tree),
         tree_map(lambda leaf: leaf.bdim if is_of(leaf, map) else None, tree),
@@ -90,7 +90,7 @@ def _values(map: Map, tree: tuple[Tensor | float, ...]) -> tuple[Any, Any]:
 
 
 def _tensors(map: Map, tree: tuple[Tensor | float, ...], dims: Sequence[Any]) -> Any:
-    """Return a tree of values as one of the map's tensors."""
+    """Return a tree of values, batched along ``dims``."""
     leaves, spec = tree_flatten(tree)
     return tree_unflatten(
         [leaf if dim is None or not isinstance(leaf, TensorBase) else batched(leaf, dim, map) for leaf, dim in zip(leaves, dims)], spec
@@ -118,38 +118,38 @@ def _by_own_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> Any:
 
 
 class _Context:
-    """The context of ``setup_context`` and ``backward`` of a Function: it shows the map's tensors, and keeps their values."""
+    """The context passed to ``setup_context`` and ``backward`` of a Function: it shows batched tensors, and saves their values."""
 
     def __init__(self, ctx: Any, map: Map, dims: Sequence[Any] = ()) -> None:
         self.__dict__["_kept"] = (ctx, map, list(dims))
 
     def later(self, map: Map) -> _Context:
-        """Return the same context in the map of backward."""
+        """Return the same context for the vmap of backward."""
         ctx, _, dims = self._kept
         made = _Context(ctx, map, dims)
         made.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_kept"})
         return made
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep the values."""
+        """Save the values of batched tensors."""
         ctx, map, dims = self._kept
         dims[:] = [tensor.bdim if is_of(tensor, map) else None for tensor in tensors]
         ctx.save_for_backward(*(tensor.value if is_of(tensor, map) else tensor for tensor in tensors))
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The saved tensors, as tensors of the map."""
+        """The saved tensors, batched again."""
         ctx, map, dims = self._kept
         return _tensors(map, tuple(ctx.saved_tensors), dims)
 
     saved_variables = saved_tensors
 
     def mark_dirty(self, *args: Any) -> None:
-        """Say which inputs were changed in place."""
+        """Mark the inputs that were modified in place."""
         self._kept[0].mark_dirty(*(tensor.value if type(tensor) is BatchedTensor else tensor for tensor in args))
 
     def mark_non_differentiable(self, *args: Any) -> None:
-        """Say which outputs have no gradient."""
+        """Mark the outputs that have no gradient."""
         self._kept[0].mark_non_differentiable(*(tensor.value if type(tensor) is BatchedTensor else tensor for tensor in args))
 
     def __getattr__(self, name: str) -> Any:
@@ -157,7 +157,7 @@ class _Context:
 
 
 def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> Any:
-    """Return the Function's own methods, run on tensors of the map within a Function of the values."""
+    """Run the Function's own methods on batched tensors, within a Function of the values."""
     values, in_dims = _values(map, args)
     dims_in = tree_flatten(in_dims, lambda leaf: leaf is None)[0]
     shapes = [leaf._shape if isinstance(leaf, TensorBase) else None for leaf in tree_flatten(args)[0]]
@@ -194,12 +194,12 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
 
 
 def _fitted(gradient: Tensor | None, shape: tuple[int, ...] | None) -> Any:
-    """Return a gradient of the shape of the input, as the function sees it."""
+    """Return a gradient reduced to the logical shape of the input."""
     return gradient if gradient is None or shape is None or gradient._shape == shape else gradient.sum_to_size(shape)
 
 
 def _of_values(map: Map, gradient: Any, dim: int | None) -> Any:
-    """Return the gradient of an input's value: a sum over the slices where the input is not mapped over."""
+    """Return the gradient of an input's value, summed over the batch if the input is not batched."""
     if gradient is None:
         return None
     if is_of(gradient, map):
@@ -221,13 +221,13 @@ def _tuple(value: Tensor | None) -> tuple[Any, ...]:
 
 @ruled("autograd.backward.backward")
 def backward_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Refused."""
+    """Raise RuntimeError: backward cannot be called under vmap."""
     raise RuntimeError(NO_BACKWARD)
 
 
 @ruled("autograd.backward.grad")
 def grad_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return gradients for mapped gradients of outputs that are not: a pass for each slice; others are those of the values."""
+    """Return gradients under vmap; for batched output gradients of unbatched outputs, run one pass per slice."""
     given = bound(op, args, kwargs)
     outputs, inputs = _tuple(given.pop("input")), _tuple(given.pop("inputs"))
     seeds = _tuple(given.pop("grad_outputs", None))

@@ -1,4 +1,4 @@
-"""Batching rules of indexing: by numbers and slices, by tensors of places, by masks."""
+"""Batching rules of indexing: by ints and slices, by index tensors, by masks."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,7 +21,9 @@ NO_MASK = (
 
 
 class Places:
-    """An index: what views can do (``basic``), and tensors of places in the view's dimensions (``tensors``, None for all)."""
+    """A parsed index: the part that views can do (``basic``), and index tensors by dimension of the view (``tensors``, None for a full
+    slice).
+    """
 
     def __init__(self, index: Any, rank: int) -> None:
         items = list(index) if isinstance(index, tuple) else [index]
@@ -66,23 +68,23 @@ class Places:
 
     @property
     def plain(self) -> bool:
-        """Whether a view is all there is."""
+        """Whether the index needs a view only."""
         return not self.tensors
 
     @property
     def chosen(self) -> list[int]:
-        """The dimensions that tensors choose in."""
+        """The dimensions that have index tensors."""
         return [place for place, item in enumerate(self.tensors) if item is not None]
 
     @property
     def adjacent(self) -> bool:
-        """Whether these dimensions follow on each other."""
+        """Whether these dimensions are adjacent."""
         chosen = self.chosen
         return chosen[-1] - chosen[0] + 1 == len(chosen)
 
 
 def _dims_of(item: Any) -> int:
-    """Return how many dimensions an item of an index uses up."""
+    """Return how many dimensions an index item consumes."""
     if item is None or item is Ellipsis or isinstance(item, bool):
         return 0
     if isinstance(item, TensorBase) and item._dtype is bool_:
@@ -91,7 +93,7 @@ def _dims_of(item: Any) -> int:
 
 
 def _found(op: Op, value: Tensor, mapped: bool, places: Places) -> tuple[Any, int, int]:
-    """Return the index into the values; how many dimensions the tensors of places make, and where those stand for the function."""
+    """Return the index into the values, the number of dimensions that index tensors produce, and their logical position."""
     tensors = [item for item in places.tensors if item is not None]
     wide = max(len(item._shape) for item in tensors)
     lined = iter(_lined(op, tensors, wide))
@@ -114,13 +116,13 @@ def _lined(op: Op, tensors: Sequence[Any], wide: int) -> list[Any]:
 
 
 def _whole(op: Op, places: Places) -> bool:
-    """Return whether a tensor of places is of the map, or the result's order needs care."""
+    """Return whether an index tensor is batched, or the index tensors are not adjacent."""
     return any(is_of(item, op.map) for item in places.tensors if item is not None) or not places.adjacent
 
 
 @ruled("Tensor.__getitem__")
 def getitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Part of a tensor."""
+    """Index a tensor."""
     tensor, index = args
     mapped = is_of(tensor, op.map)
     if _has_places_in_slices(index, op):
@@ -157,7 +159,7 @@ def _has_places_in_slices(index: Any, op: Op) -> bool:
 
 
 def _put(op: Op, target: Any, index: Any, value: Any, accumulate: bool) -> None:
-    """Write into part of a tensor of the map."""
+    """Write into an indexed part of a batched tensor."""
     places = Places(index, len(target._shape))
     inner = front(target)[(slice(None), *places.basic)]
     if places.plain:
@@ -179,7 +181,7 @@ def _put(op: Op, target: Any, index: Any, value: Any, accumulate: bool) -> None:
 
 
 def _valued(op: Op, value: Any, rank: int, like: Tensor) -> Any:
-    """Return a value to write, its dimensions in line with those written to."""
+    """Return the value to write, with its dimensions aligned to the target's."""
     if not is_of(value, op.map):
         return value if isinstance(value, TensorBase) else as_tensor(value, dtype=like._dtype)
     found = front(value)
@@ -190,7 +192,7 @@ def _valued(op: Op, value: Any, rank: int, like: Tensor) -> Any:
 
 @ruled("Tensor.__setitem__")
 def setitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Write into part of a tensor."""
+    """Write into an indexed part of a tensor. Raise RuntimeError if the target is not batched."""
     target, index, value = args
     if not is_of(target, op.map):
         Places(index, len(target._shape))
@@ -207,7 +209,7 @@ def setitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("index_put index_put_ _unsafe_index_put")
 def index_put(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return values put, or added, at places."""
+    """Return the tensor with values put, or accumulated, at indices."""
     given = bound(op, args, kwargs)
     target, indices, values = given["input"], tuple(given["indices"]), given["values"]
     if op.name.endswith("_"):
@@ -222,7 +224,7 @@ def index_put(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("index_select")
 def index_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return parts at places along a dimension."""
+    """Select slices at indices along a dimension."""
     given = bound(op, args, kwargs)
     tensor, dim, index = given["input"], given["dim"], given["index"]
     rank = len(tensor._shape)
@@ -236,7 +238,7 @@ def index_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("index_fill index_fill_ index_add index_add_ index_copy index_copy_")
 def index_write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Written at places along a dimension, which all slices share."""
+    """Write at unbatched indices along a dimension."""
     given = bound(op, args, kwargs)
     target, index = given["input"], given["index"]
     in_place = op.name.endswith("_")
@@ -256,7 +258,7 @@ def index_write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("take")
 def take(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return elements at places of the flattened tensor."""
+    """Return elements at indices of the flattened tensor."""
     given = bound(op, args, kwargs)
     tensor, index = given["input"], given["index"]
     if given.get("out") is not None:
@@ -269,7 +271,7 @@ def take(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("take_along_dim")
 def take_along_dim(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return elements at places along a dimension, broadcast."""
+    """Return elements at indices along a dimension, with broadcasting."""
     given = bound(op, args, kwargs)
     if given.get("dim") is None or len(given["input"]._shape) != len(given["indices"]._shape):
         return by_slices(op, args, kwargs)

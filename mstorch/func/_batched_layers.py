@@ -28,7 +28,7 @@ _STATISTICS = (
 
 
 def _affine(op: Op, found: Tensor, weight: Any, bias: Any, shape: tuple[int, ...]) -> Any:
-    """Return what a norm gives, times a weight and plus a bias of a shape."""
+    """Return the normalized tensor times a weight plus a bias, both reshaped to ``shape``."""
     with within(op.map):
         if weight is not None:
             found = found * weight.reshape(shape)
@@ -37,7 +37,7 @@ def _affine(op: Op, found: Tensor, weight: Any, bias: Any, shape: tuple[int, ...
 
 @ruled("layer_norm nn.functional.layer_norm rms_norm nn.functional.rms_norm")
 def layer_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return norms over the last dimensions."""
+    """Normalize over the last dimensions."""
     given = bound(op, args, kwargs)
     input, shape = given.pop("input"), given.pop("normalized_shape")
     weight, bias = given.get("weight"), given.get("bias")
@@ -54,7 +54,7 @@ def layer_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("group_norm nn.functional.group_norm")
 def group_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return norms over groups of channels of each sample."""
+    """Normalize groups of channels of each sample."""
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
     if not is_of(input, op.map) or len(input._shape) < 2:
@@ -71,7 +71,7 @@ def _statistics(tensor: Tensor | None, map: Map) -> Any:
 
 @ruled("batch_norm nn.functional.batch_norm")
 def batch_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return norms over the batch: the slices' channels side by side."""
+    """Normalize over the batch, with the slices' channels concatenated."""
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
     mean, var = given.pop("running_mean", None), given.pop("running_var", None)
@@ -95,7 +95,7 @@ def batch_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("instance_norm nn.functional.instance_norm")
 def instance_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return norms of each channel of each sample."""
+    """Normalize each channel of each sample."""
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
     if given.pop("running_mean", None) is not None or not given.get("use_input_stats", True) or not is_of(input, op.map):
@@ -154,7 +154,7 @@ RULES["pixel_shuffle"] = RULES["pixel_unshuffle"] = _image_rule(2)
     "affine_grid_generator"
 )
 def resized(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Functions of (N, C, *) alone: batches of batches in one."""
+    """Run a function of (N, C, *), with the batch dimension folded into N."""
     given = bound(op, args, kwargs)
     names = [name for name, value in given.items() if isinstance(value, TensorBase)]
     if any(len(given[name]._shape) < 3 for name in names):
@@ -168,7 +168,7 @@ def resized(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("nn.functional.pad constant_pad_nd")
 def pad(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """More at the ends of the last dimensions."""
+    """Pad the last dimensions."""
     given = bound(op, args, kwargs)
     input = given.pop("input")
     if given.get("mode", "constant") == "constant":
@@ -184,7 +184,7 @@ def pad(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("embedding nn.functional.embedding")
 def embedding(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return rows of a table: of one table, or of each slice's own."""
+    """Look up rows of a table, which may be batched."""
     given = bound(op, args, kwargs)
     places, table = given.pop("input"), given.pop("weight")
     if given.get("max_norm") is not None or given.get("sparse") or given.get("scale_grad_by_freq"):
@@ -201,7 +201,7 @@ def embedding(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _reduced(op: Op, found: Tensor, reduction: str, count: Any = None) -> Tensor:
-    """Return the loss of each slice: as it is, its mean, or its sum."""
+    """Return the loss of each slice: unreduced, its mean, or its sum."""
     with within(op.map):
         if reduction == "none":
             return found
@@ -218,7 +218,7 @@ _LOSSES = (
 
 @ruled(_LOSSES + " " + " ".join(f"nn.functional.{name}" for name in _LOSSES.split()))
 def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return losses of each element, then their mean or sum."""
+    """Compute an elementwise loss, then its reduction."""
     given = bound(op, args, kwargs)
     reduction = given.pop("reduction", "mean")
     named = [name for name, value in given.items() if isinstance(value, TensorBase)]
@@ -242,7 +242,7 @@ def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> T
 
 @ruled("nn.functional.cross_entropy nn.functional.nll_loss nll_loss cross_entropy_loss")
 def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return losses of classes: (C), (N, C) or (N, C, *), and the mean over what counts."""
+    """Compute a loss on class targets, (C), (N, C) or (N, C, *), then its reduction."""
     given = bound(op, args, kwargs)
     input, target = given.pop("input"), given.pop("target")
     reduction, weight = given.pop("reduction", "mean"), given.get("weight")
@@ -278,7 +278,7 @@ def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 
 def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return what a function that draws numbers gives within a map, none of whose tensors is among the arguments."""
+    """Run a random function within a vmap when none of its arguments is batched."""
     name = function.__name__
     if map.randomness == "same" or kwargs.get("training") is False or _certain(name, args):
         with outside(map.depth):
@@ -296,7 +296,7 @@ def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
 
 
 def _certain(name: str, args: tuple[Any, ...]) -> bool:
-    """Return whether a dropout is switched off."""
+    """Return whether the call is a dropout that is switched off."""
     return name.endswith("dropout") and len(args) > 2 and not args[2]
 
 
@@ -307,7 +307,7 @@ _BY_TENSOR = frozenset(
 
 
 def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return numbers for all slices at once, as torch draws them."""
+    """Draw numbers for all slices at once, in torch's order."""
     map, name = op.map, op.name
     if kwargs.get("out") is None and map.size:
         if name in _BY_SIZE:
@@ -344,7 +344,7 @@ def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 
 def _channels(op: Op, map: Map, spatial: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Dropout of whole channels of (C, *) or (N, C, *)."""
+    """Apply dropout to whole channels of (C, *) or (N, C, *)."""
     value, rank = expanded(args[0], map), len(args[0]._shape)
     if rank == spatial + 1 and spatial != 2:
         return batched(op(value, *args[1:], **kwargs), 0, map)
@@ -365,7 +365,7 @@ _DRAWN_IN_PLACE = (
 
 @ruled(_DRAWN_BY_TENSOR + " " + " ".join(f"nn.functional.{name}" for name in _DRAWN_BY_TENSOR.split()))
 def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return numbers drawn with tensors of the map."""
+    """Draw random numbers with batched arguments."""
     if (kwargs.get("training") is False or _certain(op.name, args)) and "dropout" in op.name:
         return pointwise(op, args, kwargs)
     if op.map.randomness == "different":
@@ -384,7 +384,7 @@ _NOT_SAME = "Vmap does not currently support same randomness with a batched tens
 
 @ruled(_DRAWN_IN_PLACE + " " + " ".join(f"nn.init.{name}" for name in ("uniform_", "normal_", "trunc_normal_")))
 def drawn_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return numbers drawn into a tensor of the map."""
+    """Fill a batched tensor with random numbers."""
     target = args[0]
     further = innermost((*args[1:], *kwargs.values())) is not None
     if op.map.randomness == "same" and further:
@@ -398,7 +398,7 @@ def drawn_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ten
 
 @ruled("nn.functional.rrelu rrelu rrelu_ nn.functional.rrelu_")
 def rrelu(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Leaky slopes; those drawn in training are refused."""
+    """Apply leaky ReLU with the mean slope; raise RuntimeError in training."""
     given = bound(op, args, kwargs)
     if given.get("training"):
         raise RuntimeError(f"vmap: we do not yet support aten::{op.name}. Please file an issue")

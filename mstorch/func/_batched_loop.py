@@ -1,4 +1,4 @@
-"""Calls in a map that have no batching rule: computed slice by slice, and the errors of those that cannot be."""
+"""Calls under vmap without a batching rule: computed slice by slice, or refused."""
 from __future__ import annotations
 
 import contextlib
@@ -18,7 +18,7 @@ loops: dict[str, int] = {}  # how often each function was computed slice by slic
 
 
 def unmapped_error(op: Op, label: str | None = None) -> RuntimeError:
-    """Return the error of writing mapped values into a tensor that is not mapped over."""
+    """Return the RuntimeError of writing batched values into an unbatched tensor."""
     name = label or _IN_PLACE_WORDS.get(op.name) or f"aten::{op.name}"
     where = f"at level {op.map.depth}" if name.startswith("aten::") else "in a vmap"
     return RuntimeError(
@@ -38,7 +38,7 @@ _IN_PLACE_WORDS = {
 
 
 def is_in_place(name: str) -> bool:
-    """Return whether a function of this name writes to its first argument."""
+    """Return whether a function of this name modifies its first argument in place."""
     return name.endswith("_") and not name.endswith("__") or name in ("__setitem__", *_IN_PLACE_OPERATORS)
 
 
@@ -49,7 +49,7 @@ _IN_PLACE_OPERATORS = (
 
 
 def _slice_of(value: Tensor | float, map: Map, index: int) -> Any:
-    """Return a value in one of the slices."""
+    """Return one slice of a value."""
     if type(value) is BatchedTensor:
         if value.map is not map:
             return value
@@ -65,7 +65,7 @@ def _slice_of(value: Tensor | float, map: Map, index: int) -> Any:
 
 
 def stacked(op: Op, parts: Sequence[Any]) -> Tensor:
-    """Return results of the slices in one tensor of the map; what is no tensor has to be the same for all."""
+    """Stack the results of the slices to a batched tensor; non-tensors have to be equal in all."""
     first = parts[0]
     if isinstance(first, TensorBase):
         whole = public("stack")(list(parts))
@@ -77,7 +77,7 @@ def stacked(op: Op, parts: Sequence[Any]) -> Tensor:
 
 
 def by_slices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the call, slice by slice."""
+    """Compute the call slice by slice."""
     if kwargs.get("out") is not None:
         raise RuntimeError(f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view ops.")
     if not fallback["enabled"]:
@@ -95,7 +95,7 @@ def by_slices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def looped(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any = None) -> Any:
-    """Return the call, slice by slice, random numbers drawn as the map wants them."""
+    """Compute the call slice by slice, with random numbers drawn according to the vmap's randomness."""
     map = op.map
     count = map.size or 1
     results = []
@@ -116,11 +116,11 @@ def looped(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any = 
 
 
 def _nothing() -> None:
-    """Begin a slice that draws no numbers."""
+    """Do nothing: the slice draws no random numbers."""
 
 
 def expanded(tensor: Any, map: Map) -> Any:
-    """Return the values of a tensor with the mapped dimension in front, repeated where it is not mapped over."""
+    """Return the values with the batch dimension in front, expanded if the tensor is not batched."""
     return front(tensor) if is_of(tensor, map) else tensor.expand(map.size, *tensor._shape)
 
 

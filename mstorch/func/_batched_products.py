@@ -1,4 +1,4 @@
-"""Batching rules of products: matrices, linear layers, einsum, convolutions."""
+"""Batching rules of matmuls, linear layers, einsum and convolutions."""
 from __future__ import annotations
 
 import math
@@ -11,7 +11,7 @@ from ._batched_rules import bound, ruled
 
 
 def _lined(op: Op, tensor: Any, rank: int, vector: int) -> Tensor:
-    """Return the values of a matrix, or of a vector made one (``vector``: where), behind enough leading dimensions."""
+    """Return the values of a matrix, or of a vector as a matrix (``vector``: row or column), with enough leading dimensions."""
     mapped = is_of(tensor, op.map)
     value = front(tensor) if mapped else tensor
     if len(tensor._shape) == 1:
@@ -23,7 +23,7 @@ def _lined(op: Op, tensor: Any, rank: int, vector: int) -> Tensor:
 
 
 def product(op: Op, a: Any, b: Any) -> Tensor:
-    """Return the matrix product of tensors, of which at least one is of the map."""
+    """Return the matrix product of tensors, at least one of which is batched."""
     first, second = len(a._shape), len(b._shape)
     if first == 0 or second == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {first}D and {second}D")
@@ -45,7 +45,7 @@ _RANKS = {"mm": (2, 2), "mv": (2, 1), "dot": (1, 1), "bmm": (3, 3), "inner": (1,
 
 @ruled("matmul __matmul__ __rmatmul__ linalg.matmul mm mv dot bmm inner")
 def matmul(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return products of matrices and vectors."""
+    """Return products of matrices or vectors."""
     given = bound(op, args, kwargs)
     if given.get("out") is not None or len(given) != 2:
         return by_slices(op, args, kwargs)
@@ -73,7 +73,7 @@ def _sum_of(input: Any, found: Any, beta: Any, alpha: Any) -> Any:
 
 @ruled("addmm addmv baddbmm addbmm addr addmm_ addmv_ baddbmm_ addr_")
 def added_product(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a product added to a tensor."""
+    """Return a matrix product added to a tensor."""
     given = bound(op, args, kwargs)
     base = op.name.rstrip("_")
     if given.get("out") is not None or len(args) != 3 or base != op.name and not is_of(args[0], op.map):
@@ -93,7 +93,7 @@ def added_product(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("outer ger linalg.outer")
 def outer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return each element of one vector times each of another."""
+    """Return the outer product of two vectors."""
     if kwargs or len(args) != 2 or any(len(item._shape) != 1 for item in args):
         return by_slices(op, args, kwargs)
     with within(op.map):
@@ -102,7 +102,7 @@ def outer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("linear nn.functional.linear")
 def linear(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``input @ weight.T + bias``."""
+    """Return ``input @ weight.T + bias``."""
     given = bound(op, args, kwargs)
     input, weight, bias = given["input"], given["weight"], given.get("bias")
     if is_of(input, op.map) and not is_of(weight, op.map) and len(input._shape):
@@ -121,7 +121,7 @@ def linear(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("einsum")
 def einsum(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return a letter more for the mapped dimension."""
+    """Run einsum with an additional letter for the batch dimension."""
     equation, *operands = args
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = list(operands[0])
@@ -149,7 +149,7 @@ def einsum(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d")
 def conv(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Convolutions of mapped inputs by mapped or common weights."""
+    """Run a convolution with batched or unbatched input and weight."""
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight"), given.pop("bias", None)
     map, spatial = op.map, int(op.name[-2])
@@ -173,7 +173,7 @@ def conv(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 
 def _by_groups(op: Op, input: Any, weight: Any, given: dict[str, Any], single: bool) -> Tensor:
-    """Return each slice's weights as a group of channels of one convolution."""
+    """Run one convolution in which each slice's weights are a group of channels."""
     map, groups = op.map, given.pop("groups", 1)
     kernels = front(weight)
     value = expanded(input, map)
@@ -187,7 +187,7 @@ def _by_groups(op: Op, input: Any, weight: Any, given: dict[str, Any], single: b
 
 @ruled("nn.functional.scaled_dot_product_attention scaled_dot_product_attention")
 def attention(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Attention, whose leading dimensions are batches."""
+    """Run attention, with the batch dimension as a leading dimension."""
     given = bound(op, args, kwargs)
     query, key, value, mask = given.pop("input"), given.pop("key"), given.pop("value"), given.pop("attn_mask", None)
     ranks = {len(item._shape) for item in (query, key, value)}

@@ -1,4 +1,4 @@
-"""Batching rules that serve many functions: elementwise ones, those along dimensions, those that take leading dimensions."""
+"""Batching rules for many functions: elementwise, along dimensions, and with leading batch dimensions."""
 from __future__ import annotations
 
 import inspect
@@ -19,13 +19,13 @@ Arguments = dict[str, Any]
 
 
 def rules(names: str, rule: Rule) -> None:
-    """Enter a rule for functions of these names."""
+    """Register a rule for the functions of these names."""
     for name in names.split():
         RULES[name] = rule
 
 
 def ruled(names: str) -> Callable[[Rule], Rule]:
-    """Enter the function below as the rule of these names."""
+    """Return a decorator that registers the function as the rule of these names."""
 
     def enter(rule: Rule) -> Rule:
         rules(names, rule)
@@ -57,14 +57,14 @@ def _parameters_of(public: Callable[..., Any]) -> tuple[list[str], dict[str, Any
 
 
 def _written_out(public: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function, or the one that its generated form (``add_``, ``unsqueeze_copy``) was made of."""
+    """Return the function itself, or the one from which a generated form (``add_``, ``unsqueeze_copy``) is derived."""
     name = public_name(public)
     base = name.removesuffix("_copy") if name.endswith("_copy") else name[:-1] if is_in_place(name) and not name.startswith("__") else ""
     return written(getattr(Tensor, base, public) if base else public)
 
 
 def bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-    """Return the arguments that were given, by name: the first one as ``input``, the rest of positional ones as ``*``."""
+    """Return the given arguments by name: the first one as ``input``, extra positional ones as ``*``."""
     names, _, rest = _parameters_of(op.public)
     given = dict(zip(names, args))
     if len(args) > len(names):
@@ -79,7 +79,7 @@ def bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
 
 
 def default_of(op: Op, name: str) -> Any:
-    """Return the default of a parameter."""
+    """Return the default value of a parameter."""
     return _parameters_of(op.public)[1].get(name)
 
 
@@ -87,7 +87,7 @@ def default_of(op: Op, name: str) -> Any:
 
 
 def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op: Op) -> None:
-    """Let 0-d tensors of the map count as 0-d in type promotion, though their values have a dimension."""
+    """Make 0-d batched tensors count as 0-d in type promotion, although their values have a dimension."""
     kinds = [tensor._dtype for tensor, rank in zip(tensors, ranks) if rank]
     if not kinds:
         for place, tensor in enumerate(tensors):
@@ -104,7 +104,7 @@ def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op:
 
 
 def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool = False) -> list[Any]:
-    """Return the values, the mapped dimension in front, with as many dimensions behind it as ``rank`` or the longest has."""
+    """Return the values with the batch dimension in front, padded to a common rank."""
     ranks = [len(tensor._shape) for tensor in tensors]
     rank = max(ranks) if rank is None else rank
     values = []
@@ -123,7 +123,7 @@ def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool =
 
 
 def pointwise(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the rule of functions of broadcast tensors, each element for itself."""
+    """Run an elementwise function of broadcast tensors."""
     if kwargs.get("out") is not None:
         return by_slices(op, args, kwargs)
     if kwargs.get("inplace"):
@@ -155,14 +155,14 @@ _BESIDE_NUMBERS = set(
 
 
 def _refuse_no_slices(op: Op, args: tuple[Any, ...]) -> None:
-    """Raise torch's error where there are no slices, of no dimensions, beside a number."""
+    """Raise torch's error for a 0-d tensor with batch size 0 combined with a number."""
     for value, other in (args[:2], args[1::-1]):
         if is_of(value, op.map) and not value._shape and not is_of(other, op.map) and value.value._shape[value.bdim] == 0:
             raise IndexError(f"select(): index 0 out of range for tensor of size {list(value.value._shape)} at dimension {value.bdim}")
 
 
 def _alike(tensors: list[Any], map: Map) -> bool:
-    """Return whether the values of all are of one shape, mapped over along one dimension."""
+    """Return whether all values have the same shape and batch dimension."""
     first = tensors[0]
     return all(
         type(tensor) is BatchedTensor and tensor.map is map and tensor.bdim == first.bdim and tensor.value._shape == first.value._shape
@@ -176,7 +176,7 @@ def _check_target(op: Op, target: Tensor) -> None:
 
 
 def pointwise_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return the rule of their forms that write to the first tensor."""
+    """Run the in-place form of an elementwise function."""
     target = args[0]
     _check_target(op, target)
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
@@ -198,7 +198,7 @@ rules(
 
 @ruled("type_as Tensor.to Tensor.type")
 def cast_like(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Casts: another tensor among the arguments is asked for its dtype only."""
+    """Cast; another tensor argument only provides its dtype."""
     first, *rest = args
     rest = [value.value if type(value) is BatchedTensor else value for value in rest]
     named = {name: value.value if type(value) is BatchedTensor else value for name, value in kwargs.items()}
@@ -214,14 +214,14 @@ def cast_like(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 
 def shifted(op: Op, dim: Any, rank: int) -> Any:
-    """Return dimensions of the function as those of the values with the mapped one in front."""
+    """Return dimensions shifted for values with the batch dimension in front."""
     if isinstance(dim, (tuple, list)):
         return tuple(shifted(op, one, rank) for one in dim)
     return wrapped(int(dim), rank) + 1
 
 
 def unfolded(result: Tensor, place: int = 1) -> Tensor:
-    """Return results without the dimension that stood for none."""
+    """Return results without the dimension that was added to a 0-d tensor."""
     if isinstance(result, TensorBase):
         return result.squeeze(place) if len(result._shape) > place else result
     if isinstance(result, (tuple, list)):
@@ -231,7 +231,7 @@ def unfolded(result: Tensor, place: int = 1) -> Tensor:
 
 
 def along(*names: str) -> Rule:
-    """Return the rule of functions of one tensor along dimensions, which are given by these names."""
+    """Return a rule for functions of one tensor along dimensions, which are passed under these names."""
 
     def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = bound(op, args, kwargs)
@@ -293,7 +293,7 @@ _WHOLE = {"max": "amax", "min": "amin"}
 
 
 def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the rule of sums and their like."""
+    """Run a reduction."""
     if op.name in _WHOLE and (len(args) > 1 and isinstance(args[1], TensorBase) or "other" in kwargs):
         return pointwise(op, args, kwargs)
     given = bound(op, args, kwargs)
@@ -342,7 +342,7 @@ rules(
 
 @ruled("aminmax")
 def aminmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return both ends; of all elements where no dimension is named."""
+    """Return minima and maxima, over all elements if no dimension is given."""
     if kwargs.get("dim") is not None:
         return along("dim")(op, args, kwargs)
     if kwargs or len(args) > 1:
@@ -352,7 +352,7 @@ def aminmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("cumsum_ cumprod_ sort_")
 def along_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Scans that write to their tensor."""
+    """Run a cumulative function in place."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     _check_target(op, tensor)
@@ -367,7 +367,7 @@ def along_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def along_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return the rule of gather and scatter: tensors of one rank, none broadcast against another."""
+    """Run gather or scatter: tensors of equal rank, not broadcast against each other."""
     given = bound(op, args, kwargs)
     tensors = {name: value for name, value in given.items() if isinstance(value, TensorBase)}
     ranks = {len(value._shape) for value in tensors.values()}
@@ -390,7 +390,7 @@ rules("gather scatter scatter_add scatter_reduce scatter_ scatter_add_ scatter_r
 
 
 def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the rule of functions of the last dimensions: leading ones are batches to them, and broadcast."""
+    """Run a function of the last dimensions, whose leading dimensions broadcast."""
     if kwargs.get("out") is not None:
         return by_slices(op, args, kwargs)
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
@@ -401,7 +401,7 @@ def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def of_matrices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``leading`` for functions of matrices: tensors with fewer dimensions are theirs to refuse."""
+    """Run a function of matrices like ``leading``; tensors with fewer dimensions are left for it to refuse."""
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
     alone = op.name in ("matrix_rank", "pinv", "pinverse")  # further tensors are tolerances
     if any(len(tensor._shape) < 2 for tensor in tensors) or alone and len(tensors) > 1:
@@ -426,7 +426,7 @@ _MATRICES_AND = {  # dimensions that each tensor has besides leading ones
 
 
 def of_matrices_and_vectors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the rule of functions of the last dimensions, of which each tensor has a number of its own."""
+    """Run a function of the last dimensions, with a different number of them for each tensor."""
     own = _MATRICES_AND[op.key.removeprefix("Tensor.")]
     given = args[: len(own)]
     if kwargs.get("out") is not None or "dim" in kwargs or any(
@@ -473,7 +473,7 @@ _OF_A_SLICE = frozenset(
 
 
 def of_a_slice(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """Questions about shapes and dtypes, put to a tensor of the shape of one slice."""
+    """Answer a query about shape or dtype on an empty tensor shaped like one slice."""
 
     def shaped(value: Any) -> Any:
         if not is_of(value, op.map):
@@ -484,7 +484,7 @@ def of_a_slice(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
 
 
 def find(key: str, public: Callable[..., Any]) -> Rule:
-    """Return the rule of the function of a name."""
+    """Return the batching rule of a function."""
     owner, _, name = key.rpartition(".")
     if name in ("__get__", "__set__", "__delete__"):
         held = owner.rpartition(".")[2]

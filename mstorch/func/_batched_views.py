@@ -1,4 +1,4 @@
-"""Batching rules of views, of joins, and of the functions that make tensors like others."""
+"""Batching rules of views, joins, and functions that create tensors like others."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from ._batched_rules import Arguments, bound, pointwise, pointwise_in_place, rul
 
 
 def _sizes(given: Arguments, *names: str) -> tuple[int, ...]:
-    """Sizes that may come one by one, as one sequence, or by a name."""
+    """Return sizes that are passed one by one, as one sequence, or by name."""
     for name in (*names, "*"):
         if name in given:
             found = given.pop(name)
@@ -37,13 +37,13 @@ def _sizes(given: Arguments, *names: str) -> tuple[int, ...]:
 
 
 def _only_first(op: Op, given: Arguments) -> bool:
-    """Return whether the first tensor is the only one of the map."""
+    """Return whether the first tensor is the only batched one."""
     return is_of(given["input"], op.map) and not any(type(value) is BatchedTensor for name, value in given.items() if name != "input")
 
 
 @ruled("reshape view Tensor.view view_copy")
 def reshape(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a shape behind the mapped dimension; or another dtype."""
+    """Reshape each slice, or view it as another dtype."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     value = front(tensor)
@@ -59,7 +59,7 @@ def reshape(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("view_as reshape_as expand_as")
 def shaped_as(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the shape of another tensor, as the function sees it."""
+    """Reshape or expand to the logical shape of another tensor."""
     tensor, other = args
     form = op.name.removesuffix("_as")
     if not is_of(tensor, op.map):
@@ -84,7 +84,7 @@ def _expanded(value: Tensor, sizes: Sequence[Any], count: int) -> Tensor:
 
 @ruled("expand broadcast_to expand_copy")
 def expand(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Broadcast to a shape."""
+    """Expand each slice to a shape."""
     given = bound(op, args, kwargs)
     given.pop("implicit", None)
     tensor = given.pop("input")
@@ -93,7 +93,7 @@ def expand(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("permute permute_copy")
 def permute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return dimensions in another order."""
+    """Permute the dimensions of each slice."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     dims = _sizes(given, "dims")
@@ -105,7 +105,7 @@ def permute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("unsqueeze unsqueeze_copy unsqueeze_")
 def unsqueeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return one dimension more."""
+    """Insert a dimension of length 1."""
     given = bound(op, args, kwargs)
     tensor = given["input"]
     place = wrapped(given["dim"], len(tensor._shape) + 1) + 1
@@ -121,7 +121,7 @@ def _turned(tensor: Any, value: Any) -> Any:
 
 @ruled("squeeze squeeze_copy squeeze_")
 def squeeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Without dimensions of length one, or without those named."""
+    """Remove dimensions of length 1, or those given."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     shape = tensor._shape
@@ -138,14 +138,14 @@ def squeeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("t_ transpose_ swapaxes_ swapdims_")
 def turned(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Transposed, in place."""
+    """Transpose in place."""
     tensor, *dims = args
     return _turned(tensor, front(getattr(tensor, op.name[:-1])(*dims, **kwargs)))
 
 
 @ruled("t T H t_copy numpy_T")
 def reversed_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """All dimensions in reverse."""
+    """Reverse the order of the dimensions."""
     tensor = args[0]
     rank = len(tensor._shape)
     if op.key.endswith("T.__get__") or rank < 2 or rank == 2:
@@ -156,7 +156,7 @@ def reversed_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tens
 
 @ruled("repeat tile")
 def repeat(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return copies side by side."""
+    """Repeat each slice along its dimensions."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     times = _sizes(given, "repeats", "dims")
@@ -171,7 +171,7 @@ def repeat(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("repeat_interleave")
 def repeat_interleave(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return elements repeated in a row."""
+    """Repeat the elements."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     if not is_of(tensor, op.map) or type(given.get("repeats")) is BatchedTensor or "repeats" not in given:
@@ -186,7 +186,7 @@ def repeat_interleave(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 @ruled("roll")
 def roll(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return elements moved along, those at the end coming back at the front."""
+    """Roll elements along dimensions; those beyond the end re-enter at the front."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     value, dims, rank = front(tensor), given.get("dims"), len(tensor._shape)
@@ -199,7 +199,7 @@ def roll(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("Tensor.flip flip fliplr flipud")
 def flip(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return dimensions the other way round."""
+    """Flip dimensions."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     dims = {"fliplr": (1,), "flipud": (0,)}.get(op.name) or _sizes(given, "dims")
@@ -210,7 +210,7 @@ def flip(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("clone")
 def clone(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a copy; one in a memory format has it behind the mapped dimension."""
+    """Copy; a memory format applies to each slice."""
     wanted = str(kwargs.get("memory_format"))
     if wanted in ("torch.channels_last", "torch.channels_last_3d"):
         raise RuntimeError("NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
@@ -222,7 +222,7 @@ def clone(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("fill fill_")
 def fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return one number everywhere, or one for each slice."""
+    """Fill with a number, which may be batched."""
     given = bound(op, args, kwargs)
     target, value = given["input"], given["value"]
     in_place = op.name == "fill_"
@@ -240,7 +240,7 @@ def fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("contiguous")
 def contiguous(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return row-major behind the mapped dimension."""
+    """Return each slice row-major."""
     if str(kwargs.get("memory_format", args[1:] and args[1])) in ("torch.channels_last", "torch.channels_last_3d"):
         raise RuntimeError("NYI: Tensor.contiguous(...) inside of vmap for memory_format other than torch.contiguous_format")
     return batched(front(args[0]).contiguous(), 0, op.map)
@@ -248,7 +248,7 @@ def contiguous(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("view_as_real view_as_complex view_as_real_copy view_as_complex_copy diag_embed")
 def in_front(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Functions of the last dimensions."""
+    """Run a function of the last dimensions."""
     given = bound(op, args, kwargs)
     if not _only_first(op, given) or "dim1" in given or "dim2" in given or not given["input"]._shape and op.name != "view_as_real":
         return by_slices(op, args, kwargs)
@@ -257,7 +257,7 @@ def in_front(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("trace")
 def trace(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the sum of the diagonal."""
+    """Return the trace of each slice."""
     if len(args[0]._shape) != 2:
         return by_slices(op, args, kwargs)
     return args[0].diagonal().sum(-1) if not is_of(args[0], op.map) else batched(front(args[0]).diagonal(0, 1, 2).sum(-1), 0, op.map)
@@ -271,7 +271,7 @@ def _window(op: Op, value: Any, given: Arguments) -> Any:
 
 @ruled("as_strided as_strided_copy")
 def as_strided(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a window of each slice."""
+    """Return a strided view of each slice."""
     given = bound(op, args, kwargs)
     found = _window(op, front(given["input"]), given)
     return batched(found if op.name == "as_strided" else found.clone(), 0, op.map)
@@ -279,7 +279,7 @@ def as_strided(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("as_strided_scatter")
 def as_strided_scatter(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Refused, as torch does."""
+    """Raise RuntimeError, as torch does."""
     raise RuntimeError(
         "Error: aten::as_strided_scatter requires special handling, and does not yet have a batching rule. Feel free to file a github "
         "issue!"
@@ -288,7 +288,7 @@ def as_strided_scatter(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 @ruled("hsplit vsplit dsplit tensor_split")
 def split_of_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
-    """Return parts along a dimension, of which one or several sizes or places are given."""
+    """Split along a dimension, by sizes or indices."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     names = ("indices_or_sections", "indices", "sections", "split_size_or_sections", "*")
@@ -316,7 +316,7 @@ def _list_of(op: Op, tensors: Sequence[Any]) -> list[Any]:
 
 @ruled("cat concat concatenate stack")
 def join(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return tensors along a dimension, an old one or a new one."""
+    """Concatenate or stack along a dimension."""
     given = bound(op, args, kwargs)
     tensors = next((given.pop(name) for name in ("tensors", "input") if name in given), ())
     dim = given.pop("dim", 0)
@@ -329,7 +329,7 @@ def join(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("hstack vstack dstack column_stack row_stack block_diag")
 def joined_by_rank(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Joins along the dimension that the rank decides."""
+    """Concatenate along the dimension that depends on the rank."""
     tensors = args[0] if len(args) == 1 else args
     if kwargs or not isinstance(tensors, (tuple, list)) or op.name not in ("hstack", "vstack", "row_stack"):
         return by_slices(op, args, kwargs)
@@ -345,7 +345,7 @@ def joined_by_rank(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ten
 
 @ruled("new_zeros new_ones new_empty new_full")
 def new(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return tensors of a size, one in each slice."""
+    """Create a tensor of the given size for each slice."""
     tensor, *rest = args
     if not is_of(tensor, op.map):
         return by_slices(op, args, kwargs)
@@ -361,7 +361,7 @@ def new(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("new_empty_strided empty_strided")
 def new_strided(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Memory of a geometry, one in each slice."""
+    """Allocate a strided tensor for each slice."""
     tensor, size, stride, *rest = args
     span = 1 + sum((length - 1) * step for length, step in zip(size, stride)) if 0 not in size else 0
     return batched(op(tensor.value, (op.map.size, *size), (span, *stride), *rest, **kwargs), 0, op.map)
@@ -369,7 +369,7 @@ def new_strided(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("one_hot nn.functional.one_hot")
 def one_hot(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return ones at places; how many there are cannot depend on values."""
+    """Return one-hot vectors; ``num_classes`` has to be given, since it cannot depend on values."""
     given = bound(op, args, kwargs)
     if given.get("num_classes", -1) == -1:
         raise ValueError("Cannot infer num_classes from a batched tensor")
@@ -378,7 +378,7 @@ def one_hot(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("bucketize searchsorted isin")
 def sought(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return places of values among boundaries, which all slices share."""
+    """Return indices into unbatched boundaries."""
     if len(args) != 2 or not all(isinstance(value, TensorBase) for value in args):
         return by_slices(op, args, kwargs)
     values, edges = (args[0], args[1]) if op.name != "searchsorted" else (args[1], args[0])
@@ -391,7 +391,7 @@ def sought(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("where Tensor.where")
 def where(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return one or the other; the places of a condition alone depend on values."""
+    """Select between two tensors. Raise RuntimeError for a condition alone, whose result depends on values."""
     if len(args) + len(kwargs) == 1:
         raise RuntimeError(DYNAMIC.format("where"))
     return pointwise(op, args, kwargs)
@@ -405,13 +405,13 @@ DYNAMIC = (
 
 @ruled("nonzero unique unique_consecutive _unique2")
 def dynamic(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Results whose shape depends on values: refused."""
+    """Raise RuntimeError: the result's shape depends on values."""
     raise RuntimeError(DYNAMIC.format({"unique": "_unique2"}.get(op.name, op.name)))
 
 
 @ruled("masked_select")
 def masked_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Refused with a mask of the map."""
+    """Raise RuntimeError for a batched mask."""
     given = bound(op, args, kwargs)
     mask, tensor = given["mask"], given["input"]
     if is_of(mask, op.map):
@@ -426,7 +426,7 @@ def masked_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tens
 
 @ruled("masked_fill masked_fill_")
 def masked_fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return a number, or a tensor of one, where a mask says so."""
+    """Fill with a number, or a one-element tensor, where a mask is True."""
     given = bound(op, args, kwargs)
     target, mask, value = given["input"], given["mask"], given["value"]
     in_place = op.name.endswith("_")
@@ -443,13 +443,13 @@ def masked_fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor
 
 @ruled("equal")
 def equal(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Refused: one answer for each slice."""
+    """Raise RuntimeError: the result would differ between slices."""
     raise RuntimeError("Batching rule not implemented for aten::equal. We could not generate a fallback.")
 
 
 @ruled("allclose")
 def allclose(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Refused: one answer for each slice."""
+    """Raise RuntimeError: the result would differ between slices."""
     raise RuntimeError(
         "vmap over torch.allclose isn't supported yet. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
         "feature."
@@ -461,25 +461,25 @@ rules("Tensor.__len__", lambda op, args, kwargs: len(args[0].value.select(args[0
 
 @ruled("full arange range")
 def from_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Tensors made of numbers: values of a tensor of the map are none."""
+    """Raise RuntimeError: a batched tensor's values cannot become Python numbers."""
     raise RuntimeError(NO_ITEM)
 
 
 @ruled("_namespace.checks._is_all_true _namespace.checks._is_any_true")
 def whole_truth(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return one answer for all slices, which functions may branch on."""
+    """Return one answer for all slices, on which functions may branch."""
     return op(args[0].value)
 
 
 @ruled("is_nonzero")
 def is_nonzero(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Refused: one answer for each slice."""
+    """Raise RuntimeError: the result would differ between slices."""
     raise RuntimeError(NO_BRANCH)
 
 
 @ruled("resize_")
 def resize(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return another size of each slice."""
+    """Resize each slice."""
     given = bound(op, args, kwargs)
     return _resized_to(op, given.pop("input"), _sizes(given, "size", "sizes"))
 
@@ -493,7 +493,7 @@ def _resized_to(op: Op, tensor: Any, sizes: Sequence[Any]) -> Any:
 
 @ruled("detach_")
 def detached(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Cut off from its history."""
+    """Detach from the history."""
     return _turned_to(args[0], args[0].value.detach())
 
 
@@ -504,7 +504,7 @@ def _turned_to(tensor: Any, value: Any) -> Any:
 
 @ruled("resize_as_")
 def resize_as(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the size of another tensor for each slice."""
+    """Resize each slice to another tensor's size."""
     if not is_of(args[0], op.map):
         with outside(op.map.depth):
             return args[0].resize_(args[1]._shape)
@@ -513,5 +513,5 @@ def resize_as(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("set_ as_strided_ map_ map2_ apply_")
 def unknown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Raise RuntimeError: the operation has no meaning slice by slice."""
+    """Raise NotImplementedError: the operation is not defined under vmap."""
     raise NotImplementedError(f"mstorch: Tensor.{op.name}() in vmap")

@@ -1,8 +1,7 @@
-"""jvp, linearize, jacfwd and hessian: derivatives along directions, by forward mode.
+"""jvp, linearize, jacfwd and hessian: directional derivatives, by forward mode.
 
-``linearize`` keeps a function's derivative for directions that come later: the gradient pulled back from v is linear in v, so
-that its own gradient with respect to v, pulled back from a direction, is the derivative along that direction (Townsend, "A new
-trick for calculating Jacobian vector products", 2017).
+``linearize`` keeps a function's derivative for later directions: the vjp is linear in its cotangent v, so that its own vjp with respect to
+v, applied to a direction, is the directional derivative (Townsend, "A new trick for calculating Jacobian vector products", 2017).
 """
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ from ._reverse import Pull, check_real, jacrev, with_aux
 
 
 class Push:
-    """A function run once, ready for directions in its arguments to be pushed forward to its outputs."""
+    """A function that has been run once, ready to push tangents of its arguments forward to its outputs."""
 
     def __init__(self, func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, words: str) -> None:
         self.pull = Pull(func, tuple(range(len(primals))), primals, has_aux, words)
@@ -49,7 +48,7 @@ class Push:
             self.gradients = level.gradients(self.pull.outputs, self.dummies, True)
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
-        """Return the derivative of each output along the directions."""
+        """Return the directional derivative of each output."""
         level = self.pull.level
         followed = level.followed or any(is_tracked(core(tangent)) for tangent in tangents)
         further = innermost([tangent for tangent in tangents if any(map not in level.maps for map in maps_of(tangent))])
@@ -76,7 +75,7 @@ class Push:
         ]
 
     def _by_slices(self, tangents: Sequence[Any], map: Any) -> list[Any]:
-        """Return the derivatives where the directions are mapped over and the function was not: a pass for each slice."""
+        """Return the directional derivatives for batched tangents of an unbatched function: one pass per slice."""
         with outside(map.depth):
             rows = [
                 self.push([tangent.value.select(tangent.bdim, index) if is_of(tangent, map) else tangent for tangent in tangents])
@@ -99,7 +98,7 @@ def _tensors_of(primals: Tensor | tuple[Tensor, ...], words: str, what: str = "p
 
 
 class _Level(Block):
-    """A level of forward mode for a run of a function; runs nest."""
+    """A level of forward mode for one run of a function; runs nest."""
 
     def __enter__(self) -> int:
         if forward_ad._current_level >= 0:
@@ -117,9 +116,9 @@ class _Level(Block):
 def jvp(
     func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...], *, strict: bool = False, has_aux: bool = False
 ) -> tuple[Tensor | dict[Any, Any] | tuple[Tensor, Tensor], ...]:
-    """``func(*primals)`` and its derivative along ``tangents``; with ``has_aux`` also the second of what ``func`` returns.
+    """Return ``func(*primals)`` and its derivative along ``tangents``; with ``has_aux`` also the aux that ``func`` returns.
 
-    With ``strict``, RuntimeError if a result does not depend on the arguments. Runs nest, in each other and in ``grad``.
+    With ``strict``, raise RuntimeError if a result does not depend on the arguments. Runs nest, in each other and in ``grad``.
     """
     words = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
@@ -142,7 +141,7 @@ def _pushed(
     func: Callable[..., Any], leaves: Sequence[Any], directions: Sequence[Any], arguments: Callable[[list[Any]], Sequence[Any]],
     strict: bool, has_aux: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """``func(*arguments(duals))``, the derivative along the directions (None stands for zeros), and aux if asked for."""
+    """Return ``func(*arguments(duals))``, its derivative along the tangents (None means zeros), and aux if requested."""
     words = "jvp(f, primals, tangents)"
     with _Level() as level:
         duals = [leaf if one is None else _joined(leaf, one, level) for leaf, one in zip(leaves, directions)]
@@ -181,7 +180,7 @@ def _joined(primal: Any, tangent: Any, level: int) -> Any:
 
 
 def _parted(item: Any, level: int) -> tuple[Any, Any]:
-    """Return a result as the outside may see it, and its tangent; what has none is the outside's own."""
+    """Return a result without its tangent at this level, and the tangent; a result without one belongs to the outer level."""
     value, tangent = apart(core(item), level)
     return (item, None) if tangent is None else (dressed_like(item, value), dressed_like(item, tangent))
 
@@ -190,7 +189,7 @@ MAPPED.extend((_joined, _parted))
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """``func(*primals)`` and a function that maps directions to the derivative along them, without running ``func`` again."""
+    """Return ``func(*primals)`` and a function that maps tangents to directional derivatives without running ``func`` again."""
     leaves, spec = tree_flatten(primals)
     push = Push(func, primals, False, "linearize(f, *primals)")
 
@@ -214,10 +213,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 def jacfwd(
     func: Callable[..., Any], argnums: int | tuple[int, int] = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable[..., Any]:
-    """Return a function that returns the Jacobian of ``func``: for each output a tensor of its shape and then the argument's.
+    """Return a function that computes the Jacobian of ``func`` in forward mode: for each output, a tensor of shape ``output.shape +
+    arg.shape``.
 
-    ``func`` runs once, mapped over the elements of the arguments (``vmap``); random numbers in it are an error, the "same" for
-    each of them, or "different" ones.
+    ``func`` runs once, under ``vmap`` over the elements of the arguments; ``randomness`` is "error", "same" or "different".
     """
 
     @functools.wraps(func)
@@ -260,7 +259,7 @@ def jacfwd(
 
 @tells_no_memory
 def _units(leaves: Sequence[Any], counts: Sequence[int]) -> list[Any]:
-    """Return a direction for each element of each of the tensors, stacked: (elements of all, *shape) for each tensor."""
+    """Return one-hot tangents for each element of the tensors, stacked: (total elements, *shape) for each tensor."""
     total, start, found = sum(counts), 0, []
     for leaf, count in zip(leaves, counts):
         whole = np.eye(total, count, -start, dtype=leaf._dtype.np)
@@ -270,7 +269,7 @@ def _units(leaves: Sequence[Any], counts: Sequence[int]) -> list[Any]:
 
 
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, int] = 0) -> Callable[..., Any]:
-    """Return a function that returns the second derivatives of ``func``: the Jacobian of its Jacobian."""
+    """Return a function that computes the Hessian of ``func``."""
     return jacfwd(jacrev(func, argnums), argnums)
 
 

@@ -1,8 +1,8 @@
-"""One level of differentiation: the inputs as tensors of the level's own, and gradients of what is made of them.
+"""One level of differentiation: its inputs as new tensors, and gradients with respect to them.
 
-The tape has one kind of recording, no levels. So the inputs of a level are other tensors over the same memory: what the
-outside follows (a level around this one, or autograd) by a recorded alias, the rest by a new leaf. A gradient is recorded in
-its turn only if what was computed depends on something followed from outside.
+The tape does not distinguish levels, so the inputs of a level are other tensors over the same memory: those tracked by an outer level (or
+autograd) by a recorded alias, others by a new leaf. A gradient is itself recorded only if the computation depends on something tracked
+outside.
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _same(array: np.ndarray) -> np.ndarray:
 
 
 def _alias(tensor: Any, source: Any) -> Any:
-    """Return a tensor over the memory of ``tensor`` whose gradient goes to ``source``."""
+    """Return an alias of ``tensor`` whose gradient flows to ``source``."""
     made = bare_twin(tensor)
     node = named(Linear, "AliasBackward0")((edge_of(source),))
     node.forward = node.back = SAME
@@ -53,9 +53,9 @@ def _alias(tensor: Any, source: Any) -> Any:
 
 
 class Level:
-    """Inputs to differentiate with respect to. Made and used with recording on.
+    """The inputs to differentiate with respect to, created and used with recording enabled.
 
-    Within maps (``vmap``) an input counts as mapped over by all of them: each slice has a gradient of its own.
+    Under ``vmap`` every input is batched in all active vmaps, so that each slice has its own gradient.
     """
 
     def __init__(self, inputs: Sequence[Any], outer: bool) -> None:
@@ -88,17 +88,17 @@ class Level:
         self.ends = [edge_of(core(tensor)) for tensor in self.tensors]
 
     def look_at(self, outputs: Sequence[Any]) -> None:
-        """Find out whether the outputs depend on tensors that are followed from outside."""
+        """Record whether the outputs depend on tensors tracked by an outer level."""
         if self._outer and not self.followed:
             within = set(_BLOCKS[-1].leaves) if _BLOCKS else set()
             self.followed = bool(_leaves_below(outputs) - self._own - within)
 
     def left(self, tree: Any) -> Any:
-        """Results as the outside may see them: with their history only if there is somebody outside to follow it."""
+        """Return results for the outer level: with history only if an outer level tracks them."""
         return tree if self.followed else tree_map(_cut, tree)
 
     def gradients(self, outputs: Sequence[Any], seeds: Sequence[Any], followed: bool | None = None) -> list[Any]:
-        """Return the gradients of the inputs, for a gradient of each output; None where an output does not depend on an input."""
+        """Return the gradients of the inputs, given a gradient for each output; None for inputs that no output depends on."""
         create = self.followed if followed is None else followed
         further = innermost([seed for seed in seeds if any(map not in self.maps for map in maps_of(seed))])
         if further is not None and further not in self.maps:
@@ -117,7 +117,7 @@ class Level:
         return [None if item is None else dressed_like(like, fresh(item)) for item, like in zip(found, self.tensors)]
 
     def _by_slices(self, outputs: Sequence[Any], seeds: Sequence[Any], create: bool, map: Any) -> list[Any]:
-        """Return the gradients where the seeds are mapped over and the function was not: a pass for each slice."""
+        """Return the gradients for batched seeds of an unbatched function: one pass per slice."""
         rows = []
         with outside(map.depth):
             for index in range(map.size):
@@ -130,7 +130,7 @@ class Level:
             ]
 
     def wrapped(self, found: Sequence[Any]) -> list[Any]:
-        """Return gradients as tensors, zeros for None."""
+        """Return gradients as tensors, with zeros for None."""
         return [
             dressed_like(like, beside(tensor_of(np.zeros(core(like)._shape, like._dtype.np)), core(like))) if gradient is None else gradient
             for gradient, like in zip(found, self.tensors)
@@ -138,14 +138,14 @@ class Level:
 
 
 def fresh(value: Tensor | np.ndarray) -> Tensor:
-    """Return a gradient as a tensor with memory of its own."""
+    """Return a gradient as a tensor with its own memory."""
     if isinstance(value, np.ndarray) and value.base is not None and not _holds_all(value):
         value = np.array(value, order="C")
     return dressed(value)
 
 
 def _holds_all(array: np.ndarray) -> bool:
-    """Return whether a view in rows is all that holds the memory that it shows."""
+    """Return whether a contiguous view covers all the memory of its base."""
     base = array.base
     return (
         base.__class__ is np.ndarray and base.base is None and base.nbytes == array.nbytes  # type: ignore[union-attr]
@@ -154,7 +154,7 @@ def _holds_all(array: np.ndarray) -> bool:
 
 
 def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
-    """Return the ends of the graph that tensors depend on."""
+    """Return the leaf nodes that tensors depend on."""
     held = [core(tensor) for tensor in tensors]
     waiting = [edge[0] for edge in (edge_of(tensor) for tensor in held if is_tracked(tensor)) if edge is not None]
     seen: set[Node] = set(waiting)
@@ -171,27 +171,27 @@ def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
 
 
 def _cut(value: Tensor | None) -> Tensor | None:
-    """Return a tensor of the same values without history."""
+    """Return a tensor detached from its history."""
     held = core(value)
     return dressed_like(value, bare_twin(held)) if isinstance(held, TensorBase) and is_tracked(held) else value
 
 
 def seed_of(cotangent: Tensor, output: Tensor) -> Tensor:
-    """Return a gradient to begin with, in the output's dtype."""
+    """Return an output gradient cast to the output's dtype."""
     return cotangent if cotangent._dtype is output._dtype else cotangent.to(output._dtype)
 
 
 def one_hot(output: Tensor, index: int) -> Tensor:
-    """Return the gradient of one element of an output."""
+    """Return an output gradient that is 1 at one element, else 0."""
     seed = np.zeros(output._shape, output._dtype.np)
     seed.reshape(-1)[index] = 1
     return beside(tensor_of(seed), core(output))
 
 
 class recording(Block):
-    """Recording on for a transform, whatever the mode outside, which ``outer`` remembers.
+    """Enables recording for a transform; ``outer`` is the previous grad mode.
 
-    ``leaves`` are those of the levels made within: a result may still depend on them, but nobody outside follows them.
+    ``leaves`` are those of the levels created within: a result may still depend on them, but no outer level tracks them.
     """
 
     def __enter__(self) -> recording:
@@ -209,7 +209,7 @@ _BLOCKS: list[recording] = []
 
 
 def flat_tensors(tree: Any, complain: Callable[[Any], BaseException]) -> tuple[list[Any], TreeSpec]:
-    """Return the leaves and the structure of a tree of tensors only."""
+    """Return the leaves and the TreeSpec of a tree of tensors only."""
     leaves, spec = tree_flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, TensorBase):
@@ -218,7 +218,7 @@ def flat_tensors(tree: Any, complain: Callable[[Any], BaseException]) -> tuple[l
 
 
 def entered(tree: Tensor | dict[Any, Any] | tuple[Tensor, ...], outer: bool) -> tuple[Level, Any]:
-    """Return a level of the tensors of a tree, and the tree with the level's own in their places."""
+    """Return a Level of the tensors in a tree, and the tree with the level's own inputs in their places."""
     leaves, spec = flat_tensors(
         tree, lambda leaf: ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
     )
@@ -230,7 +230,7 @@ Argnums = int | tuple[int, ...]
 
 
 def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Return the positions of the arguments to differentiate, counted from the front; RuntimeError for what cannot be."""
+    """Return nonnegative positions of the arguments to differentiate. Raise RuntimeError for invalid ``argnums``."""
     if isinstance(argnums, int):
         numbers: tuple[Any, ...] = (argnums,)
     elif isinstance(argnums, tuple):
@@ -251,7 +251,7 @@ def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, .
 
 
 def entered_arguments(argnums: int | tuple[int, ...], args: tuple[Any, ...], outer: bool) -> tuple[Level, Any, tuple[Any, ...]]:
-    """Return a level of the chosen arguments, those arguments (one tree, or a tuple of them) and all arguments within the level."""
+    """Return a Level of the selected arguments, these arguments (one tree, or a tuple of them), and all arguments within the level."""
     positions = chosen_positions(argnums, len(args))
     picked = args[positions[0]] if isinstance(argnums, int) else tuple(args[p] for p in positions)
     level, inside = entered(picked, outer)

@@ -20,10 +20,10 @@ def functional_call(
     args: Tensor | tuple[Tensor, ...] | None = None, kwargs: dict[str, Any] | None = None, *,
     tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
-    """``module(*args, **kwargs)`` with the given tensors by dotted name: a dictionary, or several without a name in common.
+    """Return ``module(*args, **kwargs)`` with tensors replaced by dotted name: from a dict, or several without common keys.
 
-    With ``tie_weights``, a tensor that the module has under several names is replaced under all of them; with ``strict``,
-    RuntimeError for names too few or too many.
+    With ``tie_weights``, a tensor that the module has under several names is replaced under all; with ``strict``, raise RuntimeError for
+    missing or unexpected names.
     """
     if isinstance(parameter_and_buffer_dicts, dict):
         tensors = parameter_and_buffer_dicts
@@ -49,7 +49,7 @@ def functional_call(
 
 
 def _stacked(name: str, tensors: Sequence[Any]) -> Tensor:
-    """Return the tensors of several models in one, a leaf if they are leaves."""
+    """Stack the tensors of several models; the result is a leaf if they are."""
     if any(tensor.requires_grad != tensors[0].requires_grad for tensor in tensors):
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     whole = stack([tensor.detach() if tensor.is_leaf else tensor for tensor in tensors])
@@ -57,9 +57,9 @@ def _stacked(name: str, tensors: Sequence[Any]) -> Tensor:
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return parameters and buffers of models of one architecture by name, each stacked over the models.
+    """Stack the parameters and buffers of models of one architecture; return both as dicts by name.
 
-    Raises RuntimeError for no models, models in different modes or of different classes.
+    Raise RuntimeError for no models, or models in different modes or of different classes.
     """
     models = list(models)
     if not models:
@@ -76,7 +76,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Let every batch norm in ``root`` go without running statistics, in place; returns ``root``."""
+    """Remove the running statistics of every batch norm in ``root``, in place; return ``root``."""
     for module in root.modules():
         if isinstance(module, _BatchNorm):
             module.running_mean = None
@@ -87,9 +87,9 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """Return a function with the same results. Operations in place make new values here anyway, so that nothing has to be removed.
+    """Return a function with the same results; in-place operations create new values here anyway, so nothing has to be removed.
 
-    Raises RuntimeError for ``remove`` other than "mutations" and "mutations_and_views".
+    Raise RuntimeError if ``remove`` is neither "mutations" nor "mutations_and_views".
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
@@ -107,9 +107,9 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Any:
-    """Return what is underneath a tensor of ``vmap``, to be looked at: of all maps, or of the innermost one.
+    """Return the value underneath a BatchedTensor, for inspection: of all vmaps, or of the innermost.
 
-    Raises ValueError for what is no tensor.
+    Raise ValueError if it is not a tensor.
     """
     if not isinstance(tensor, TensorBase):
         raise ValueError(f"debug_unwrap(): expected a Tensor, got {type(tensor)}")

@@ -1,4 +1,4 @@
-"""rearrange: dimensions named, split, joined and reordered by a pattern (https://einops.rocks/api/rearrange)."""
+"""rearrange: named dimensions are reordered, split and merged by a pattern (https://einops.rocks/api/rearrange)."""
 from __future__ import annotations
 
 import functools
@@ -16,11 +16,11 @@ Group = tuple[str, ...]
 
 
 class DimensionBindError(Exception):
-    """Sizes that do not fit a pattern."""
+    """Raised when sizes do not fit a pattern."""
 
 
 class _Side:
-    """One side of a pattern: a group of names for each dimension; a 1 is a group without names."""
+    """One side of a pattern: a group of names for each dimension; 1 is an empty group."""
 
     def __init__(self, text: str) -> None:
         self.groups: list[Group] = []
@@ -121,7 +121,7 @@ def _parsed(pattern: str) -> tuple[_Side, _Side]:
 
 
 def _bound(group: Group, size: int, lengths: Mapping[str, int], numbers: Mapping[str, int]) -> dict[str, int]:
-    """Return the lengths of the names of a group that has ``size`` elements; one of them may be unknown."""
+    """Return the lengths of the names in a group of ``size`` elements; one of them may be unknown."""
     open_names = [name for name in group if name not in lengths]
     known = math.prod(lengths[name] for name in group if name in lengths)
     if len(open_names) > 1:
@@ -140,10 +140,10 @@ def _bound(group: Group, size: int, lengths: Mapping[str, int], numbers: Mapping
 
 
 def rearrange(tensor: Tensor, pattern: str, **axes_lengths: int) -> Tensor:
-    """Return the tensor (or the stack of several) with its dimensions reordered, split and joined as the pattern says.
+    """Return the tensor (or the stack of several) with its dimensions reordered, split and merged by a pattern.
 
-    ``"b h w c -> b c h w"`` reorders, ``"b (h h2) c -> (b h2) h c"`` with ``h2=2`` splits and joins; ``...`` stands for any
-    dimensions and 1 for one of length 1. A view where ``reshape`` makes one. ValueError for a pattern that makes no sense.
+    ``"b h w c -> b c h w"`` reorders, ``"b (h h2) c -> (b h2) h c"`` with ``h2=2`` splits and merges; ``...`` stands for any dimensions and
+    1 for one of length 1. The result is a view where ``reshape`` would return one. Raise ValueError for an invalid pattern.
     """
     if not isinstance(tensor, TensorBase):
         tensor = public("stack")(tensor)

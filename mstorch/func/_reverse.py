@@ -1,4 +1,4 @@
-"""grad, grad_and_value, vjp and jacrev: derivatives from the result back."""
+"""grad, grad_and_value, vjp and jacrev: reverse mode."""
 from __future__ import annotations
 
 import contextlib
@@ -24,7 +24,7 @@ _NO_HOOKS = (
 
 
 def with_aux(name: str, output: Tensor, has_aux: bool, note: str = "") -> tuple[Any, Any]:
-    """Output and what comes with it, checked."""
+    """Return the output and the aux value, after checking their types."""
     if not has_aux:
         return output, None
     if not (isinstance(output, tuple) and len(output) == 2):
@@ -57,10 +57,10 @@ def _value_and_grad(
 
 
 def grad(func: Callable[..., Any], argnums: int = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return a function that returns the gradient of ``func``'s result, a 0-d tensor, with respect to its argument(s).
+    """Return a function that computes the gradient of ``func``'s result, a 0-d tensor, with respect to its argument(s).
 
-    ``argnums`` counts positional arguments (trees of tensors); a tuple gives a tuple of gradients. With ``has_aux``, ``func``
-    returns a pair and the result is (gradient, second). Transforms nest.
+    ``argnums`` selects positional arguments (trees of tensors); a tuple gives a tuple of gradients. With ``has_aux``, ``func`` returns a
+    pair and the result is (gradient, aux). Transforms nest.
     """
 
     @functools.wraps(func)
@@ -72,7 +72,7 @@ def grad(func: Callable[..., Any], argnums: int = 0, has_aux: bool = False) -> C
 
 
 def grad_and_value(func: Callable[..., Any], argnums: int = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return a function that returns ``grad(func, argnums)`` and the value; with ``has_aux`` the second is (value, aux)."""
+    """Return a function that computes ``grad(func, argnums)`` and the value; with ``has_aux`` the second is (value, aux)."""
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -83,7 +83,7 @@ def grad_and_value(func: Callable[..., Any], argnums: int = 0, has_aux: bool = F
 
 
 class Pull:
-    """A function run once, ready for gradients of its outputs to be pulled back to its chosen arguments."""
+    """A function that has been run once, ready to pull output gradients back to the selected arguments."""
 
     def __init__(
         self, func: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...], has_aux: bool,
@@ -105,11 +105,11 @@ class Pull:
 
     @property
     def output(self) -> Any:
-        """Return the function's result for the outside."""
+        """The function's result, for the outer level."""
         return self.level.left(tree_unflatten(self.outputs, self.spec))
 
     def pull(self, seeds: list[Any], followed: bool) -> tuple[Tensor, ...]:
-        """Return the gradients of the arguments."""
+        """Return the gradients of the arguments, given those of the outputs."""
         with recording():
             found = self.level.wrapped(self.level.gradients(self.outputs, seeds, followed))
         return tree_unflatten(found, tree_flatten(self.picked)[1])
@@ -124,9 +124,9 @@ def _refuse_integers(outputs: Sequence[Tensor]) -> None:
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """``func(*primals)`` and a function that maps a gradient of the result to a tuple of gradients of the arguments.
+    """Return ``func(*primals)`` and a function that maps an output gradient to a tuple of argument gradients.
 
-    With ``has_aux``, ``func`` returns a pair and a third result is its second. The function may be called repeatedly.
+    With ``has_aux``, ``func`` returns a pair and aux is a third result. The function may be called repeatedly.
     """
     with disable_saved_tensors_hooks(_NO_HOOKS):
         pull = Pull(func, tuple(range(len(primals))) if primals else 0, primals, has_aux) if primals else _no_primals(func)
@@ -166,7 +166,7 @@ def _no_primals(func: Callable[..., Any]) -> Any:
 
 
 def jacobian_rows(pull: Pull) -> Any:
-    """Return the Jacobian of each output with respect to the arguments, in the structure of both, by rows."""
+    """Return the Jacobian of each output with respect to the arguments, in the structure of both, computed row by row."""
     level: Level = pull.level
     inner: TreeSpec = tree_flatten(pull.picked)[1]
     trees = []
@@ -197,7 +197,7 @@ def check_real(name: str, tensors: Sequence[Tensor], what: str) -> None:
 def jacobian(
     name: str, func: Callable[..., Any], argnums: int | tuple[int, int], has_aux: bool, args: tuple[Any, ...], words: str
 ) -> Any:
-    """Return the Jacobian of ``func`` at ``args``, and aux if asked for."""
+    """Return the Jacobian of ``func`` at ``args``, and aux if requested."""
     with disable_saved_tensors_hooks(_NO_HOOKS) if name == "jacrev" else contextlib.nullcontext():
         pull = Pull(func, argnums, args, has_aux, words)
     if name == "jacrev":
@@ -212,9 +212,10 @@ def jacrev(
     func: Callable[..., Any], argnums: int | tuple[int, int] = 0, *, has_aux: bool = False, chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Return a function that returns the Jacobian of ``func``: for each output a tensor of its shape and then the argument's.
+    """Return a function that computes the Jacobian of ``func`` in reverse mode: for each output, a tensor of shape ``output.shape +
+    arg.shape``.
 
-    One backward for each element of the outputs; ``chunk_size`` bounds the memory in torch and changes nothing here.
+    It runs one backward per output element; ``chunk_size`` limits memory in torch and has no effect here.
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")

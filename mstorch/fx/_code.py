@@ -1,4 +1,4 @@
-"""Python code of a graph."""
+"""Generation of Python code from a graph."""
 from __future__ import annotations
 
 import builtins
@@ -32,7 +32,7 @@ INFIX[operator.getitem] = "{}[{}]"
 
 
 class PythonCode(NamedTuple):
-    """The text of a ``forward``, and what its global names stand for."""
+    """The source of a ``forward``, and the values of its global names."""
 
     src: str
     globals: dict[str, Any]
@@ -42,7 +42,7 @@ _TAKEN = frozenset({"inf", "nan", "NoneType", "torch", "device", "fx_pytree", "p
 
 
 class Namespace:
-    """Names that are in use, and new ones beside them."""
+    """Creates unique names."""
 
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
@@ -50,7 +50,7 @@ class Namespace:
         self._counts: dict[str, int] = {}
 
     def create_name(self, candidate: str, obj: Any) -> str:
-        """Return a name that is not in use, like the candidate as far as possible; the object keeps it."""
+        """Return an unused name close to the candidate, reserved for the object."""
         if obj is not None and obj in self._names:
             return self._names[obj]
         candidate = re.sub(r"[^0-9a-zA-Z_]+", "_", candidate) or "_unnamed"
@@ -69,7 +69,7 @@ class Namespace:
         return candidate
 
     def associate(self, name: str, obj: Any) -> None:
-        """Let an object have a name."""
+        """Set the name of an object."""
         self._names[obj] = name
         self._used.add(name)
 
@@ -79,7 +79,7 @@ def _package() -> Any:
 
 
 class _Writer:
-    """Writes one graph."""
+    """Generates the code of one graph."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -89,7 +89,7 @@ class _Writer:
         self.result = ""
 
     def global_name(self, hint: str, value: Any) -> str:
-        """Return the name by which code reaches a value."""
+        """Return the name by which the code refers to a value."""
         if hint.startswith("torch."):
             found: Any = _package()
             for part in hint.split(".")[1:]:
@@ -107,7 +107,7 @@ class _Writer:
         return name
 
     def text(self, value: Any) -> str:
-        """Return an argument as code."""
+        """Return an argument as source code."""
         if isinstance(value, Node):
             return self.names.create_name(value.name, value)
         if isinstance(value, tuple):
@@ -137,12 +137,12 @@ class _Writer:
         return self.global_name(type(value).__name__.lower(), value)
 
     def call(self, node: Node, head: str) -> str:
-        """Return a call with the node's arguments."""
+        """Return a call with the node's arguments as source code."""
         parts = [*map(self.text, node.args), *(f"{name} = {self.text(value)}" for name, value in node.kwargs.items())]
         return f"{head}({', '.join(parts)})"
 
     def value(self, node: Node) -> str | None:
-        """Return the right-hand side of a node's line; None for those that get no line."""
+        """Return the right-hand side of a node's line; None for nodes without a line."""
         if node.op == "placeholder":
             star = re.match(r"\**", node.target)
             prefix = "" if star is None else star[0]
@@ -167,14 +167,14 @@ class _Writer:
 
     @staticmethod
     def attribute(base: str, target: str) -> str:
-        """Return a dotted attribute as code, with names that are no identifiers."""
+        """Return a dotted attribute as source code, with ``getattr`` for names that are no identifiers."""
         for part in target.split("."):
             base = f"{base}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({base}, "{part}")'
         return base
 
 
 def _last_uses(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
-    """Return which values nobody needs any more behind each node."""
+    """Return for each node the values that are not needed after it."""
     found: dict[Node, list[Node]] = {}
     seen: set[Node] = set()
     for node in reversed(list(nodes)):
@@ -186,36 +186,36 @@ def _last_uses(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
 
 
 class CodeGen:
-    """Writes the code of graphs. Subclasses change how the function begins, and what becomes of inputs and outputs."""
+    """Generates the code of graphs. Subclasses change the function's head, inputs and outputs."""
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
-        """Return the first line of the function."""
+        """Return the function's first line."""
         if not free_vars or free_vars[0] != "self":
             free_vars.insert(0, "self")
         return f"def forward({', '.join(free_vars)}){maybe_return_annotation}:"
 
     def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
-        """Return the last line of the function."""
+        """Return the function's last line."""
         return f"return {output_args!r}"
 
     def process_inputs(self, *args: Any) -> tuple[Tensor | int, ...]:
-        """Return the inputs as the placeholders take them."""
+        """Convert the inputs to the values of the placeholders."""
         return args
 
     def process_outputs(self, outputs: Any) -> Any:
-        """Return the outputs as the function returns them."""
+        """Convert the outputs to what the function returns."""
         return outputs
 
     def additional_globals(self) -> list[tuple[str, Any]]:
-        """Further global names."""
+        """Return extra globals that the generated code needs."""
         return []
 
     def result(self, values: str) -> str:
-        """Return the last line of the function, given the code of what the graph returns."""
+        """Return the function's last line, given the source of the graph's result."""
         return f"return {values}"
 
     def write(self, nodes: list[Node], root: str) -> PythonCode:
-        """Return the function's code; the last value that nobody needs any more is let go of."""
+        """Return the function's code; values are deleted after their last use."""
         writer = _Writer(root)
         for name, value in self.additional_globals():
             writer.globals[name] = value
@@ -241,13 +241,13 @@ class CodeGen:
 
 
 class PyTreeCodeGen(CodeGen):
-    """Code that takes nested arguments apart by their form, and nests what it returns."""
+    """Generates code that flattens nested arguments by a TreeSpec, and unflattens the result."""
 
     def __init__(self, names: list[str], in_spec: Any, out_spec: Any) -> None:
         self.names, self.in_spec, self.out_spec = names, in_spec, out_spec
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
-        """Return the first line of the function, and the one that takes its arguments apart."""
+        """Return the function's first line, and the line that flattens its arguments."""
         head = super().gen_fn_def(list(self.names), maybe_return_annotation)
         return f"{head}\n    {', '.join(free_vars)}, = fx_pytree.tree_flatten_spec([{', '.join(self.names)}], self._in_spec)"
 
@@ -256,7 +256,7 @@ class PyTreeCodeGen(CodeGen):
         return tree_flatten_spec(list(args), self.in_spec)
 
     def process_outputs(self, outputs: Any) -> Any:
-        """Return the outputs, nested."""
+        """Return the outputs, unflattened."""
         return tree_unflatten(list(outputs), self.out_spec)
 
     def additional_globals(self) -> list[tuple[str, Any]]:
@@ -264,7 +264,7 @@ class PyTreeCodeGen(CodeGen):
         return [("fx_pytree", _pytree), ("pytree", pytree)]
 
     def result(self, values: str) -> str:
-        """Return the last line of the function."""
+        """Return the function's last line."""
         return f"return pytree.tree_unflatten({values}, self._out_spec)"
 
 

@@ -1,4 +1,4 @@
-"""torch.fx._compatibility."""
+"""torch.fx._compatibility: the ``compatibility`` decorator."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,5 +8,5 @@ _Marked = TypeVar("_Marked", bound=Callable[..., Any])
 
 
 def compatibility(is_backward_compatible: bool) -> Callable[[_Marked], _Marked]:
-    """Return a decorator of what promises to stay, or not: a word to readers, which changes nothing."""
+    """Return a decorator that returns its argument unchanged; it only documents stability."""
     return lambda marked: marked

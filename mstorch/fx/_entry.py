@@ -1,4 +1,4 @@
-"""How torch's functions, methods and modules come to know proxies while code is traced."""
+"""Patching of torch's functions, methods and modules during tracing, so that calls with proxies are recorded."""
 from __future__ import annotations
 
 import functools
@@ -10,7 +10,7 @@ from .proxy import proxy_in
 
 
 class Patches(Block):
-    """Replaces attributes and items for a while."""
+    """Context manager that replaces attributes and items temporarily."""
 
     def __init__(self) -> None:
         self._undo: Undo = []  # the last one first
@@ -18,7 +18,7 @@ class Patches(Block):
         self._places: set[tuple[int, str]] = set()
 
     def attribute(self, owner: type, name: str, value: Any) -> None:
-        """Give an attribute another value."""
+        """Replace an attribute until the block ends."""
         own = name in vars(owner)
         before = getattr(owner, name)
         undo = functools.partial(setattr, owner, name, before) if own else functools.partial(delattr, owner, name)
@@ -26,7 +26,7 @@ class Patches(Block):
         setattr(owner, name, value)
 
     def item(self, owner: dict[str, Any], name: str, value: Any) -> None:
-        """Give an item another value, or add it."""
+        """Replace or add an item until the block ends."""
         self._undo[:0] = (item_again(owner, name),)
         owner[name] = value
 
@@ -35,17 +35,17 @@ class Patches(Block):
         return not (place in self._places or self._places.add(place))  # type: ignore[func-returns-value]
 
     def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Callable[..., Any], deduplicate: bool = True) -> None:
-        """``item``, with ``deduplicate`` once for each."""
+        """Wrap an item by ``new_fn``; with ``deduplicate``, once only."""
         if not deduplicate or self._first(frame_dict, name):
             self.item(frame_dict, name, functools.wraps(frame_dict[name])(new_fn) if name in frame_dict else new_fn)
 
     def patch_method(self, cls: type, name: str, new_fn: Callable[..., Any], deduplicate: bool = True) -> None:
-        """``attribute``, with ``deduplicate`` once for each."""
+        """Wrap a method by ``new_fn``; with ``deduplicate``, once only."""
         if not deduplicate or self._first(cls, name):
             self.attribute(cls, name, functools.wraps(getattr(cls, name))(new_fn))
 
     def visit_once(self, thing: Any) -> bool:
-        """Return whether something is met for the first time."""
+        """Return whether an object is visited for the first time."""
         return not (id(thing) in self._seen or self._seen.add(id(thing)))  # type: ignore[func-returns-value]
 
     def __enter__(self) -> Patches:
@@ -54,7 +54,7 @@ class Patches(Block):
 
 
 def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose calls with proxies are recorded."""
+    """Wrap a function so that calls with proxies are recorded."""
 
     @functools.wraps(function)
     def recorded(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""torch.fx._pytree: a nested value taken apart by the form that is known of it, as generated code does with its arguments."""
+"""torch.fx._pytree: flattening of nested values by a known TreeSpec, as generated code does with its arguments."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,12 +11,12 @@ SUPPORTED_NODES: dict[type, FlattenFuncSpec] = {}
 
 
 def register_pytree_flatten_spec(cls: type, flatten_fn_spec: FlattenFuncSpec, flatten_fn_exact_match_spec: Any = None) -> None:
-    """Let a function take apart the instances of a class: (value, form) → its children, as many as the form has."""
+    """Register a function that flattens instances of a class: (value, spec) → its children, as many as the spec has."""
     SUPPORTED_NODES[cls] = flatten_fn_spec
 
 
 def tree_flatten_spec(pytree: Any, spec: TreeSpec) -> list[Any]:
-    """Return the leaves of a nested value, of a known form. ValueError if it has another one."""
+    """Return the leaves of a nested value with a known TreeSpec. Raise ValueError if its structure differs."""
     own = SUPPORTED_NODES.get(type(pytree))
     if own is not None and not spec.is_leaf():
         return [leaf for child, form in zip(own(pytree, spec), spec.children()) for leaf in tree_flatten_spec(child, form)]

@@ -1,4 +1,4 @@
-"""torch.fx._symbolic_trace: a module's or function's graph, by running it on proxies."""
+"""torch.fx._symbolic_trace: the graph of a module or function, recorded by running it on proxies."""
 from __future__ import annotations
 
 import functools as functools
@@ -28,7 +28,7 @@ PH = type("PHBase", (), {"__repr__": lambda self: "PH", "__doc__": "Marks a leaf
 
 
 def wrap(fn_or_name: str | Callable[..., Any]) -> str | Callable[..., Any]:
-    """Let calls of a function of the calling module be recorded instead of traced through; also as a decorator."""
+    """Make calls of a function in the calling module be recorded instead of traced into; also a decorator."""
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
     name = fn_or_name.__code__.co_name if callable(fn_or_name) else fn_or_name  # type: ignore[attr-defined]
@@ -45,7 +45,7 @@ def _assert_is_none(value: Any, msg: str) -> None:
 
 
 class Tracer(TracerBase):
-    """Makes graphs. Subclasses say which modules are leaves, and what becomes of calls and arguments."""
+    """Records graphs. Subclasses define which modules are leaves, and how calls and arguments are handled."""
 
     def __init__(
         self, autowrap_modules: tuple[Any, ...] = (math,), autowrap_functions: tuple[Callable[..., Any], ...] = (),
@@ -66,11 +66,11 @@ class Tracer(TracerBase):
     # What subclasses change
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Return whether a module is one node: those of torch.nn are, except Sequential."""
+        """Return whether a module is recorded as one node: those of torch.nn are, except Sequential."""
         return m.__module__.startswith(("torch.nn", f"{_HOME}.nn", "torch.ao.nn")) and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
-        """Return the dotted name of a module below the root. NameError for others."""
+        """Return the dotted name of a module relative to the root. Raise NameError if it is not below it."""
         if self.submodule_paths:
             path = self.submodule_paths.get(mod)
             if path is not None:
@@ -81,14 +81,14 @@ class Tracer(TracerBase):
         raise NameError("module is not installed as a submodule")
 
     def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
-        """Return what a call of a module gives: a node for leaves, else what ``forward`` gives."""
+        """Return the result of a module call: a node for a leaf module, else ``forward``'s result."""
         path = self.path_of_module(m)
         if self.is_leaf_module(m, path):
             return self.create_proxy("call_module", path, args, kwargs)
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        """Return what reading an attribute of a module gives: a node for the root's parameters, else the value."""
+        """Return the result of reading a module's attribute: a node for the root's parameters, else the value."""
         return self._getattr(attr, attr_val, parameter_proxy_cache)
 
     def _getattr(self, attr: str, value: Any, cache: dict[str, Any]) -> Any:
@@ -106,7 +106,7 @@ class Tracer(TracerBase):
         return value
 
     def create_arg(self, a: Any) -> Any:
-        """Return an argument as a node takes it; tensors become attributes of the root."""
+        """Convert an argument for a node; tensors become attributes of the root."""
         if isinstance(a, Tensor):
             return self._tensor_node(a)
         if isinstance(a, Module):
@@ -136,7 +136,7 @@ class Tracer(TracerBase):
     def create_args_for_root(
         self, root_fn: Callable[..., Any], is_module: bool, concrete_args: dict[str, Any] | tuple[Any, ...] | None = None
     ) -> tuple[Callable[..., Any], list[Any]]:
-        """Return the function, and the proxies of its inputs with the concrete arguments among them."""
+        """Return the function, and its inputs as proxies, except for concrete arguments."""
         function = inspect.unwrap(root_fn)
         code = function.__code__  # type: ignore[attr-defined]
         count = code.co_argcount + code.co_kwonlyargcount
@@ -183,7 +183,7 @@ class Tracer(TracerBase):
         return value
 
     def trace(self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> Graph:
-        """Return the graph of a module or function. TraceError for code whose way depends on values."""
+        """Return the graph of a module or function. Raise TraceError for value-dependent control flow."""
         if isinstance(root, Module):
             self.root = root
             function = getattr(type(root), self.traced_func_name)
@@ -227,7 +227,7 @@ _orig_module_call, _orig_module_getattr = Module.__call__, Module.__getattr__
 
 
 def _autowrap_check(patcher: Patches, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
-    """Let the functions of a module be recorded that are among those."""
+    """Make the functions of a module that are in ``function_ids`` be recorded."""
     if patcher.visit_once(frame_dict):
         for name, value in list(frame_dict.items()):
             if not name.startswith("_") and callable(value) and id(value) in function_ids:
@@ -235,7 +235,7 @@ def _autowrap_check(patcher: Patches, frame_dict: dict[str, Any], function_ids: 
 
 
 def _patch_wrapped_functions(patcher: Patches) -> None:
-    """Let the functions be recorded that ``wrap`` named."""
+    """Make the functions registered by ``wrap`` be recorded."""
     for (_, name), space in _wrapped_names.items():
         found = space.get(name, getattr(__builtins__, name, None) if not isinstance(__builtins__, dict) else __builtins__.get(name))
         if found is not None:
@@ -246,9 +246,9 @@ above.tracer = Tracer
 
 
 def _calling(function: Callable[..., Any], starred: bool, named: dict[str, Any], double: Proxy | None) -> Callable[..., Any]:
-    """Return a function of positional inputs that hands on keyword inputs, and ``*args`` and ``**kwargs`` as one proxy each.
+    """Return a function of positional inputs that passes on keyword inputs, and ``*args`` and ``**kwargs`` as one proxy each.
 
-    Proxies cannot be unpacked: the function's own code runs as if they were ordinary parameters.
+    Proxies cannot be unpacked, so the function's code runs with these as ordinary parameters.
     """
     code = function.__code__  # type: ignore[attr-defined]
     flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)

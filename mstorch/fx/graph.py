@@ -1,4 +1,4 @@
-"""torch.fx.graph: steps in order, and the code that does them."""
+"""torch.fx.graph: an ordered list of nodes, and its code generation."""
 from __future__ import annotations
 
 import copy
@@ -14,7 +14,7 @@ from .node import Node, Target, map_arg
 
 
 class _NodeList:
-    """The nodes of a graph, forwards or backwards. Taking out the current one while going through them is allowed."""
+    """The nodes of a graph, iterated forwards or backwards. The current node may be erased during iteration."""
 
     def __init__(self, graph: Graph, direction: str = "_next") -> None:
         self.graph = graph
@@ -42,7 +42,7 @@ def _snake_case(text: str) -> str:
 
 
 class Graph:
-    """A list of nodes. New ones come at the end, or where ``inserting_before`` and ``inserting_after`` say."""
+    """A list of nodes. New ones are appended, or inserted where ``inserting_before`` and ``inserting_after`` say."""
 
     def __init__(self, owning_module: Any = None, tracer_cls: type | None = None, tracer_extras: dict[str, Any] | None = None) -> None:
         self._root = Node(self, "", "root", "", (), {})
@@ -56,15 +56,15 @@ class Graph:
 
     @property
     def nodes(self) -> _NodeList:
-        """The nodes in order."""
+        """The nodes, in order."""
         return _NodeList(self)
 
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """Return the nodes of a kind, and of a target for calls."""
+        """Return the nodes with this op and, for calls, this target."""
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
     def output_node(self) -> Node:
-        """Return the node of what the graph returns."""
+        """Return the output node."""
         return next(node for node in reversed(self.nodes) if node.op == "output")
 
     # New nodes
@@ -73,7 +73,7 @@ class Graph:
         self, op: str, target: Target, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None,
         name: str | None = None, type_expr: Any | None = None,
     ) -> Node:  # fmt: skip
-        """Return a new node at the current place."""
+        """Create a node at the insertion point."""
         wanted = name if name is not None else self._target_to_str(target)
         if name is None:
             wanted = _snake_case(wanted)
@@ -90,42 +90,42 @@ class Graph:
         return getattr(target, "__name__", type(target).__name__)
 
     def placeholder(self, name: str, type_expr: Any | None = None, default_value: Any = ...) -> Node:
-        """Return an input."""
+        """Create an input node."""
         return self.create_node("placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr: Any | None = None) -> Node:
-        """Return an attribute of the module, by its dotted name."""
+        """Create a node that reads a module's attribute by dotted name."""
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(
         self, module_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any | None = None
     ) -> Node:
-        """Return a call of a child module, by its dotted name."""
+        """Create a node that calls a child module by dotted name."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(
         self, method_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any | None = None
     ) -> Node:
-        """Return a call of a method of the first argument."""
+        """Create a node that calls a method of its first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(
         self, the_function: Callable[..., Any], args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None,
         type_expr: Any | None = None, name: str | None = None,
     ) -> Node:  # fmt: skip
-        """Return a call of a function."""
+        """Create a node that calls a function."""
         return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
 
     def output(self, result: Any, type_expr: Any | None = None) -> Node:
-        """Return what the graph returns."""
+        """Create the output node."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def inserting_before(self, n: Node | None = None) -> _Back:
-        """New nodes come in front of a node, in a ``with`` block or from now on; at the graph's beginning without one."""
+        """Set the insertion point before a node, within a ``with`` block or from now on; without a node, at the graph's beginning."""
         return self._inserting(self._root.append if n is None else n.prepend, n)
 
     def inserting_after(self, n: Node | None = None) -> _Back:
-        """New nodes come directly behind a node, the last one first, in a ``with`` block or from now on; without one at the end."""
+        """Set the insertion point after a node, within a ``with`` block or from now on; without a node, at the end."""
         return self._inserting(self._root.prepend if n is None else n.append, n)
 
     def _inserting(self, place: Callable[[Node], None], node: Node | None) -> _Back:
@@ -135,7 +135,7 @@ class Graph:
         return _Back(self, before)
 
     def erase_node(self, to_erase: Node) -> None:
-        """Take a node out. RuntimeError if another one uses it."""
+        """Remove a node. Raise RuntimeError if other nodes use it."""
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: {to_erase.users}!"
@@ -151,7 +151,7 @@ class Graph:
         self._length -= 1
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
-        """Return a copy of another graph's node at the current place, with its arguments as ``arg_transform`` gives them."""
+        """Copy another graph's node to the insertion point, with arguments mapped by ``arg_transform``."""
         made = self.create_node(
             node.op, node.target, map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform), node.name, node.type
         )
@@ -159,7 +159,7 @@ class Graph:
         return made
 
     def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
-        """Copy another graph's nodes to the current place; returns what stands for its output."""
+        """Copy another graph's nodes to the insertion point; return the value of its output."""
         for node in g.nodes:
             if node in val_map:
                 continue
@@ -187,7 +187,7 @@ class Graph:
     # Upkeep
 
     def lint(self) -> None:
-        """Raise RuntimeError for a graph in which something does not fit."""
+        """Raise RuntimeError if the graph is inconsistent."""
         seen: set[Node] = set()
         names: set[str] = set()
         for node in self.nodes:
@@ -218,7 +218,7 @@ class Graph:
             place = getattr(place, part)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Take out nodes whose value nobody uses and that do nothing else; returns whether there were any."""
+        """Remove pure nodes whose value is not used; return whether there were any."""
         impure = is_impure_node or Node.is_impure
         before = self._length
         for node in reversed(self.nodes):
@@ -229,19 +229,19 @@ class Graph:
     # Text
 
     def set_codegen(self, codegen: CodeGen) -> None:
-        """Choose what writes the code."""
+        """Set the code generator."""
         self._codegen = codegen
 
     def process_inputs(self, *args: Any) -> Any:
-        """Return the inputs as the placeholders take them."""
+        """Convert the inputs to the values of the placeholders."""
         return self._codegen.process_inputs(*args)
 
     def process_outputs(self, out: Any) -> Any:
-        """Return the outputs as the function returns them."""
+        """Convert the outputs to what the function returns."""
         return self._codegen.process_outputs(out)
 
     def python_code(self, root_module: str, *, verbose: bool = False, **unused: Any) -> PythonCode:
-        """Return the code of a function ``forward``, whose module is called ``root_module`` in it."""
+        """Return the source of ``forward``, in which the module is called ``root_module``."""
         return self._codegen.write(list(self.nodes), root_module)
 
     def __str__(self) -> str:
@@ -259,7 +259,7 @@ class Graph:
 
 
 class _Back(Block):
-    """Puts the place for new nodes back when the block ends."""
+    """Restores the insertion point when the block ends."""
 
     def __init__(self, graph: Graph, before: Callable[[Node], None]) -> None:
         self._again = functools.partial(setattr, graph, "_place", before)

@@ -1,4 +1,4 @@
-"""torch.fx.graph_module: a module whose ``forward`` is made from a graph."""
+"""torch.fx.graph_module: a module whose ``forward`` is generated from a graph."""
 from __future__ import annotations
 
 import copy
@@ -23,7 +23,7 @@ _numbers = itertools.count()
 
 
 def _compiled(code: PythonCode) -> Callable[..., Any]:
-    """Return the function that the code defines; its text shows in tracebacks."""
+    """Compile the source and return its function; tracebacks show its lines."""
     name = f"<eval_with_key>.{next(_numbers)}"
     linecache.cache[name] = (len(code.src), None, code.src.splitlines(keepends=True), name)
     space = dict(code.globals)
@@ -32,7 +32,7 @@ def _compiled(code: PythonCode) -> Callable[..., Any]:
 
 
 def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
-    """Return where the code's global names come from, for a file."""
+    """Return where the code's globals are imported from, for pickling."""
     found = {}
     for name, value in code.globals.items():
         if name == "torch":
@@ -45,7 +45,7 @@ def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
 
 
 def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, str]], tracer: type, name: str) -> Any:
-    """Return the GraphModule of a file: its code is traced anew."""
+    """Return an unpickled GraphModule, whose code is traced again."""
     space: dict[str, Any] = {"torch": sys.modules[__name__.partition(".")[0]]}
     for alias, (module, qualname) in imports.items():
         value: Any = importlib.import_module(module)
@@ -68,7 +68,7 @@ def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, st
 
 
 class _CodeOnlyModule(Module):
-    """A module with the members of another one."""
+    """A module with the members of another."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return super().__new__(type(cls.__name__, (cls,), {}) if cls is _CodeOnlyModule else cls)
@@ -79,7 +79,7 @@ class _CodeOnlyModule(Module):
 
 
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
-    """Give a module the attribute at a dotted name of another one, with plain modules on the way."""
+    """Copy the attribute at a dotted name to another module, creating plain modules on the way."""
     *path, name = target.split(".")
     for part in path:
         source, place = getattr(from_module, part), getattr(to_module, part, None)
@@ -97,7 +97,7 @@ def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
 
 
 def _assign_attr(value: Tensor, to_module: Module, target: str) -> None:
-    """Set the attribute at a dotted name, with plain modules on the way."""
+    """Set the attribute at a dotted name, creating plain modules on the way."""
     *path, name = target.split(".")
     for part in path:
         if not hasattr(to_module, part):
@@ -110,7 +110,7 @@ def _assign_attr(value: Tensor, to_module: Module, target: str) -> None:
 
 
 class GraphModule(Module):
-    """A module with a ``graph``, whose ``code`` is its ``forward``; ``recompile`` after the graph was changed."""
+    """A module whose ``forward`` is generated from its ``graph``; call ``recompile`` after changing the graph."""
 
     _is_own_class = False
 
@@ -145,7 +145,7 @@ class GraphModule(Module):
 
     @property
     def graph(self) -> Graph:
-        """The graph; another one is compiled when it is assigned."""
+        """The graph; assigning one recompiles."""
         return self.__dict__["_graph"]
 
     @graph.setter
@@ -163,7 +163,7 @@ class GraphModule(Module):
             super().__setattr__(name, value)
 
     def recompile(self) -> PythonCode:
-        """Make ``forward`` from the graph."""
+        """Regenerate ``forward`` from the graph."""
         codegen = self.graph._codegen
         if isinstance(codegen, PyTreeCodeGen):
             self.__dict__["_in_spec"], self.__dict__["_out_spec"] = codegen.in_spec, codegen.out_spec
@@ -174,7 +174,7 @@ class GraphModule(Module):
 
     @property
     def code(self) -> str:
-        """The text of ``forward``."""
+        """The source of ``forward``."""
         if "_code" not in self.__dict__:
             raise RuntimeError("Code has not been generated! Please report a bug to PyTorch")
         return self.__dict__["_code"]
@@ -182,7 +182,7 @@ class GraphModule(Module):
     # Members
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Put a module at a dotted name, with plain modules on the way; False if something else stands there."""
+        """Set the module at a dotted name, creating plain modules on the way; return False if something else is there."""
         *path, name = target.split(".")
         place: Module = self
         for part in path:
@@ -197,7 +197,7 @@ class GraphModule(Module):
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Take out the module at a dotted name; False if there is none."""
+        """Remove the module at a dotted name; return False if there is none."""
         *path, name = target.split(".")
         place: Any = self
         for part in path:
@@ -210,7 +210,7 @@ class GraphModule(Module):
         return True
 
     def delete_all_unused_submodules(self) -> None:
-        """Take out the modules that no node calls or reads from."""
+        """Remove the modules that no node uses."""
         used: set[str] = set()
         for node in self.graph.nodes:
             if node.op in ("call_module", "get_attr"):
@@ -235,7 +235,7 @@ class GraphModule(Module):
         return "\n".join([shown, self.code, "# To see more debug info, please use `graph_module.print_readable()`"])
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
-        """Return the code as a class's text, which is printed too."""
+        """Print and return the code as a class definition."""
         body = "\n".join(f"    {line}" if line else "" for line in self.code.strip("\n").split("\n"))
         text = f"class {self._get_name()}(torch.nn.Module):\n{body}\n"
         if print_output:

@@ -1,4 +1,4 @@
-"""torch.fx.immutable_collections: lists and dictionaries that stay as they are, for the arguments of nodes."""
+"""torch.fx.immutable_collections: immutable lists and dicts, for the arguments of nodes."""
 from __future__ import annotations
 
 from typing import Any, NoReturn
@@ -21,7 +21,7 @@ def _refuse(self: immutable_list, *args: Any, **kwargs: Any) -> NoReturn:
 
 
 class immutable_list(list):  # type: ignore[type-arg]
-    """A list that cannot be changed."""
+    """An immutable list."""
 
     append = extend = insert = pop = remove = clear = reverse = sort = _refuse  # type: ignore[assignment]
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
@@ -34,7 +34,7 @@ class immutable_list(list):  # type: ignore[type-arg]
 
 
 class immutable_dict(dict):  # type: ignore[type-arg]
-    """A dictionary that cannot be changed."""
+    """An immutable dict."""
 
     clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
     __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]

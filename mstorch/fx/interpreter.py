@@ -1,4 +1,4 @@
-"""torch.fx.interpreter: graphs that run node by node, or become other graphs."""
+"""torch.fx.interpreter: running a graph node by node, or transforming it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from .proxy import Proxy
 
 
 class Interpreter:
-    """Runs a graph node by node. Subclasses change what single kinds of nodes do."""
+    """Runs a graph node by node. Subclasses override the handling of node types."""
 
     def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
         self.module = module
@@ -34,7 +34,7 @@ class Interpreter:
                         self.user_to_last_uses.setdefault(node, []).append(used)
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
-        """Return the graph's result for these inputs; values of nodes in ``initial_env`` are taken from there."""
+        """Run the graph on inputs and return its result; ``initial_env`` provides values of nodes that are not run."""
         self.env = dict(initial_env or {})
         if enable_io_processing:
             args = self.graph.process_inputs(*args)
@@ -56,7 +56,7 @@ class Interpreter:
         return None
 
     def run_node(self, n: Node) -> Any:
-        """Return the value of one node."""
+        """Run one node and return its value."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
@@ -77,7 +77,7 @@ class Interpreter:
         return self.fetch_attr(target)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return a function's result."""
+        """Return the result of a function call."""
         return target(*args, **kwargs)
 
     def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -85,11 +85,11 @@ class Interpreter:
         return getattr(args[0], target)(*args[1:], **kwargs)
 
     def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return a child module's result."""
+        """Return the result of a child module."""
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return what the graph returns."""
+        """Return the graph's result."""
         return args[0]
 
     # Values
@@ -109,7 +109,7 @@ class Interpreter:
         return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
-        """Return arguments with values in the place of nodes."""
+        """Return arguments with nodes replaced by their values."""
 
         def value(node: Node) -> Any:
             if node not in self.env:
@@ -120,7 +120,7 @@ class Interpreter:
 
 
 class Transformer(Interpreter):
-    """Makes another GraphModule, by running a graph on proxies. Subclasses change what single kinds of nodes become."""
+    """Creates a new GraphModule by running a graph on proxies. Subclasses override the handling of node types."""
 
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)
@@ -130,24 +130,24 @@ class Transformer(Interpreter):
         self.tracer.root = module
 
     def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
-        """Return an input of the new graph."""
+        """Add an input to the new graph."""
         default = args[0] if args else ...
         return Proxy(self.new_graph.placeholder(target, default_value=default), self.tracer)
 
     def get_attr(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
-        """Return an attribute's node in the new graph."""
+        """Add an attribute node to the new graph."""
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
     def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return a child module's node in the new graph."""
+        """Add a child module's call to the new graph."""
         return self.tracer.call_module(self.fetch_attr(target), lambda *a, **k: None, args, kwargs)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return a function's node in the new graph."""
+        """Add a function call to the new graph."""
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     def transform(self) -> GraphModule:
-        """Return the new module."""
+        """Return the transformed GraphModule."""
         result = super().run(enable_io_processing=False)
         if result is not None:
             self.new_graph.output(map_aggregate(result, lambda value: value.node if isinstance(value, Proxy) else value))

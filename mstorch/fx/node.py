@@ -1,4 +1,4 @@
-"""torch.fx.node: one step of a graph."""
+"""torch.fx.node: one node of a graph."""
 from __future__ import annotations
 
 import builtins
@@ -22,13 +22,13 @@ _side_effects: set[Callable[..., Any]] = set()
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function as one whose calls stay in a graph though nobody uses the result; returns it."""
+    """Mark a function as having side effects, so that its unused calls are kept; return it."""
     _side_effects.add(fn)
     return fn
 
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
-    """Nested tuples, lists, dictionaries and slices with ``fn`` of what stands in them; lists and dictionaries become immutable."""
+    """Return nested tuples, lists, dicts and slices with every leaf replaced by ``fn(leaf)``; lists and dicts become immutable."""
     if isinstance(a, tuple):
         items = [map_aggregate(item, fn) for item in a]
         return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
@@ -42,7 +42,7 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
 
 
 def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
-    """Nested arguments with ``fn`` of each node in its place."""
+    """Return nested arguments with every Node ``n`` replaced by ``fn(n)``."""
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
     return map_aggregate(a, lambda value: fn(value) if isinstance(value, Node) else value)
@@ -58,7 +58,7 @@ def _homes() -> list[types.ModuleType]:
 
 
 def _get_qualified_name(func: Any) -> str:
-    """Return the dotted name under which code reaches a function: ``torch.relu``, ``operator.add``, ``package.module.function``."""
+    """Return the dotted name by which code refers to a function: ``torch.relu``, ``operator.add``, ``package.module.function``."""
     name = getattr(func, "__name__", None)
     if name is None:
         return repr(func)
@@ -77,7 +77,7 @@ def _get_qualified_name(func: Any) -> str:
 
 
 def _shown(argument: Any) -> str:
-    """Return an argument as the text of a graph shows it."""
+    """Format an argument as in a graph's text."""
     if isinstance(argument, (list, tuple)) and not hasattr(argument, "_fields"):
         inner = ", ".join(map(_shown, argument))
         return f"[{inner}]" if isinstance(argument, list) else f"({inner}{',' if len(argument) == 1 else ''})"
@@ -91,8 +91,8 @@ def _wrong_target(graph: Any, name: str, target: Any, word: str) -> str:
 
 
 class Node:
-    """One step: an input (``placeholder``), an attribute of the module (``get_attr``), a call of a function, a method or a
-    child module, or the ``output``. ``args`` and ``kwargs`` hold other nodes and plain values, ``users`` the nodes that use it.
+    """One operation: an input (``placeholder``), an attribute of the module (``get_attr``), a call of a function, a method or a child
+    module, or the ``output``. ``args`` and ``kwargs`` hold other nodes and plain values, ``users`` the nodes that use it.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Node:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """The positional arguments; new ones are assigned as a whole."""
+        """The positional arguments; assign a new tuple to change them."""
         return self._args
 
     @args.setter
@@ -147,7 +147,7 @@ class Node:
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """The keyword arguments; new ones are assigned as a whole."""
+        """The keyword arguments; assign a new dict to change them."""
         return self._kwargs
 
     @kwargs.setter
@@ -156,7 +156,7 @@ class Node:
 
     @property
     def all_input_nodes(self) -> list[Node]:
-        """The nodes among the arguments, each once."""
+        """The unique nodes among the arguments."""
         return list(self._input_nodes)
 
     def update_arg(self, idx: int, arg: Any) -> None:
@@ -166,7 +166,7 @@ class Node:
         self.args = tuple(args)
 
     def insert_arg(self, idx: int, arg: Any) -> None:
-        """Put a positional argument in front of one."""
+        """Insert a positional argument at an index."""
         if not 0 <= idx <= len(self.args):
             raise AssertionError("insert_args index must be between 0 and len(self.args)")
         self.args = (*self.args[:idx], arg, *self.args[idx:])
@@ -176,7 +176,7 @@ class Node:
         self.kwargs = {**self.kwargs, key: arg}
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Use another node in the place of one among the arguments."""
+        """Replace one node among the arguments by another."""
 
         def other(node: Node) -> Node:
             return new_input if node is old_input else node
@@ -186,7 +186,7 @@ class Node:
     def replace_all_uses_with(
         self, replace_with: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True, *, propagate_meta: bool = False
     ) -> list[Node]:
-        """Let the users of this node use another one; returns those that were changed."""
+        """Replace this node by another in its users; return those that were changed."""
         if propagate_meta:
             replace_with.meta.update(self.meta)
         chosen = [user for user in self.users if delete_user_cb(user)]
@@ -198,16 +198,16 @@ class Node:
 
     @property
     def prev(self) -> Node:
-        """The node in front of this one."""
+        """The previous node."""
         return self._prev
 
     @property
     def next(self) -> Node:
-        """The node behind this one."""
+        """The next node."""
         return self._next
 
     def prepend(self, x: Node) -> None:
-        """Move a node of this graph in front of this one."""
+        """Move a node of this graph before this one."""
         if self.graph is not x.graph:
             raise AssertionError("Attempting to move a Node into a different Graph")
         if self is x:
@@ -218,7 +218,7 @@ class Node:
         x._next, self._prev = self, x
 
     def append(self, x: Node) -> None:
-        """Move a node of this graph behind this one."""
+        """Move a node of this graph after this one."""
         if self is not x:
             self._next.prepend(x)
 
@@ -231,7 +231,7 @@ class Node:
     # What it is
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Return whether it does more than give a value, so that it stays though nobody uses it."""
+        """Return whether the node has side effects, so that it is kept even if unused."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":
@@ -249,7 +249,7 @@ class Node:
 
     @property
     def stack_trace(self) -> str | None:
-        """Where in the code it was recorded, if that was asked for."""
+        """The stack trace of the call, if it was recorded."""
         return self.meta.get("stack_trace")
 
     @stack_trace.setter
@@ -266,7 +266,7 @@ class Node:
         self, placeholder_names: list[str] | None = None, maybe_return_typename: list[str] | None = None, *,
         include_tensor_metadata: bool = False,
     ) -> str | None:  # fmt: skip
-        """Return the line of a graph's text for this node; None for those that get no line of their own."""
+        """Return the node's line of the graph's text; None for nodes without a line."""
         users = f"[num_users={len(self.users)}]"
         if self.op == "placeholder":
             if placeholder_names is not None:

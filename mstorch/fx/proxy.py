@@ -1,4 +1,4 @@
-"""torch.fx.proxy: stand-ins for values, which write down what is done with them."""
+"""torch.fx.proxy: proxies, which record the operations on them."""
 from __future__ import annotations
 
 import dis
@@ -20,11 +20,11 @@ _PLAIN = (str, int, float, bool, complex, type(None), type(Ellipsis), range, dty
 
 
 class TraceError(ValueError):
-    """Code that cannot be recorded."""
+    """Raised for code that cannot be traced."""
 
 
 class Scope:
-    """A module on the way to the current one."""
+    """A module on the path to the current one."""
 
     def __init__(self, module_path: str, module_type: Any) -> None:
         self.module_path = module_path
@@ -32,7 +32,7 @@ class Scope:
 
 
 class TracerBase:
-    """Writes nodes into ``graph``."""
+    """Records nodes in ``graph``."""
 
     graph: Graph
     record_stack_traces = False
@@ -45,25 +45,25 @@ class TracerBase:
         self, kind: str, target: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None,
         type_expr: Any | None = None
     ) -> Node:
-        """Return a new node in the graph."""
+        """Create a node in the graph."""
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
     def proxy(self, node: Node) -> Proxy:
-        """Return the stand-in of a node's value."""
+        """Return the proxy of a node."""
         return Proxy(node, self)
 
     def create_proxy(
         self, kind: str, target: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None,
         type_expr: Any | None = None, proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Proxy:  # fmt: skip
-        """Return a new node of arguments with proxies, and the stand-in of its value."""
+        """Create a node from arguments with proxies, and return its proxy."""
         node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr)
         if self.record_stack_traces:
             node.stack_trace = "".join(traceback.format_stack(limit=8)[:-2])
         return (proxy_factory_fn or self.proxy)(node)
 
     def create_arg(self, a: Any) -> Any:
-        """Return an argument as a node takes it. NotImplementedError for what no graph can hold."""
+        """Convert an argument for a node. Raise NotImplementedError for a value that a graph cannot hold."""
         if isinstance(a, Proxy):
             return a.node
         if isinstance(a, (Node, *_PLAIN)):
@@ -87,11 +87,11 @@ class TracerBase:
         raise NotImplementedError(f"argument of type: {type(a)}")
 
     def to_bool(self, obj: Proxy) -> bool:
-        """Asked for a proxy's truth: TraceError."""
+        """Raise TraceError: a proxy has no truth value."""
         raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
 
     def iter(self, obj: Proxy) -> Iterator[Any]:
-        """Return a proxy's items where code unpacks it into a fixed number of names; TraceError elsewhere."""
+        """Return a proxy's items if code unpacks it to a fixed number of names. Raise TraceError otherwise."""
         frame = sys._getframe(2)
         code = frame.f_code
         unpacked = next((i for i in dis.get_instructions(code) if i.offset >= frame.f_lasti), None)
@@ -105,12 +105,12 @@ class TracerBase:
         )
 
     def keys(self, obj: Proxy) -> Any:
-        """Return a proxy's keys, which ``**`` asks for."""
+        """Return a proxy's keys, for ``**`` unpacking."""
         return Attribute(obj, "keys")()
 
 
 class GraphAppendingTracer(TracerBase):
-    """Writes nodes into a graph that is there."""
+    """Records nodes in an existing graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -136,7 +136,7 @@ _Operators: Any = type("_Operators", (), _operators())
 
 
 class Proxy(_Operators):
-    """Stands for a value. Operators, methods, attributes and torch's functions of it write nodes."""
+    """A stand-in for a value: operators, methods, attributes and torch functions on it are recorded as nodes."""
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
@@ -166,7 +166,7 @@ class Proxy(_Operators):
         )
 
     def keys(self) -> Any:
-        """Return the keys, which ``**`` asks for."""
+        """Return the keys, for ``**`` unpacking."""
         return self.tracer.keys(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Proxy:
@@ -178,7 +178,7 @@ class Proxy(_Operators):
 
 
 def proxy_in(values: Any) -> Proxy | None:
-    """Return the first proxy among the values, nested ones too."""
+    """Return the first proxy in nested values."""
     for value in values:
         if isinstance(value, Proxy):
             return value
@@ -196,7 +196,7 @@ def proxy_in(values: Any) -> Proxy | None:
 
 
 def record(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the node of a call with a proxy among the arguments; a method's, if the function is a method of tensors."""
+    """Record a call with a proxy among its arguments; as a method call, if the function is a method of tensors."""
     proxy = proxy_in((*args, *kwargs.values()))
     assert proxy is not None
     name = function.__name__
@@ -208,7 +208,7 @@ def record(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 
 class Attribute(Proxy):
-    """An attribute of a proxy: a node of its own only if it is used as a value, for a call makes a method's node."""
+    """An attribute of a proxy: recorded as a node if used as a value; a call of it is a method call."""
 
     def __init__(self, root: Proxy, attr: str) -> None:
         self.root = root
@@ -218,7 +218,7 @@ class Attribute(Proxy):
 
     @property
     def node(self) -> Node:  # type: ignore[override]
-        """The node of the attribute's value."""
+        """The node of the attribute, recorded on first access."""
         if self._node is None:
             self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
         return self._node

@@ -1,4 +1,4 @@
-"""torch.fx.subgraph_rewriter: parts of a graph that look like a pattern, replaced by something else."""
+"""torch.fx.subgraph_rewriter: replaces subgraphs that match a pattern."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from .node import Node
 
 
 class Match(NamedTuple):
-    """Where a pattern was found: its last node, and the graph's node for each of the pattern's."""
+    """A match of a pattern: its last node, and a dict from the pattern's nodes to the graph's."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -26,7 +26,7 @@ def _graph_of(pattern: Callable[..., Any] | Graph) -> Graph:
 
 
 class _Search:
-    """Compares a pattern with the nodes that lead to one node of a graph."""
+    """Matches a pattern against the nodes that lead to a node of the graph."""
 
     def __init__(self, pattern: Graph) -> None:
         self.inputs = [node for node in pattern.nodes if node.op == "placeholder"]
@@ -37,7 +37,7 @@ class _Search:
             raise NotImplementedError("mstorch: torch.fx.replace_pattern takes patterns with one result")
 
     def at(self, node: Node) -> dict[Node, Node] | None:
-        """Return the graph's node for each of the pattern's, if the pattern ends in this node."""
+        """Return a dict from the pattern's nodes to the graph's, if the pattern matches with this last node."""
         found: dict[Node, Node] = {}
         if not self._same(self.results[0], node, found):
             return None
@@ -71,9 +71,9 @@ class _Search:
 def replace_pattern(
     gm: GraphModule, pattern: Callable[..., Any] | GraphModule, replacement: Callable[..., Any] | GraphModule
 ) -> list[Match]:
-    """Replace each part of the graph that does what ``pattern`` does by what ``replacement`` does; returns where they were.
+    """Replace each match of ``pattern`` in the graph by ``replacement``; return the matches.
 
-    Both are functions or GraphModules of the same inputs. Parts that overlap are replaced once.
+    Both are functions or GraphModules of the same inputs. Overlapping matches are replaced once.
     """
     wanted = _graph_of(pattern)
     other = _graph_of(replacement)

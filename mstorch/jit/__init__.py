@@ -1,4 +1,4 @@
-"""torch.jit: scripted and traced functions and modules, which run as Python here."""
+"""torch.jit: scripting and tracing of functions and modules, which run as Python here."""
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -44,7 +44,7 @@ _script_if_tracing = script_if_tracing
 
 
 class Error(RuntimeError):
-    """An error of scripted code. Python's own errors come out here as they are."""
+    """Raised by scripted code in torch; here, Python's own exceptions are raised."""
 
 
 class ScriptWarning(Warning):
@@ -52,14 +52,14 @@ class ScriptWarning(Warning):
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
-    """Return a future of the function's result; it runs at once, in this thread."""
+    """Run a function at once, in this thread; return a future of its result."""
     future: Future[Any] = Future()
     future.set_result(func(*args, **kwargs))
     return future
 
 
 def wait(future: Future[Any]) -> Any:
-    """Return the result of a future."""
+    """Return a future's result."""
     if type(future) is not Future:
         raise TypeError("wait(): incompatible function arguments. The following argument types are supported:\n    1. (arg0: Future)")
     return future.wait()
@@ -69,7 +69,7 @@ _fork, _wait = fork, wait
 
 
 def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Torch's first strategy of fusing operations; there is no fuser here that would follow another one."""
+    """Return torch's default fusion strategy; there is no fuser here that could follow another one."""
     for kind, _ in strategy:
         if kind not in ("STATIC", "DYNAMIC"):
             raise RuntimeError(f"FusionBehavior only supported 'STATIC' or 'DYNAMIC', got: {kind}")
@@ -77,39 +77,39 @@ def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
-    """RuntimeError for True: there is no such fuser here."""
+    """Raise RuntimeError for True: there is no fuser here."""
     if enabled:
         raise RuntimeError("mstorch: torch.jit runs Python and has no fuser")
 
 
 def onednn_fusion_enabled() -> bool:
-    """False: there is no such fuser here."""
+    """Return False: there is no fuser here."""
     return False
 
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Whether scripted functions are optimised inside: never, here."""
+    """Context manager that has no effect: scripted functions are not optimized here."""
     yield
 
 
 @contextlib.contextmanager
 def fuser(name: str) -> Iterator[None]:
-    """Which fuser is used inside: none, here."""
+    """Context manager that has no effect: there is no fuser here."""
     if name not in ("fuser0", "fuser1", "fuser2", "fuser3", "none"):
         raise Exception(f"unrecognized fuser option (name: {name})")
     yield
 
 
 class strict_fusion(contextlib.AbstractContextManager):  # type: ignore[type-arg]
-    """Inside, torch refuses scripted code that it cannot fuse; there is no fuser here."""
+    """Context manager that has no effect: in torch, scripted code that cannot be fused is refused in it."""
 
     def __exit__(self, *error: Any) -> None:
         return None
 
 
 def export_opnames(m: ScriptModule) -> list[str]:
-    """Raises NotImplementedError: there is no graph whose operations could be listed."""
+    """Raise NotImplementedError: there is no graph whose operations could be listed."""
     raise NotImplementedError("mstorch: torch.jit runs Python and has no graph whose operations could be listed")
 
 

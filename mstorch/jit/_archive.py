@@ -1,4 +1,4 @@
-"""How a scripted or traced object is written: an archive with the pickled Python object."""
+"""Files of scripted and traced objects: an archive with the pickled Python object."""
 from __future__ import annotations
 
 import hashlib
@@ -15,12 +15,12 @@ _written: set[bytes] = set()
 
 
 def wrote(content: bytes) -> bool:
-    """Return whether this process wrote an object of just these bytes: loading it runs no one else's code."""
+    """Return whether this process wrote an object of exactly these bytes, so that loading it runs no foreign code."""
     return hashlib.sha256(content).digest() in _written
 
 
 def write(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:
-    """Write the object, with further texts or bytes by name, to a path or a file object; RuntimeError if it cannot be pickled."""
+    """Write the object, with extra files by name, to a path or a file. Raise RuntimeError if it cannot be pickled."""
     content = io.BytesIO()
     try:
         serialization.save(m, content)

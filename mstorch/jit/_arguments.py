@@ -1,4 +1,4 @@
-"""Conversion of numbers for scripted functions: an argument annotated as a float arrives as one, as TorchScript passes it."""
+"""Number conversion for scripted functions: an argument annotated as float is passed as a float, as in TorchScript."""
 from __future__ import annotations
 
 import inspect
@@ -22,7 +22,7 @@ def _int(value: Tensor | float) -> Any:
 
 
 def _conversion(kind: Any) -> Conversion | None:
-    """Return what is done to arguments of an annotated type; None where it is nothing."""
+    """Return the conversion for arguments of an annotated type; None if there is none."""
     if kind is float:
         return _float
     if kind is int:
@@ -38,7 +38,7 @@ def _conversion(kind: Any) -> Conversion | None:
 
 
 class _Reading:
-    """The conversions of a function's arguments, as its annotations tell them."""
+    """The conversions of a function's arguments, derived from its annotations."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.by_name: dict[str, Conversion] = {}
@@ -62,7 +62,7 @@ _readings: weakref.WeakKeyDictionary[Any, _Reading] = weakref.WeakKeyDictionary(
 
 
 def converted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a scripted function, or bound method, as it gets them."""
+    """Return the arguments of a scripted function, or bound method, after conversion."""
     key = getattr(function, "__func__", function)
     reading = _readings.get(key)
     if reading is None:

@@ -15,9 +15,9 @@ from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule
 
 
 def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
-    """Write a scripted or traced module or function, with further texts or bytes by name, to a path or a file object.
+    """Save a scripted or traced module or function, with extra files by name, to a path or a file.
 
-    Differs from torch: the file holds the Python object, whose classes are imported when it is loaded; torch does not read it.
+    Differs from torch: the file holds the Python object, whose classes are imported when it is loaded; torch cannot load it.
     """
     if not isinstance(m, (ScriptModule, ScriptFunction)):
         raise AttributeError(f"'{type(m).__name__}' object has no attribute 'save'")
@@ -32,7 +32,9 @@ def _opened(f: Any) -> zipfile.ZipFile:
 
 
 def _stored(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return a member as it lies in the file; RuntimeError for a compressed one, which would be as large as it likes, and a damaged one."""
+    """Return a stored member of the archive. Raise RuntimeError for a damaged one, and for a compressed one, which could expand without
+    limit.
+    """
     if archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
         raise RuntimeError(f"PytorchStreamReader failed reading zip archive: {name} is compressed, which torch.jit.save does not")
     try:
@@ -45,12 +47,12 @@ def load(
     f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False, *,
     weights_only: bool | None = None,
 ) -> Any:  # fmt: skip
-    """Return the module or function of a file that ``torch.jit.save`` wrote here; fills the values of ``_extra_files``.
+    """Load a module or function that ``torch.jit.save`` wrote here; fill the values of ``_extra_files``.
 
-    A file holds a Python object. What this very process wrote (by its bytes) is made again; of other files, as in ``torch.load``, only
-    classes that are allowed (``add_safe_globals``): pickle.UnpicklingError names the rest. With ``weights_only=False`` the classes and
-    functions that the file names are imported and called: a foreign file may then run any code. RuntimeError for torch's own
-    TorchScript, which there is no interpreter for here.
+    A file holds a Python object. Files that this very process wrote (by their bytes) are loaded without restriction; for others, as in
+    ``torch.load``, only allowed classes (``add_safe_globals``) are loaded, and pickle.UnpicklingError names the rest. With
+    ``weights_only=False`` the classes and functions that the file names are imported and called: an untrusted file may then run any code.
+    Raise RuntimeError for torch's own TorchScript, which mstorch cannot interpret.
     """
     if isinstance(f, (str, os.PathLike)):
         if not os.path.exists(f):
@@ -77,7 +79,7 @@ def load(
 def freeze(
     mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True, preserve_parameters: bool = False
 ) -> RecursiveScriptModule:
-    """Return a scripted module in eval mode whose parameters are constants: its state_dict is empty unless they are preserved."""
+    """Return a scripted module in eval mode with its parameters as constants: its state_dict is empty unless they are preserved."""
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(
             "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."

@@ -1,4 +1,4 @@
-"""The graph of a trace: nodes, and values that have types, with the methods of torch's ``torch._C.Graph``."""
+"""The graph of a trace: nodes, and typed values, with the methods of torch's ``torch._C.Graph``."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _NUMBERS = {bool: ("bool", "BoolType"), int: ("int", "IntType"), float: ("float"
 
 
 def tensor_text(tensor: Tensor) -> str:
-    """Return a tensor's type as graphs write it: ``Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)``."""
+    """Format a tensor's type as in graphs: ``Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)``."""
     sizes = ", ".join(map(str, tensor.shape))
     strides = f"strides=[{', '.join(map(str, tensor.stride()))}], " if tensor.dim() else ""
     lead = f"{sizes}, " if sizes else ""
@@ -19,7 +19,7 @@ def tensor_text(tensor: Tensor) -> str:
 
 
 class Type:
-    """The type of a value."""
+    """The type of a Value."""
 
     def __init__(self, name: str, kind: str, tensor: Tensor | None = None, element: Type | None = None) -> None:
         self._name, self._kind, self._element = name, kind, element
@@ -38,23 +38,23 @@ class Type:
         return self._kind
 
     def sizes(self) -> list[int] | None:
-        """Return the shape, of a tensor."""
+        """Return a tensor's shape."""
         return self._sizes
 
     def strides(self) -> list[int] | None:
-        """Return the strides, of a tensor."""
+        """Return a tensor's strides."""
         return self._strides
 
     def dim(self) -> int | None:
-        """Return the number of dimensions, of a tensor."""
+        """Return a tensor's number of dimensions."""
         return None if self._sizes is None else len(self._sizes)
 
     def dtype(self) -> Any:
-        """Return the dtype, of a tensor."""
+        """Return a tensor's dtype."""
         return self._dtype
 
     def device(self) -> Any:
-        """Return the device, of a tensor."""
+        """Return a tensor's device."""
         return self._device
 
     def requiresGrad(self) -> bool:
@@ -62,7 +62,7 @@ class Type:
         return self._requires_grad
 
     def scalarType(self) -> str | None:
-        """Return the name of a tensor's dtype: "Float"."""
+        """Return the name of a tensor's dtype, such as "Float"."""
         return None if self._dtype is None else WORDS[self._dtype.name]
 
     def getElementType(self) -> Type | None:
@@ -71,7 +71,7 @@ class Type:
 
     @property
     def annotation_str(self) -> str:
-        """The type as Python's annotations have it."""
+        """The type as a Python annotation."""
         return self._name
 
     def __str__(self) -> str:
@@ -80,12 +80,12 @@ class Type:
     __repr__ = __str__
 
     def shown(self) -> str:
-        """Return the type as the text of a graph has it."""
+        """Format the type as in a graph's text."""
         return self._text if self._element is None else f"{self._element._name}[]"
 
 
 def type_of(value: Any) -> Type:
-    """Return the type of a value of Python's."""
+    """Return the Type of a Python value."""
     if isinstance(value, Tensor):
         return Type("Tensor", "TensorType", value)
     if value is None:
@@ -100,31 +100,31 @@ def type_of(value: Any) -> Type:
 
 
 class Value:
-    """An output of a node, or an input of the graph, which nodes take as input."""
+    """An output of a node, or an input of the graph."""
 
     def __init__(self, node: Node, number: int, kind: Type, constant: Any = None) -> None:
         self._node, self._name, self._type, self._constant = node, str(number), kind, constant
         self._users: list[Node] = []
 
     def node(self) -> Node:
-        """Return the node that gives it."""
+        """Return the node that produces the value."""
         return self._node
 
     def debugName(self) -> str:
-        """Its name in the text of the graph, without the percent sign."""
+        """Return the name in the graph's text, without the percent sign."""
         return self._name
 
     def setDebugName(self, name: str) -> Value:
-        """Call it by another name."""
+        """Set the name in the graph's text."""
         self._name = name
         return self
 
     def unique(self) -> int:
-        """Return a number that tells the graph's values apart."""
+        """Return a number that identifies the value."""
         return id(self)
 
     def type(self) -> Type:
-        """Its type."""
+        """Return the type."""
         return self._type
 
     def isCompleteTensor(self) -> bool:
@@ -136,11 +136,11 @@ class Value:
         return self._type.requiresGrad()
 
     def toIValue(self) -> Any:
-        """Return the value itself, of a constant; else None."""
+        """Return a constant's value; None for other values."""
         return self._constant
 
     def uses(self) -> list[Any]:
-        """Return the nodes that take it, each as a use with ``user``."""
+        """Return a use, with ``user``, for each node that takes the value."""
         return [_Use(node) for node in self._users]
 
     def __repr__(self) -> str:
@@ -153,7 +153,7 @@ class _Use:
 
 
 class Node:
-    """A step: an operator of torch's (``aten::linear``), a constant, a list."""
+    """An operation: an operator of torch (``aten::linear``), a constant, a list."""
 
     def __init__(self, graph: Graph, kind: str, inputs: list[Value], scope: str = "", place: str = "") -> None:
         self._graph, self._kind, self._inputs, self._scope, self._place = graph, kind, inputs, scope, place
@@ -167,11 +167,11 @@ class Node:
         return self._kind
 
     def scopeName(self) -> str:
-        """Return the scopes that were pushed around it, joined by slashes."""
+        """Return the active scopes, joined by slashes."""
         return self._scope
 
     def sourceRange(self) -> str:
-        """Where the program called it."""
+        """Return the source location of the call."""
         return self._place
 
     def inputs(self) -> Iterator[Value]:
@@ -183,11 +183,11 @@ class Node:
         return iter(list(self._outputs))
 
     def inputsSize(self) -> int:
-        """Return how many values it takes."""
+        """Return the number of inputs."""
         return len(self._inputs)
 
     def outputsSize(self) -> int:
-        """Return how many values it gives."""
+        """Return the number of outputs."""
         return len(self._outputs)
 
     def inputsAt(self, i: int) -> Value:
@@ -199,17 +199,17 @@ class Node:
         return self._outputs[i]
 
     def input(self) -> Value:
-        """Return the one value that it takes."""
+        """Return the only input."""
         (found,) = self._inputs
         return found
 
     def output(self) -> Value:
-        """Return the one value that it gives."""
+        """Return the only output."""
         (found,) = self._outputs
         return found
 
     def attributeNames(self) -> list[str]:
-        """Return the names of its attributes: "value", of a constant."""
+        """Return the attribute names: "value" for a constant."""
         return list(self._attributes)
 
     def hasAttribute(self, name: str) -> bool:
@@ -217,7 +217,7 @@ class Node:
         return name in self._attributes
 
     def kindOf(self, name: str) -> str:
-        """Return the kind of an attribute: "i" for an integer, "f", "s" or "t"."""
+        """Return the type code of an attribute: "i" for an integer, "f", "s" or "t"."""
         value = self._attributes[name]
         return "t" if isinstance(value, Tensor) else {float: "f", str: "s"}.get(type(value), "i")
 
@@ -225,7 +225,7 @@ class Node:
         return self._attributes[name]
 
     def i(self, name: str) -> int:
-        """Return an integer among the attributes."""
+        """Return an integer attribute."""
         return int(self._attributes[name])
 
     f = s = t = __getitem__
@@ -251,7 +251,7 @@ def _written(value: Any) -> str:
 
 
 class Graph:
-    """The steps of a trace in order, with its inputs and outputs."""
+    """The nodes of a trace in order, with its inputs and outputs."""
 
     def __init__(self) -> None:
         self._nodes: list[Node] = []
@@ -267,13 +267,13 @@ class Graph:
         return found
 
     def addInput(self, tensor: Tensor) -> Value:
-        """Another input."""
+        """Add an input and return its Value."""
         found = self._value(self._param, type_of(tensor))
         self._inputs.append(found)
         return found
 
     def add(self, kind: str, inputs: list[Value], results: list[Type], scope: str = "", place: str = "") -> Node:
-        """Another step; returns the node, which has a value for each type of a result."""
+        """Add a node, with an output for each result type, and return it."""
         node = Node(self, kind, inputs, scope, place)
         self._nodes.append(node)
         for one in results:
@@ -281,7 +281,7 @@ class Graph:
         return node
 
     def constant(self, value: Any, scope: str = "", place: str = "") -> Value:
-        """Return a step that gives a constant."""
+        """Add a constant node and return its Value."""
         node = Node(self, "prim::Constant", [], scope, place)
         self._nodes.append(node)
         if value is not None:
@@ -289,24 +289,24 @@ class Graph:
         return self._value(node, type_of(value), value)
 
     def registerOutput(self, value: Value) -> int:
-        """Let a value be an output; returns how many there are."""
+        """Make a value an output; return the number of outputs."""
         self._outputs.append(value)
         return len(self._outputs)
 
     def nodes(self) -> Iterator[Node]:
-        """Return the steps in order."""
+        """Return an iterator over the nodes."""
         return iter(list(self._nodes))
 
     def inputs(self) -> Iterator[Value]:
-        """Return the inputs."""
+        """Return an iterator over the inputs."""
         return iter(list(self._inputs))
 
     def outputs(self) -> Iterator[Value]:
-        """Return the outputs."""
+        """Return an iterator over the outputs."""
         return iter(list(self._outputs))
 
     def param_node(self) -> Node:
-        """Return the node that gives the inputs."""
+        """Return the node whose outputs are the graph's inputs."""
         return self._param
 
     def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:

@@ -1,4 +1,4 @@
-"""Scripted functions and modules. No graph is made: Python runs, on copies of the modules that share the parameters."""
+"""Scripted functions and modules. No graph is made: Python runs, on copies of the modules that share parameters."""
 from __future__ import annotations
 
 import collections
@@ -22,7 +22,7 @@ _NO_GRAPH = ("graph", "inlined_graph", "code", "code_with_constants", "graph_for
 
 
 class _Callable:
-    """The common part of scripted functions and modules: no graph, and files."""
+    """Base of scripted functions and modules: no graph, and files."""
 
     def __getattr__(self, name: str) -> Any:
         if name in _NO_GRAPH:
@@ -30,12 +30,12 @@ class _Callable:
         return super().__getattr__(name)  # type: ignore[misc]
 
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
-        """Write a file for ``torch.jit.load``."""
+        """Save to a file for ``torch.jit.load``."""
         write(self, f, _extra_files)
 
 
 class ScriptFunction(_Callable):
-    """A function that was scripted or traced."""
+    """A scripted or traced function."""
 
     def __init__(self, function: Callable[..., Any], scripted: bool = True) -> None:
         self._scripted = scripted
@@ -73,12 +73,12 @@ class ScriptModule(_Callable, Module):
         super().__init__()
 
     def define(self, src: str) -> None:
-        """Raises NotImplementedError: there is no compiler for TorchScript's text."""
+        """Raise NotImplementedError: TorchScript source cannot be compiled here."""
         raise NotImplementedError("mstorch: torch.jit runs Python and cannot compile TorchScript's text")
 
 
 class RecursiveScriptModule(ScriptModule):
-    """A module that was scripted: a copy of it that shares its parameters and buffers, with scripted children."""
+    """A scripted module: a copy of a module that shares its parameters and buffers, with scripted children."""
 
     _scripted = True
     _python: Module
@@ -99,7 +99,7 @@ class RecursiveScriptModule(ScriptModule):
         members["original_name"] = python._get_name()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the module computes."""
+        """Run the module's forward as Python."""
         if not self._scripted:
             return self._python(*args, **kwargs)
         args, kwargs = converted(self._python.forward, args, kwargs)
@@ -121,7 +121,7 @@ class RecursiveScriptModule(ScriptModule):
         super().__setattr__(name, value)
 
     def train(self, mode: bool = True) -> RecursiveScriptModule:
-        """Set training or evaluation for this module and its children."""
+        """Set the training mode of this module and its children."""
         self._python.__dict__["training"] = mode
         return super().train(mode)
 
@@ -141,12 +141,12 @@ class RecursiveScriptModule(ScriptModule):
         return True
 
     def extra_repr(self) -> str:
-        """Return the class's name."""
+        """Return the original class's name, for the module's repr."""
         return f"original_name={self.original_name}"
 
 
 def _shallow(module: Module) -> Module:
-    """Return a module of the same class with the same members."""
+    """Return a shallow copy of a module."""
     twin = type(module).__new__(type(module))
     twin.__setstate__(module.__getstate__())
     twin.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
@@ -154,7 +154,7 @@ def _shallow(module: Module) -> Module:
 
 
 def wrapped(module: Module, kind: type[RecursiveScriptModule], outer: type[RecursiveScriptModule] | None = None) -> Any:
-    """Return a module as one of a scripted kind, its children too; ``outer`` is the kind of the outermost one."""
+    """Return a module wrapped as ``kind``, its children too; ``outer`` is the kind of the outermost one."""
     made: dict[int, Any] = {}
 
     def wrap(one: Module, kind_of_one: type[RecursiveScriptModule]) -> Any:
@@ -173,10 +173,10 @@ def wrapped(module: Module, kind: type[RecursiveScriptModule], outer: type[Recur
 def script(
     obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
 ) -> Any:
-    """Return a function or module that keeps to TorchScript's ways: ``is_scripting()`` is true while it runs.
+    """Return a function or module that follows TorchScript's rules: ``is_scripting()`` is True while it runs.
 
-    A module's copy shares parameters and buffers with the module. Classes are returned as they are.
-    Differs from torch: Python runs, nothing is compiled, so that nothing is refused either.
+    A module's copy shares parameters and buffers with the module. Classes are returned unchanged. Differs from torch: Python runs and
+    nothing is compiled, so nothing is rejected either.
     """
     if isinstance(obj, (ScriptModule, ScriptFunction)):
         return obj
@@ -197,12 +197,12 @@ def script(
 
 
 def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method of a ScriptModule: the function itself."""
+    """Return the function unchanged: methods of a ScriptModule run as Python."""
     return fn
 
 
 def interface(obj: type) -> type:
-    """Mark a class as an interface; returns it. RuntimeError for what is no class of one's own."""
+    """Mark a class as an interface and return it. Raise RuntimeError for other objects and built-in classes."""
     if not inspect.isclass(obj):
         raise RuntimeError("interface must be applied to a class")
     if obj.__module__ == "builtins":
@@ -212,19 +212,19 @@ def interface(obj: type) -> type:
 
 
 def annotate(the_type: type, the_value: Sequence[int]) -> Any:
-    """Return the value."""
+    """Return ``the_value``; the annotation has no effect."""
     return the_value
 
 
 class CompilationUnit:
-    """Raises NotImplementedError when it is made from text: there is no compiler for TorchScript's text."""
+    """Raises NotImplementedError when constructed from source: TorchScript cannot be compiled here."""
 
     def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
         if lang is not None:
             self.define(lang)
 
     def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> Any:
-        """Raises NotImplementedError."""
+        """Raise NotImplementedError: TorchScript cannot be compiled here."""
         raise NotImplementedError("mstorch: torch.jit runs Python and cannot compile TorchScript's text")
 
 __getattr__ = _missing("mstorch.jit._script")

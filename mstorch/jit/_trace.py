@@ -1,4 +1,4 @@
-"""Traced functions and modules: run once with the example, and as Python afterwards."""
+"""Traced functions and modules: run once with the example inputs, and as Python afterwards."""
 from __future__ import annotations
 
 import functools
@@ -13,15 +13,15 @@ from ._trace_graph import _get_trace_graph as _get_trace_graph
 
 
 class TracerWarning(Warning):
-    """The warning about values that a trace may not keep."""
+    """Warning about values that a trace may not preserve."""
 
     @staticmethod
     def ignore_lib_warnings() -> None:
-        """There are no such warnings here."""
+        """Do nothing: there are no such warnings here."""
 
 
 class TracingCheckError(Exception):
-    """A traced function gave another result when it ran again."""
+    """Raised when a traced function gives another result when run again."""
 
     def __init__(self, graph_diff_error: Any, tensor_compare_error: Any, extra_msg: Any = None) -> None:
         self.message = "Tracing failed sanity checks!\n" + "".join(
@@ -31,7 +31,7 @@ class TracingCheckError(Exception):
 
 
 class TracedModule(RecursiveScriptModule):
-    """A module inside a traced one."""
+    """A submodule of a traced module."""
 
     _scripted = False
 
@@ -39,7 +39,7 @@ class TracedModule(RecursiveScriptModule):
         return self.original_name
 
     def train(self, mode: bool = True) -> Any:
-        """Set the flag; what was traced goes on in the mode in which it was traced."""
+        """Set the training flag; the traced module keeps running in the mode in which it was traced."""
         return super(RecursiveScriptModule, self).train(mode)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -54,7 +54,7 @@ class TopLevelTracedModule(TracedModule):
 
 
 def is_tracing() -> bool:
-    """Return whether a function runs to be traced."""
+    """Return whether a function is being traced."""
     return running.traced
 
 
@@ -94,11 +94,10 @@ def trace(
     check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
     _compilation_unit: Any = None, example_kwarg_inputs: dict[str, Any] | None = None, _store_inputs: bool = True,
 ) -> Any:
-    """Return a function or module that ran once with the example, during which ``is_tracing()`` is true.
+    """Run a function or module once with the example inputs, while ``is_tracing()`` is True, and return its traced form.
 
-    Raises RuntimeError for results that no trace can hold. A module's copy shares parameters and buffers with the module.
-    Differs from torch: later calls run Python again, so that what depends on values is decided anew each time; nothing is
-    checked by ``check_trace``.
+    Raise RuntimeError for results that a trace cannot hold. A module's copy shares parameters and buffers with the module. Differs from
+    torch: later calls run Python again, so that value-dependent branches are taken anew; ``check_trace`` checks nothing.
     """
     if isinstance(func, (ScriptModule, ScriptFunction)):
         return func
@@ -123,7 +122,7 @@ def trace_module(
     check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
     _compilation_unit: Any = None, example_inputs_is_kwarg: bool = False, _store_inputs: bool = True,
 ) -> Any:
-    """Return a module whose methods, the keys of ``inputs``, ran once with their examples (see ``trace``)."""
+    """Trace several methods of a module, the keys of ``inputs``, with their example inputs (see ``trace``)."""
     if not isinstance(mod, Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):
@@ -138,7 +137,7 @@ def trace_module(
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that is scripted while another one is traced, and plain Python otherwise."""
+    """Decorate a function to be scripted when called during tracing, and plain Python otherwise."""
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
-"""``torch.jit._get_trace_graph``: the operators that a module calls in one run, as a graph.
+"""``torch.jit._get_trace_graph``: the operators of one run of a module, as a graph.
 
-Calls of torch's public functions are written down as torch's operators of the same name, with the arguments that their schema has. A
-function that torch composes in Python (``multi_head_attention_forward``) is there as the operators that it calls below autograd.
+Calls of public functions are recorded as torch's operators of the same name, with their schema's arguments. A function that torch composes
+in Python (``multi_head_attention_forward``) is recorded as the operators that it calls below autograd.
 """
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _LIBRARY = str(Path(__file__).parents[1] / "nn") + os.sep
 
 
 class State:
-    """The state of a trace while it is written, as ``torch._C._get_tracing_state`` returns it: the scopes around the calls."""
+    """The state of a running trace, as ``torch._C._get_tracing_state`` returns it: the scopes around calls."""
 
     def __init__(self) -> None:
         self._scopes: list[str] = []
 
     def push_scope(self, scope_name: str) -> None:
-        """Calls are in a scope of this name from now on."""
+        """Enter a scope of this name."""
         self._scopes.append(scope_name)
 
     def pop_scope(self) -> None:
-        """Calls are in the scope before again."""
+        """Leave the current scope."""
         self._scopes.pop()
 
     def current_scope(self) -> str:
-        """Return the names of the scopes, joined by slashes."""
+        """Return the names of the active scopes, joined by slashes."""
         return "/".join(self._scopes)
 
 
@@ -118,7 +118,7 @@ _FORMS: dict[str, Callable[..., Any]] = {
 
 
 def _fits(value: Any, kind: str) -> bool:
-    """Return whether a value may stand where a schema has a type."""
+    """Return whether a value is valid for a schema type."""
     if value is None:
         return kind.startswith("Optional") or kind.endswith("?")
     kind = kind.removeprefix("Optional[").removesuffix("]") if kind.startswith("Optional") else kind
@@ -139,9 +139,9 @@ _Bound = tuple[list[tuple[Any, str]], bool]
 
 
 def _bound(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound | None:
-    """Return the arguments of an operator in the order of its schema, with their types, and whether it has one result.
+    """Return the arguments of an operator in schema order, with their types, and whether it has one result.
 
-    None where no form of it takes them.
+    Return None if no overload accepts them.
     """
     packet = getattr(above.torch.ops.aten, name, None)
     if packet is None or not hasattr(packet, "overloads"):
@@ -154,7 +154,7 @@ _OF_TENSORS = frozenset("add sub mul div true_divide floor_divide remainder".spl
 
 
 def _in_form(packet: Any, numbers: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound | None:
-    """Return the arguments in the order of the first form that takes them; ``numbers`` may stand for tensors."""
+    """Return the arguments in the order of the first overload that accepts them; with ``numbers``, numbers may stand for tensors."""
     for overload in packet.overloads():
         if "out" in overload:
             continue
@@ -188,7 +188,7 @@ def _in_form(packet: Any, numbers: bool, args: tuple[Any, ...], kwargs: dict[str
 
 
 class _Functions(TorchFunctionMode):
-    """Writes down public calls that are operators; others are followed below autograd."""
+    """Records public calls that are operators; others are recorded below autograd."""
 
     def __init__(self, writer: _Writer) -> None:
         super().__init__()
@@ -245,7 +245,7 @@ class _Functions(TorchFunctionMode):
 
 
 class _Operators(TorchDispatchMode):
-    """Writes down the operators below autograd of calls that are no operators themselves."""
+    """Records, below autograd, the operators of calls that are no operators themselves."""
 
     def __init__(self, writer: _Writer) -> None:
         super().__init__()
@@ -265,7 +265,7 @@ class _Operators(TorchDispatchMode):
 
 
 class _Writer:
-    """Puts calls into a graph."""
+    """Adds calls to a graph."""
 
     def __init__(self, own: State) -> None:
         self.graph, self.state = Graph(), own
@@ -273,12 +273,12 @@ class _Writer:
         self._held: list[Any] = []  # so that no id comes twice
 
     def enter(self, tensor: Tensor) -> None:
-        """Take a tensor as the next input."""
+        """Register a tensor as the next input."""
         self._values[id(tensor)] = self.graph.addInput(tensor)
         self._held.append(tensor)
 
     def value_of(self, tensor: Tensor) -> Value:
-        """Return the value that a tensor is; one that no step gave is a constant."""
+        """Return the Value of a tensor; one that no node produced is a constant."""
         found = self._values.get(id(tensor))
         if found is None:
             found = self._values[id(tensor)] = self.graph.constant(tensor, *self._where())
@@ -313,7 +313,7 @@ class _Writer:
         return self.graph.constant(_code(value), *where)
 
     def write(self, name: str, given: list[tuple[Any, str]], single: bool, result: Any) -> None:
-        """Enter a call of an operator and its results; a ``single`` one may be a list."""
+        """Add an operator call and its results; a ``single`` result may be a list."""
         leaves = [leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)]
         if not leaves:
             return
@@ -330,7 +330,7 @@ class _Writer:
             self._held.append(leaf)
 
     def leave(self, result: Any) -> None:
-        """Let a result be the output: a tensor, or tuples, lists and dictionaries of them."""
+        """Make a result the output: a tensor, or nested tuples, lists and dicts."""
         self.graph.registerOutput(self._packed(result))
 
     def _packed(self, result: Any) -> Value:
@@ -351,7 +351,7 @@ _CODES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 
 
 
 def _code(value: Any) -> Any:
-    """Return a constant as graphs hold it: a dtype by its number."""
+    """Return a constant as graphs hold it: a dtype by its code."""
     return _CODES.get(value.name, value.name) if isinstance(value, above.torch.dtype) else value
 
 

@@ -1,4 +1,4 @@
-"""torch.jit.annotations: names of types for TorchScript."""
+"""torch.jit.annotations: type names for TorchScript."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035  # torch's module has these names

@@ -27,7 +27,7 @@ def canonical_dims(dim: int | tuple[int, ...] | None, rank: int) -> tuple[int, .
 
 
 def input_mask(input: Tensor, mask: Any) -> Tensor:
-    """Return the mask in the shape of the input, boolean; IndexError if it has more dimensions."""
+    """Return the mask in the shape of the input, boolean; raise IndexError if it has more dimensions."""
     if len(shape_of(mask)) > len(shape_of(input)):
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
     mask = mask if mask._dtype is bool_ else mask != 0
@@ -60,7 +60,7 @@ _IN_SHAPE = frozenset("softmax log_softmax softmin normalize cumsum cumprod".spl
 
 
 def _input_mask(input: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return the mask among a masked operation's arguments, boolean, in the input's shape; ValueError without one."""
+    """Return the mask among a masked operation's arguments, boolean, in the input's shape; raise ValueError without one."""
     mask = kwargs.get("mask")
     if mask is None:
         raise ValueError("_input_mask requires explicit mask")
@@ -68,7 +68,8 @@ def _input_mask(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _output_mask(op: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return which elements of a masked operation's result come of any element that the mask marks; ValueError for other operations."""
+    """Return which elements of a masked operation's result come of any element that the mask marks; raise ValueError for other operations.
+    """
     if not callable(op):
         raise ValueError(f"_output_mask expected masked operation (got {type(op).__name__} object)")
     name = op.__name__

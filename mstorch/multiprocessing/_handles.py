@@ -28,7 +28,7 @@ class Handle:
         self._address, self._name = _server.keep(descriptor)
 
     def detach(self) -> int:
-        """Return the descriptor, here. FileNotFoundError or ConnectionError where the process that had it has ended, or has given it
+        """Return the descriptor, here. Raise FileNotFoundError or ConnectionError where the process that had it has ended, or has given it
         already.
         """
         with socket.socket(socket.AF_UNIX) as connection:

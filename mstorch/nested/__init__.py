@@ -1,8 +1,8 @@
-"""torch.nested: tensors of tensors whose sizes differ, in the strided and the jagged layout.
+"""torch.nested: tensors of tensors with different sizes, in the strided and the jagged layout.
 
-A nested tensor keeps the elements of all parts in one tensor, which also has the history: what looks at no part is computed on all at
-once. The strided layout takes parts of any sizes, the jagged one parts that differ in one dimension. Differs from torch: a nested
-tensor of the strided layout is of a class of its own, and its operations on each element are all there.
+A nested tensor keeps the elements of all components in one tensor, which also has the history: operations that ignore component boundaries
+run on all at once. In the strided layout, components may have any sizes; in the jagged one, they differ in one dimension. Differs from
+torch: strided nested tensors have a class of their own, and support all elementwise operations.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENTERED = (_shapes, _strided_views)  # importing them fills the tables of operat
 
 
 def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
-    """Return a tensor of one shape of a nested tensor's parts, the rest filled with ``padding``."""
+    """Return a dense tensor of a nested tensor's components, padded with ``padding``."""
     return input.to_padded_tensor(padding, output_size)  # type: ignore[no-any-return]
 
 
@@ -45,7 +45,7 @@ def _unsupported(layout: layout, what: str = "tensors") -> RuntimeError:
 def nested_tensor(
     tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """Return a nested tensor of copies of tensors, or of data, which is a leaf."""
+    """Return a nested tensor, a leaf, with copies of tensors or data."""
     if layout is None or layout is strided:
         if not isinstance(tensor_list, (list, tuple)):
             raise TypeError(f"nested_tensor(): argument 'list' must be tuple of Tensors, not {type(tensor_list).__name__}")
@@ -60,7 +60,7 @@ def nested_tensor(
 
 
 def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
-    """Return a nested tensor of a tensor's rows or of copies of tensors, to which gradients go back."""
+    """Return a nested tensor of a tensor's rows or of copies of tensors, with gradients to them."""
     several = isinstance(ts, (list, tuple)) and all(isinstance(item, Tensor) for item in ts)
     if not isinstance(ts, Tensor) and not several:
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
@@ -84,7 +84,7 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
 
 
 def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = strided) -> Tensor:
-    """Of each row of a tensor the part from ``start`` on that is ``length`` long, both also one for each row."""
+    """Return a jagged nested tensor of a slice of each row of a tensor; ``start`` and ``length`` may be given per row."""
     for name, value in (("start", start), ("length", length)):
         if not isinstance(value, (int, Tensor)):
             raise RuntimeError(f"{name} must be an integer or a tensor")
@@ -104,9 +104,9 @@ def nested_tensor_from_jagged(
     values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None, jagged_dim: int | None = None,
     min_seqlen: int | None = None, max_seqlen: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return a view of values in which parts stand one after the other, as a nested tensor of the jagged layout.
+    """Return a jagged nested tensor that views ``values``, in which the components are concatenated.
 
-    ``offsets`` (B + 1) say where the parts begin and the last ends, ``lengths`` (B) how long they are: with both there may be gaps.
+    ``offsets`` (B + 1) are the beginnings of the components and the end, ``lengths`` (B) their lengths: with both there may be gaps.
     """
     if not isinstance(values, Tensor) and hasattr(values, "tracer"):  # what stands for a tensor while fx traces
         raise RuntimeError(
@@ -123,7 +123,7 @@ def nested_tensor_from_jagged(
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
-    """Return the elements of each row where a mask is true, as a nested tensor of the jagged layout."""
+    """Return the elements of each row where a mask is True, as a jagged nested tensor."""
     for what, item in (("strided tensor, given", tensor), ("strided mask, given:", mask)):
         if item.layout is not strided:
             raise RuntimeError(f"torch.nested.masked_select requires a {what} {item.layout}")

@@ -1,4 +1,4 @@
-"""The reductions of losses, under torch's names."""
+"""The reduction modes of losses, with torch's codes."""
 
 from .._ops.losses.loss_reduction import get_enum as get_enum
 from .._ops.losses.loss_reduction import legacy_get_enum as legacy_get_enum

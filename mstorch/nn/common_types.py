@@ -1,4 +1,4 @@
-"""torch.nn.common_types: annotations of arguments that are one value or a tuple of them."""
+"""torch.nn.common_types: annotations of arguments that are one value or a tuple."""
 from __future__ import annotations
 
 from typing import TypeAlias, TypeVar

@@ -1,4 +1,4 @@
-"""torch.nn.functional: what layers compute, as functions."""
+"""torch.nn.functional: the layers' computations as functions."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""torch.nn.grad: the gradients of convolutions as functions."""
+"""torch.nn.grad: gradients of convolutions as functions."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from ..autograd.grad_mode import enable_grad
 def _gradient(
     conv: Callable[..., Any], whole: Tensor, arguments: Callable[[Any], tuple[Any, ...]], grad_output: Tensor, others: tuple[Tensor, Tensor]
 ) -> Tensor:
-    """Return the gradient of a convolution with respect to ``whole``, recorded where the other tensors are."""
+    """Return the gradient of a convolution with respect to ``whole``, recorded if one of the other tensors requires grad."""
     recorded = modes.grad and any(is_tracked(other) for other in others)
     with enable_grad():
         whole.requires_grad_()
@@ -25,13 +25,13 @@ def _gradient(
 
 
 def _of_input(conv: Callable[..., Any], size: tuple[int, ...], weight: Tensor, grad_output: Tensor, *options: Any) -> Tensor:
-    """Return the gradient for an input of a size; the input's values play no part in it."""
+    """Return the gradient with respect to an input of shape ``size``, whose values do not matter."""
     whole = above.torch.zeros(tuple(size), dtype=weight.dtype, device=weight.device)
     return _gradient(conv, whole, lambda x: (x, weight, None, *options), grad_output, (weight, grad_output))
 
 
 def _of_weight(conv: Callable[..., Any], input: Tensor, size: tuple[int, ...], grad_output: Tensor, *options: Any) -> Tensor:
-    """Return the gradient for a weight of a size; the weight's values play no part in it."""
+    """Return the gradient with respect to a weight of shape ``size``, whose values do not matter."""
     whole = above.torch.zeros(tuple(size), dtype=grad_output.dtype, device=grad_output.device)
     return _gradient(conv, whole, lambda weight: (input, weight, None, *options), grad_output, (input, grad_output))
 

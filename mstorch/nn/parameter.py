@@ -1,4 +1,4 @@
-"""Parameter and Buffer: tensors that a Module registers by itself."""
+"""Parameter and Buffer: tensors that Module registers on assignment."""
 from __future__ import annotations
 
 import weakref
@@ -63,7 +63,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Return the same values in memory of their own: as in torch, neither the gradient nor attributes are copied."""
+        """Return a copy of the values: as in torch, neither the gradient nor attributes are copied."""
         made = memo.get(id(self))
         if made is None:
             made = memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
@@ -77,12 +77,12 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return rebuild, (Parameter, *parts)
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
-        """MindSpore's word for ``copy_``: take a number, or the values of a tensor of either kind; returns the parameter."""
+        """Copy a number, or the values of a tensor of either library; MindSpore's name for ``copy_``. Return the parameter."""
         set_data(self, data)
         return self
 
     def init_data(self, *args: Any, **kwargs: Any) -> Parameter:
-        """MindSpore's word for drawing initial values that were put off; here they never are. Returns the parameter."""
+        """Return the parameter: MindSpore's deferred initialization does not exist here."""
         return self
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -93,7 +93,7 @@ join(Parameter)
 
 
 def set_data(tensor: Tensor, data: Any) -> None:
-    """Copy values of MindSpore's (or a tensor, or a number) into a tensor of the same shape."""
+    """Copy a MindSpore tensor's values (or a tensor, or a number) into a tensor of the same shape."""
     if is_raw(data):
         data = from_mindspore(drawn(data))
     if isinstance(data, TensorBase) and data._shape != tensor._shape:
@@ -104,7 +104,7 @@ def set_data(tensor: Tensor, data: Any) -> None:
 
 
 def _of_subclass(data: Any, requires_grad: bool) -> Any:
-    """Return a parameter that stays of its subclass of Tensor, which decides what its operations do."""
+    """Return a parameter that keeps its tensor subclass, whose ``__torch_function__`` handles its operations."""
     made = data.detach().requires_grad_(requires_grad)
     if type(made) is not type(data):
         raise RuntimeError(
@@ -117,7 +117,7 @@ def _of_subclass(data: Any, requires_grad: bool) -> Any:
 
 
 def native_parameter(parameter: Tensor, name: str) -> Any:
-    """Return the mindspore.Parameter underneath, called ``name``; made the first time that MindSpore's side asks for it."""
+    """Return the underlying mindspore.Parameter, named ``name``; it is created on first use by MindSpore."""
     storage = parameter._storage
     if storage.parameter is None or tuple(storage.parameter.shape) != parameter._shape:
         if not storage.is_shown_by(parameter):  # as MindSpore needs it
@@ -138,7 +138,7 @@ def native_parameter(parameter: Tensor, name: str) -> Any:
 
 
 def _follow(tensor: Tensor, raw: Any) -> None:
-    """Let the tensor be what MindSpore's side has made of its parameter: of another shape or dtype."""
+    """Adopt the shape and dtype to which MindSpore has changed the tensor's parameter."""
     become(tensor, from_mindspore(raw))
     share(raw, tensor)
 
@@ -149,7 +149,7 @@ class _BufferMeta(type(Tensor)):  # type: ignore[misc]
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):
-    """A tensor that becomes a buffer of the Module it is assigned to; ``persistent`` ones are in its state_dict."""
+    """A tensor that becomes a buffer of the Module it is assigned to; persistent ones are in its state_dict."""
 
     __slots__ = ()
     persistent: bool
@@ -180,7 +180,7 @@ _BEFORE_SIZE = frozenset((
 
 
 class UninitializedTensorMixin:
-    """A tensor that has no size yet."""
+    """A tensor without a shape."""
 
     cls_to_become: type
 
@@ -196,18 +196,18 @@ class UninitializedTensorMixin:
             return func(*args, **(kwargs or {}))
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Give the tensor a size; its values are still to be drawn."""
+        """Give the tensor a shape; its values are uninitialized."""
         tensor: Any = self
         tensor.data = creation.empty(shape, device=device or tensor.device, dtype=dtype or tensor.dtype)
         tensor.__class__ = self.cls_to_become
 
     @property
     def shape(self) -> Any:
-        """Not known yet."""
+        """Raise RuntimeError: the shape is not known yet."""
         raise RuntimeError(_NO_SHAPE)
 
     def share_memory_(self) -> Any:
-        """Raises: there is no memory yet."""
+        """Raise RuntimeError: there is no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before calling "
             "`module.share_memory()`."
@@ -230,7 +230,7 @@ class UninitializedTensorMixin:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[metaclass]
-    """A parameter whose size the first input will tell."""
+    """A parameter whose shape the first input determines."""
 
     __slots__ = ()
     cls_to_become = Parameter
@@ -240,7 +240,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer whose size the first input will tell."""
+    """A buffer whose shape the first input determines."""
 
     __slots__ = ()
     cls_to_become = Tensor
@@ -259,7 +259,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 
 def is_lazy(param: Any) -> bool:
-    """Return whether a parameter or buffer has no size yet."""
+    """Return whether a parameter or buffer is uninitialized."""
     return isinstance(param, UninitializedTensorMixin)
 
 

@@ -1,4 +1,4 @@
-"""torch.npu, as users of Ascend devices write it. ``mstorch.npu`` is there where MindSpore computes on one."""
+"""torch.npu, the device namespace of torch_npu; available where MindSpore computes on an Ascend device."""
 from __future__ import annotations
 
 from typing import Any
@@ -146,7 +146,7 @@ from .streams import Event, Stream, StreamContext, current_stream, default_strea
 
 
 def device_count() -> int:
-    """Return the Ascend devices that MindSpore sees."""
+    """Return the number of Ascend devices that MindSpore sees."""
     return binding.count() if is_available() else 0
 
 
@@ -156,18 +156,18 @@ def is_initialized() -> bool:
 
 
 def init() -> None:
-    """Start using the device; raises if there is none."""
+    """Initialize the device; raise if there is none."""
     require()
 
 
 def current_device() -> int:
-    """Return the index of the device in use."""
+    """Return the index of the current device."""
     require()
     return binding.index()
 
 
 def set_device(device: Any) -> None:
-    """Compute on the device of an index from now on; RuntimeError once the process computes on another."""
+    """Select the device. Raise RuntimeError once the process computes on another one."""
     require()
     binding.choose(_index_of(device))
 
@@ -179,33 +179,33 @@ def get_device_name(device: Any = None) -> str:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until the device has done what it was given."""
+    """Wait until the device has completed all work."""
     require()
     _index_of(device)
     runtime.synchronize()
 
 
 def is_bf16_supported() -> bool:
-    """Return whether the device computes in bfloat16."""
+    """Return whether the device supports bfloat16."""
     return is_available()
 
 
 def get_device_capability(device: Any = None) -> None:
-    """None, and a warning: Ascend devices have no such numbers."""
+    """Return None, with a warning: Ascend devices have no compute capability."""
     require()
     _index_of(device)
     warn_once("torch.npu.get_device_capability() gives None: Ascend devices have no compute capability")
 
 
 class DeviceProperties:
-    """The properties of a device. Its memory is asked for when it is read: MindSpore has to use the device for that."""
+    """The properties of a device. Its memory is queried on access, because MindSpore has to initialize the device for that."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     @property
     def total_memory(self) -> int:
-        """The bytes that the device has."""
+        """The device's memory in bytes."""
         return _native.memory_info()[1]
 
     def __repr__(self) -> str:
@@ -213,12 +213,12 @@ class DeviceProperties:
 
 
 def get_device_properties(device: Any = None) -> DeviceProperties:
-    """Return the name of a device and its memory in bytes (the host's for the stand-in)."""
+    """Return a device's name and its memory in bytes (the host's for the stand-in device)."""
     return DeviceProperties(get_device_name(device))
 
 
 class device:
-    """Compute on a device inside of a ``with`` block; RuntimeError once the process computes on another."""
+    """Context manager that selects a device. Raises RuntimeError once the process computes on another one."""
 
     def __init__(self, device: Any) -> None:
         self.idx = device if isinstance(device, int) or device is None else _device(device).index
@@ -234,7 +234,7 @@ class device:
 
 
 class device_of(device):
-    """Compute on the device of a tensor inside of a ``with`` block."""
+    """Context manager that selects the device of a tensor."""
 
     def __init__(self, obj: Any) -> None:
         super().__init__(obj.get_device() if getattr(obj, "is_npu", False) else None)

@@ -1,4 +1,4 @@
-"""Names of torch.npu for which MindSpore has nothing: they are there to be imported, and raise NotImplementedError with their name."""
+"""Names of torch.npu that MindSpore has no equivalent for: they can be imported, and raise NotImplementedError when used."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -90,25 +90,25 @@ finalize_dump = _function("finalize_dump", _DUMP)
 
 
 def ipc_collect() -> None:
-    """Free memory that other processes are done with: no process shares memory of the device."""
+    """Do nothing: device memory is not shared between processes."""
 
 
 def host_empty_cache() -> None:
-    """Give unused pinned memory of the host back: there is none."""
+    """Do nothing: there is no cache of pinned host memory."""
 
 
 def get_sync_debug_mode() -> int:
-    """0: nobody is told of waits for the device."""
+    """Return 0: synchronizations are not reported."""
     return 0
 
 
 def is_current_stream_capturing() -> bool:
-    """Return whether a graph takes what is given to the stream: never."""
+    """Return False: streams are never captured to a graph."""
     return False
 
 
 def are_compatible_impl_enabled() -> bool:
-    """Return whether operators imitate GPUs' to the bit: never."""
+    """Return False: operators do not imitate GPUs bit by bit."""
     return False
 
 

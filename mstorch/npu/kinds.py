@@ -1,4 +1,4 @@
-"""torch.npu.FloatTensor and its kin: types of one dtype on the device, as constructors, in ``isinstance`` and ``Tensor.type``."""
+"""torch.npu.FloatTensor and the like: tensor types of one dtype on the device, for construction, ``isinstance`` and ``Tensor.type``."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from .._namespace import legacy_types
 
 
 class _OnDevice(type):
-    """A type of torch's for tensors or storages of the device."""
+    """Metaclass of torch's tensor and storage types on the device."""
 
     _base: Any
     is_cuda = property(lambda cls: is_on(), doc="Whether cuda names the device.")

@@ -1,4 +1,4 @@
-"""torch.npu.memory: what MindSpore's pool of device memory tells. Without a device: nothing is taken."""
+"""torch.npu.memory: statistics of MindSpore's device memory pool; zeros without a device."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -13,7 +13,7 @@ def _available() -> bool:
 
 
 def _check(device: Any) -> None:
-    """Raise RuntimeError for a device that this process does not compute on."""
+    """Raise RuntimeError for a device other than the process's."""
     if _available():
         index_of(device)
 
@@ -23,7 +23,7 @@ def _stats() -> dict[str, int]:
 
 
 def empty_cache() -> None:
-    """Give the device's unused memory back."""
+    """Release the device's unused cached memory."""
     if _available():
         runtime.empty_cache()
 
@@ -32,25 +32,25 @@ empty_virt_addr_cache = empty_cache
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Return bytes that tensors take on the device."""
+    """Return the bytes allocated by tensors on the device."""
     _check(device)
     return runtime.memory_allocated() if _available() else 0
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """Return the most bytes that tensors took on the device."""
+    """Return the peak of the bytes allocated by tensors on the device."""
     _check(device)
     return runtime.max_memory_allocated() if _available() else 0
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Return bytes that the pool holds on the device."""
+    """Return the bytes reserved by the pool on the device."""
     _check(device)
     return _stats().get("reserved_bytes.all.current", 0)
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """Return the most bytes that the pool held on the device."""
+    """Return the peak of the bytes reserved by the pool on the device."""
     _check(device)
     return _stats().get("reserved_bytes.all.peak", 0)
 
@@ -59,13 +59,13 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, int]:
-    """Return the figures that MindSpore's pool has, by torch's names; those that it has not are left out."""
+    """Return the statistics of MindSpore's pool under torch's names; those that it lacks are left out."""
     _check(device)
     return OrderedDict(sorted(_stats().items()))
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
-    """``memory_stats`` with a dictionary for each part of the names."""
+    """Return ``memory_stats`` as nested dicts, split at the dots of the names."""
     nested: dict[str, Any] = {}
     for name, value in memory_stats(device).items():
         *rooms, last = name.split(".")
@@ -77,13 +77,13 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """Return the pool as a table of MindSpore's."""
+    """Return MindSpore's memory statistics as a formatted table."""
     _check(device)
     return streams.memory_summary() if _available() else ""
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Count the most bytes from now on."""
+    """Reset the peak statistics."""
     _check(device)
     if _available():
         streams.reset_peaks()
@@ -93,7 +93,7 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Return bytes that are free and that there are; NotImplementedError where MindSpore does not tell the device's size."""
+    """Return the free and the total memory in bytes. Raise NotImplementedError if MindSpore does not report the device's size."""
     if not _available():
         raise RuntimeError("mstorch: MindSpore computes on no Ascend device in this process")
     _check(device)

@@ -1,4 +1,4 @@
-"""torch.npu.random: seeds and states of the device's generator."""
+"""torch.npu.random: seeds and states of the device's random generator."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ from .state import is_available, require
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the device's generator; ignored without one."""
+    """Seed the device's random generator; no-op without a device."""
     seed_devices(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all devices; ignored without one."""
+    """Seed the generators of all devices; no-op without a device."""
     seed_devices(int(seed))
 
 
@@ -37,24 +37,24 @@ def set_rng_state(new_state: Any, device: Any = "npu") -> None:
 
 
 def get_rng_state_all() -> list[Any]:
-    """Return the states of all devices' generators; without a device none."""
+    """Return the states of all devices' generators; an empty list without a device."""
     return [get_rng_state()] if is_available() else []
 
 
 def set_rng_state_all(new_states: Iterable[Any]) -> None:
-    """Restore the states that ``get_rng_state_all`` gave."""
+    """Restore the states that ``get_rng_state_all`` returned."""
     for state in new_states:
         set_rng_state(state)
 
 
 def seed() -> None:
-    """Seed the device's generator from the operating system; ignored without one."""
+    """Seed the device's generator from the operating system; no-op without a device."""
     if is_available():
         device_generator().seed()
 
 
 def seed_all() -> None:
-    """Seed the generators of all devices from the operating system; ignored without one."""
+    """Seed the generators of all devices from the operating system; no-op without a device."""
     seed()
 
 

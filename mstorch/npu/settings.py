@@ -1,4 +1,4 @@
-"""Switches of torch.npu. What MindSpore does is accepted; what would need another way raises NotImplementedError."""
+"""Switches of torch.npu. What matches MindSpore's behaviour is accepted; anything else raises NotImplementedError."""
 from __future__ import annotations
 
 import enum
@@ -14,27 +14,27 @@ def _only(name: str, value: Any, there: Any) -> None:
 
 
 def set_compile_mode(jit_compile: bool = False) -> None:
-    """Kernels are ready-made: ``jit_compile=True`` raises."""
+    """Raise NotImplementedError for ``jit_compile=True``: kernels are precompiled."""
     _only("set_compile_mode(jit_compile=)", bool(jit_compile), False)
 
 
 def is_jit_compile_false() -> bool:
-    """Return whether kernels are ready-made: always."""
+    """Return True: kernels are precompiled."""
     return True
 
 
 def set_mm_bmm_format_nd(is_nd: bool) -> None:
-    """Products take tensors in the order of their indices: False raises."""
+    """Raise NotImplementedError for False: matmuls take row-major tensors."""
     _only("set_mm_bmm_format_nd()", bool(is_nd), True)
 
 
 def get_mm_bmm_format_nd() -> bool:
-    """Return whether products take tensors in the order of their indices: always."""
+    """Return True: matmuls take row-major tensors."""
     return True
 
 
 class CubeMathType(enum.IntEnum):
-    """How products of float32 are computed."""
+    """How float32 matmuls are computed."""
 
     KEEP_DTYPE = 0
     ALLOW_FP32_DOWN_PRECISION = 1
@@ -43,14 +43,14 @@ class CubeMathType(enum.IntEnum):
 
 
 class _Precision:
-    """``allow_hf32`` of products or convolutions: MindSpore's own setting says, and here it stays off."""
+    """``allow_hf32`` of matmuls or convolutions: always off here; MindSpore has its own setting."""
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "_name", name)
 
     @property
     def allow_hf32(self) -> bool:
-        """Whether float32 may be computed in fewer bits."""
+        """Whether float32 may be computed with reduced precision: False."""
         return False
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -60,7 +60,8 @@ class _Precision:
 
 
 class _Config:
-    """``allow_internal_format``: whether kernels may lay out memory in their own way. They decide that themselves; the switch is kept."""
+    """``allow_internal_format``: whether kernels may use private memory formats. They decide that themselves; the setting is only stored.
+    """
 
     __slots__ = ("allow_internal_format",)
 
@@ -72,27 +73,27 @@ matmul, conv, config = _Precision("matmul"), _Precision("conv"), _Config()
 
 
 def get_amp_supported_dtype() -> list[dtype]:
-    """Return the dtypes that autocast takes."""
+    """Return the dtypes that autocast supports."""
     return [float16, bfloat16]
 
 
 def is_autocast_enabled() -> bool:
-    """Return whether operations on the device are cast."""
+    """Return whether autocast is enabled on the device."""
     return _settings.is_autocast_enabled("npu")
 
 
 def set_autocast_enabled(enable: bool) -> None:
-    """Cast operations on the device, or not."""
+    """Enable or disable autocast on the device."""
     _settings.set_autocast_enabled("npu", enable)
 
 
 def get_autocast_dtype() -> dtype:
-    """Return the dtype that operations on the device are cast to."""
+    """Return autocast's dtype on the device."""
     return _settings.get_autocast_dtype("npu")
 
 
 def set_autocast_dtype(dtype: dtype) -> None:
-    """Choose the dtype that operations on the device are cast to."""
+    """Set autocast's dtype on the device."""
     _settings.set_autocast_dtype("npu", dtype)
 
 

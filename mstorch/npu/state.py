@@ -1,11 +1,11 @@
-"""Whether there is an Ascend device."""
+"""Availability of an Ascend device."""
 from __future__ import annotations
 
 from .._backend import binding, runtime
 
 
 def is_available() -> bool:
-    """Return whether MindSpore computes on Ascend, and the environment lets this process see a device."""
+    """Return whether MindSpore computes on Ascend, and a device is visible to this process."""
     return runtime.device_type() == "npu" and binding.count() > 0
 
 

@@ -1,7 +1,7 @@
-"""torch.onnx: models in ONNX, the way to Ascend's own inference tools. It takes the package ``onnx``.
+"""torch.onnx: export of models to ONNX, for Ascend's inference tools. It needs the package ``onnx``.
 
-A model is run on the arguments that are given, and what it did is written down: branches that it took are taken for good. Sizes that
-vary are told by running once more for each of them, twice as long.
+A model is run on the given arguments, and its operations are recorded: branches are fixed as taken. Dynamic sizes are found by another run
+for each of them, with twice the size.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._program import ONNXProgram, export, is_in_onnx_export
 
 
 class OperatorExportTypes(enum.IntEnum):
-    """How operations are written."""
+    """How operators are exported."""
 
     ONNX = 0
     ONNX_ATEN = 1
@@ -24,7 +24,7 @@ class OperatorExportTypes(enum.IntEnum):
 
 
 class TrainingMode(enum.IntEnum):
-    """In which mode a model is written."""
+    """The mode in which a model is exported."""
 
     EVAL = 0
     PRESERVE = 1
@@ -32,7 +32,7 @@ class TrainingMode(enum.IntEnum):
 
 
 class TensorProtoDataType(enum.IntEnum):
-    """ONNX's numbers of dtypes."""
+    """ONNX's codes of dtypes."""
 
     UNDEFINED = 0
     FLOAT = 1
@@ -56,7 +56,7 @@ custom_symbolics: dict[tuple[str, int], Any] = {}  # what programs registered; n
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:
-    """Keep how an operator is written, for an exporter. ``export`` raises before it would ask."""
+    """Store a function that exports an operator, for other exporters. ``export`` raises before it would be called."""
     namespace, _, name = symbolic_name.partition("::")
     if not namespace or not name:
         raise ValueError(f"Invalid symbolic name: {symbolic_name}. Expected a name of the form namespace::name")
@@ -64,7 +64,7 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., A
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
-    """Forget how an operator is written."""
+    """Remove the function that exports an operator."""
     custom_symbolics.pop((symbolic_name, opset_version), None)
 
 

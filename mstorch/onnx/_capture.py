@@ -1,4 +1,4 @@
-"""The operations of one run of a model, in order, as functions of values: nothing in it is written in place."""
+"""The operations of one run of a model, in order, in functional form, without in-place writes."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _REVERSED = frozenset("alias detach lift_fresh permute squeeze t transpose unsqu
 
 
 class Value:
-    """A tensor of the run as it was at one time. ``array``: its elements, where they depend on no input of the model."""
+    """The value of a tensor at one point of the run. ``array`` holds its elements, if it depends on no input."""
 
     __slots__ = ("step", "shape", "dtype", "depends", "name", "array")
 
@@ -29,7 +29,7 @@ class Value:
 
 
 class Step:
-    """One operation: its name without the library's, its arguments by name with values for tensors, and its results."""
+    """One operation: its name without namespace, its arguments by name with Values for tensors, and its results."""
 
     __slots__ = ("name", "overload", "arguments", "results", "depends")
 
@@ -40,7 +40,7 @@ class Step:
 
 
 class _Held:
-    """A tensor of the run and its present value; of a view also what it is a view of, and how."""
+    """A tensor of the run and its current Value; for a view also its base, and how it is derived."""
 
     __slots__ = ("tensor", "value", "version", "base", "step", "place", "seen")
 
@@ -61,14 +61,14 @@ class Run:
         self._held: dict[int, _Held] = {}
 
     def enter(self, tensor: Any) -> None:
-        """Take a tensor as the next input of the model."""
+        """Register a tensor as the next input of the model."""
         value = Value(tensor)
         value.depends = True
         self.inputs.append(value)
         self._held[id(tensor)] = _Held(tensor, value)
 
     def value_of(self, tensor: Any) -> Value:
-        """Return the value that a tensor has now; one that no operation made is a constant."""
+        """Return the current Value of a tensor; one that no operation made is a constant."""
         return self._present(self._hold(tensor))
 
     def _hold(self, tensor: Any) -> _Held:
@@ -81,7 +81,7 @@ class Run:
         return held
 
     def keep(self, tensor: Any) -> None:
-        """Copy a constant that is about to be written."""
+        """Copy a constant before it is written."""
         value = self.value_of(tensor)
         if value.step is None and value.array is not None:
             self._note(value, tensor)
@@ -111,7 +111,7 @@ class Run:
             self._note(value, tensor)
 
     def record(self, name: str, overload: str, arguments: dict[str, Any], result: Any) -> None:
-        """Enter an operation that ran, and its results."""
+        """Record an operation and its results."""
         leaves, form = tree_flatten(arguments)
         valued = tree_unflatten([self.value_of(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves], form)
         found = [leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)]
@@ -133,7 +133,7 @@ class Run:
                 held.seen = held.base.version
 
     def _write(self, held: _Held, value: Value) -> None:
-        """A tensor was written in place, and with it what it is a view of."""
+        """Update the Values of a tensor written in place and of its base."""
         base, view = held.base, held.step
         if base is not None and view is not None:
             whole = self._present(base)
@@ -179,7 +179,7 @@ class _Operators(TorchDispatchMode):
 
 
 class _Functions(TorchFunctionMode):
-    """Records the functions that ONNX has whole, as one step each."""
+    """Records functions that ONNX has as one operator, as one step each."""
 
     def __init__(self, run: Run) -> None:
         super().__init__()
@@ -201,7 +201,7 @@ class _Functions(TorchFunctionMode):
 
 
 def captured(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], names: dict[int, str]) -> tuple[Run, Any]:
-    """Run a model on its arguments, whose tensors are its inputs; return what it did and its result."""
+    """Run a model on its arguments, whose tensors are its inputs; return the Run and the result."""
     run = Run(names)
     for leaf in tree_flatten((args, kwargs))[0]:
         if isinstance(leaf, Tensor):

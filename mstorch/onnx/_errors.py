@@ -1,13 +1,13 @@
-"""The errors of the exporter."""
+"""Exceptions of the exporter."""
 from __future__ import annotations
 
 
 class OnnxExporterError(RuntimeError):
-    """A model cannot be exported to ONNX."""
+    """Raised when a model cannot be exported to ONNX."""
 
 
 class UnsupportedOperatorError(OnnxExporterError):
-    """An operation that the model uses has no translation to ONNX."""
+    """Raised for an operation without ONNX conversion."""
 
     def __init__(self, name: str, why: str = "") -> None:
         super().__init__(f"mstorch: torch.onnx.export has no translation of {name} to ONNX{why}")

@@ -23,7 +23,7 @@ from ._writer import NUMBERS, Writer, array, word
 
 
 def package(name: str) -> Any:
-    """Return the optional package ``onnx`` or ``onnxruntime``; ImportError that says what to install."""
+    """Import the optional package ``onnx`` or ``onnxruntime``. Raise ImportError that says what to install."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -43,10 +43,9 @@ def _names_of(model: Any) -> dict[int, str]:
 def _runs(
     model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], dims: Dims
 ) -> tuple[list[Run], list[Any], list[list[int]]]:
-    """Return the model run on its arguments, then once for each name of sizes that vary with these twice as long; also the sizes of the
-    runs.
+    """Run the model on its arguments, then once for each dynamic size with that size doubled; return the runs and their sizes.
 
-    Twice: what a model divides by goes on to divide. A size of 1, for which models do other things, is 2 and 4 in the runs.
+    Doubling keeps divisions exact. A size of 1, which models may treat specially, is 2 and 4 in the runs.
     """
     leaves, form = tree_flatten((args, kwargs))
     tensors = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -91,7 +90,7 @@ def _longer(x: Any, axis: int) -> Any:
 
 
 def _joined(runs: Sequence[Run], sizes: Sequence[Sequence[int]]) -> None:
-    """Put what varies into the first run's steps: numbers as sizes, and which constants are none."""
+    """Merge the runs into the first one's steps: numbers that differ become Sizes, and constants that differ are marked."""
     steps = [run.steps for run in runs]
     for same in itertools.zip_longest(*steps):
         names = [step.name if step else "nothing" for step in same]
@@ -115,7 +114,7 @@ def _joined(runs: Sequence[Run], sizes: Sequence[Sequence[int]]) -> None:
 
 
 def _check_constants(same: Sequence[Step]) -> None:
-    """Raise for a tensor that no operation made and that was another for other sizes."""
+    """Raise if a tensor that no operation made differs between sizes."""
     for leaves in zip(*(tree_flatten(step.arguments)[0] for step in same)):
         first = leaves[0]
         if isinstance(first, Value) and first.step is None and first.array is not None and not first.name:
@@ -132,7 +131,7 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _needed(steps: Sequence[Step], outputs: Sequence[Value]) -> set[Step]:
-    """Return the steps that the outputs depend on and that are no constants."""
+    """Return the steps that the outputs depend on, without constants."""
     wanted = {id(value) for value in outputs}
     needed = set()
     for step in reversed(steps):
@@ -156,7 +155,7 @@ def _emit(writer: Writer, step: Step) -> None:
 
 @undoing
 def _in_evaluation(undo: Undo, model: Any) -> None:
-    """A block in which a module and all below it are in evaluation; afterwards each is as it was."""
+    """Context manager in which a module and its descendants are in eval mode; their modes are restored afterwards."""
     training = [part for part in model.modules() if part.training] if isinstance(model, Module) else []
     undo[END:] = [partial(setattr, part, "training", True) for part in training]
     if training:
@@ -164,7 +163,7 @@ def _in_evaluation(undo: Undo, model: Any) -> None:
 
 
 def _end_shape(name: str, shape: Sequence[Any], words: Sequence[str]) -> list[Any]:
-    """Return an output's shape: a size that varies by its input's name, or one of its own where it is computed."""
+    """Return an output's shape: a dynamic size has its input's name, or a name of its own if it is computed."""
     found: list[Any] = []
     for axis, size in enumerate(shape):
         if isinstance(size, int):
@@ -176,7 +175,7 @@ def _end_shape(name: str, shape: Sequence[Any], words: Sequence[str]) -> list[An
 
 
 def _shapes(runs: Sequence[Run], results: Sequence[Any], sizes: Sequence[Sequence[int]]) -> list[Any]:
-    """Return the outputs' shapes, with the sizes that vary."""
+    """Return the outputs' shapes, with dynamic sizes."""
     tensors = [[leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)] for result in results]
     return [merged([run.value_of(leaf).shape for run, leaf in zip(runs, same)], sizes) for same in zip(*tensors)]
 
@@ -185,7 +184,7 @@ def model_of(
     model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], input_names: Sequence[str], output_names: Sequence[str],
     opset: int, dims: Dims, keep_initializers: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return the model in ONNX (a ModelProto), and the result of the run on its arguments."""
+    """Return the model as an ONNX ModelProto, and the result of the run on its arguments."""
     onnx = package("onnx")
     with _in_evaluation(model), no_grad():
         runs, results, sizes = _runs(model, args, kwargs, dims)

@@ -1,4 +1,4 @@
-"""``torch.onnx.export`` and the program that it makes."""
+"""``torch.onnx.export`` and the ONNXProgram that it returns."""
 from __future__ import annotations
 
 import inspect
@@ -23,7 +23,7 @@ def is_in_onnx_export() -> bool:
 
 
 class ONNXProgram:
-    """A model in ONNX: ``model_proto`` is its ``onnx.ModelProto``; calling it runs it in ``onnxruntime``."""
+    """An exported model: ``model_proto`` is its ``onnx.ModelProto``; calling it runs it in ``onnxruntime``."""
 
     def __init__(self, model_proto: Any, result: Any) -> None:
         self.model_proto = model_proto
@@ -38,7 +38,7 @@ class ONNXProgram:
     def save(
         self, destination: Any, *, include_initializers: bool = True, keep_initializers_as_inputs: bool = False, external_data: Any = None
     ) -> None:
-        """Write the model to a file. ``external_data``: the weights go to a file beside it, by default where they take over 1.5 GiB."""
+        """Write the model to a file. With ``external_data``, the weights go to a separate file, by default if they exceed 1.5 GiB."""
         onnx = package("onnx")
         if not include_initializers or keep_initializers_as_inputs:
             raise NotImplementedError("mstorch: an ONNX program is saved with its weights, which export() may let be inputs, too")
@@ -52,16 +52,16 @@ class ONNXProgram:
         onnx.save_model(copied, destination, save_as_external_data=True, location=name, size_threshold=0)
 
     def initialize_inference_session(self, initializer: Callable[[Any], Any] | None = None) -> None:
-        """Make the session in which the program runs; ``initializer`` makes one of the model's bytes."""
+        """Create the session that runs the program; ``initializer`` creates one from the model's bytes."""
         data = self.model_proto.SerializeToString()
         self._session = initializer(data) if initializer else package("onnxruntime").InferenceSession(data)
 
     def release(self) -> None:
-        """Let go of the session."""
+        """Release the session."""
         self._session = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the result for arguments of the model, computed by ``onnxruntime``."""
+        """Run the model by ``onnxruntime`` and return its result."""
         if self._session is None:
             self.initialize_inference_session()
         given = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
@@ -75,7 +75,7 @@ class ONNXProgram:
 
 
 def _axes(given: Any, number: int, name: str) -> dict[int, str]:
-    """Return the axes that vary of one input, with their names."""
+    """Return the dynamic axes of one input, with their names."""
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -92,7 +92,7 @@ def _axes(given: Any, number: int, name: str) -> dict[int, str]:
 
 
 def _dims(args: Any, kwargs: Any, names: Sequence[str], dynamic_axes: Any, dynamic_shapes: Any, parameters: Sequence[str]) -> Dims:
-    """Return what varies, of ``dynamic_axes`` by the inputs' names or of ``dynamic_shapes`` in the form of the arguments."""
+    """Return the dynamic axes, from ``dynamic_axes`` by input name or ``dynamic_shapes`` in the structure of the arguments."""
     leaves = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
     dims: Dims = []
 
@@ -117,7 +117,7 @@ def _dims(args: Any, kwargs: Any, names: Sequence[str], dynamic_axes: Any, dynam
 
 
 def _flat_shapes(words: Any, count: int) -> list[Any]:
-    """Return one entry an input: lists of entries are taken apart."""
+    """Return one entry per input, with nested lists flattened."""
     found: list[Any] = []
     for one in words:
         nested = isinstance(one, (list, tuple)) and one and all(isinstance(part, (Mapping, list, tuple)) for part in one)

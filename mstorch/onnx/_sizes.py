@@ -1,4 +1,4 @@
-"""Sizes that vary: what a number of the run is in terms of the sizes that the inputs have, told by running with other sizes."""
+"""Dynamic sizes: expresses numbers of a run by the inputs' sizes, found by runs with other sizes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ class Size:
         self.dims, self.factor, self.offset, self.divisor, self.values = dims, factor, offset, divisor, values
 
     def at(self, sizes: Sequence[int]) -> int:
-        """Return the number for these sizes of the dimensions."""
+        """Return the number for the given sizes."""
         product = self.factor
         for dim in self.dims:
             product *= sizes[dim]
@@ -25,8 +25,7 @@ class Size:
 
 
 def solved(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | Size:
-    """Return what a number is that was ``values[i]`` where the dimensions were ``sizes[i]``; run i + 1 has dimension i changed from run 0.
-    """
+    """Return a number, or the Size, that was ``values[i]`` for dimensions ``sizes[i]``; run i + 1 changes dimension i only."""
     if all(value == values[0] for value in values):
         return values[0]
     base = sizes[0]
@@ -58,7 +57,7 @@ def _line(values: Sequence[int], sizes: Sequence[Sequence[int]], dim: int) -> Si
 
 
 def merged(trees: Sequence[Any], sizes: Sequence[Sequence[int]]) -> Any:
-    """Return one argument of the same call in each of the runs: the numbers that differ as a ``Size``."""
+    """Merge one argument of the same call in all runs: numbers that differ become Sizes."""
     first = trees[0]
     if isinstance(first, (list, tuple)):
         if any(len(tree) != len(first) for tree in trees):

@@ -1,4 +1,4 @@
-"""Functions that stay whole in an exported model, as ONNX has them, and what their arguments are called."""
+"""Functions that are exported as one ONNX operator, and the names of their arguments."""
 from __future__ import annotations
 
 import inspect
@@ -18,7 +18,7 @@ _BY_SIGNATURE = frozenset(
 
 
 def whole_name(func: Any) -> str | None:
-    """Return the name of a function that stays whole; None for others."""
+    """Return the name of a function that is exported as one operator; None for others."""
     name = getattr(func, "__name__", "")
     if name in _BY_POSITION:
         return name
@@ -28,7 +28,7 @@ def whole_name(func: Any) -> str | None:
 
 
 def bound(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call by their names, the first one as "self"."""
+    """Return the arguments of a call by name, the first one as "self"."""
     words = _BY_POSITION.get(name)
     if words is not None:
         return dict(zip(words.split(), args))

@@ -1,4 +1,4 @@
-"""Nodes and constants of an ONNX graph, as converters write them."""
+"""Nodes and constants of an ONNX graph, created by converters."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ NUMBERS = {
 
 
 def word(dtype: torch_dtype) -> str:
-    """``float32`` of ``torch.float32``."""
+    """Return a dtype's name without "torch."."""
     return str(dtype).rpartition(".")[2]
 
 
 class Writer:
-    """A graph in the making. ``dims``: the dimensions that vary, each as the input's name and the axis."""
+    """A graph under construction. ``dims`` are the dynamic dimensions, each as input name and axis."""
 
     def __init__(self, onnx: Any, opset: int, dims: Sequence[tuple[str, int]]) -> None:
         self.onnx, self.opset = onnx, opset
@@ -39,7 +39,7 @@ class Writer:
         self._taken: set[str] = set()
 
     def free(self, stem: str) -> str:
-        """Return a name that nothing has yet."""
+        """Return an unused name."""
         name, number = stem, 0
         while name in self._taken:
             number += 1
@@ -48,7 +48,7 @@ class Writer:
         return name
 
     def op(self, kind: str, *inputs: str, results: int = 1, **attributes: Any) -> Any:
-        """Add a node; return the name of its result, or a list of the names of several. "" is an input that is left out."""
+        """Add a node; return the name of its result, or a list of several. "" is an omitted input."""
         stem = kind.lower()
         names = [self.free(stem) for _ in range(results)]
         given = {key: value for key, value in attributes.items() if value is not None}
@@ -58,15 +58,15 @@ class Writer:
     # Values
 
     def bind(self, value: Value, name: str) -> None:
-        """Let a value be the result of this name."""
+        """Set the name of a Value."""
         self._names[value] = name
 
     def has(self, value: Value) -> bool:
-        """Return whether a value has a name already."""
+        """Return whether a Value has a name."""
         return value in self._names
 
     def t(self, value: Any) -> str:
-        """Return the name of a tensor; None is left out, a number or an array is a constant."""
+        """Return the name of a tensor; "" for None; a number or an array becomes a constant."""
         if value is None:
             return ""
         if not isinstance(value, Value):
@@ -89,7 +89,7 @@ class Writer:
         return helper.make_tensor(name, NUMBERS[kind], values.shape, np.ascontiguousarray(values).tobytes(), raw=True)
 
     def const(self, values: Any, kind: str = "") -> str:
-        """Return the name of a constant; ``kind`` names a dtype that NumPy's of the array is not."""
+        """Return the name of a constant; ``kind`` is its dtype if it differs from the array's."""
         values = np.asarray(values)
         kind = kind or str(values.dtype)
         key = (values.tobytes(), values.shape, kind) if values.size <= 64 else None
@@ -102,32 +102,32 @@ class Writer:
         return self._constants[key]
 
     def ints(self, values: Sequence[int]) -> str:
-        """Return a constant of int64."""
+        """Return the name of an int64 constant."""
         return self.const(np.asarray(list(values), np.int64))
 
     def like(self, number: Any, value: Value) -> str:
-        """Return a number as a constant of a value's dtype, without dimensions."""
+        """Return the name of a number as a 0-d constant with a Value's dtype."""
         return self.number(number, value.dtype)
 
     def number(self, number: Any, dtype: torch_dtype) -> str:
-        """Return a number as a constant of a dtype, without dimensions; one that varies with the sizes too."""
+        """Return the name of a number, or a Size, as a 0-d tensor of the given dtype."""
         if isinstance(number, Size):
             scalar = self.op("Squeeze", self.size(number))
             return scalar if word(dtype) == "int64" else self.op("Cast", scalar, to=NUMBERS[word(dtype)])
         return self.const(array(tensor(number, dtype=dtype)), word(dtype))
 
     def cast(self, name: str, before: torch_dtype, after: torch_dtype) -> str:
-        """Return the tensor of this name in another dtype."""
+        """Return the name of a tensor cast to another dtype."""
         return name if before == after else self.op("Cast", name, to=NUMBERS[word(after)])
 
     def operand(self, value: Any, dtype: torch_dtype) -> str:
-        """Return a tensor or a number as a dtype."""
+        """Return the name of a tensor or a number cast to a dtype."""
         return self.cast(self.t(value), value.dtype, dtype) if isinstance(value, Value) else self.number(value, dtype)
 
     # Sizes
 
     def size(self, number: int | Size) -> str:
-        """Return a number as int64 with one dimension."""
+        """Return the name of a number as a 1-d int64 tensor."""
         if not isinstance(number, Size):
             return self.ints([number])
         key = (number.dims, number.factor, number.offset, number.divisor)
@@ -149,14 +149,14 @@ class Writer:
         return self._sizes[dim]
 
     def sizes(self, numbers: Sequence[int | Size]) -> str:
-        """Return several numbers as int64 with one dimension."""
+        """Return the name of several numbers as a 1-d int64 tensor."""
         if not any(isinstance(number, Size) for number in numbers):
             return self.ints(numbers)  # type: ignore[arg-type]
         return self.op("Concat", *(self.size(number) for number in numbers), axis=0) if len(numbers) > 1 else self.size(numbers[0])
 
 
 def array(tensor: Any) -> np.ndarray:
-    """Return the elements of a constant, of bfloat16 as 16-bit numbers."""
+    """Return the elements of a constant; bfloat16 as 16-bit integers."""
     host = tensor.detach().cpu().contiguous()
     found = array_of(host.resolve_conj() if host.is_conj() else host)
     return np.ascontiguousarray(found).reshape(tuple(host.shape))

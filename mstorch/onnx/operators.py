@@ -1,4 +1,4 @@
-"""torch.onnx.operators: operations that stay operations in an exported model."""
+"""torch.onnx.operators: shape functions that remain operations in an exported model."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,12 +7,12 @@ from .._namespace.checks import _shape_as_tensor
 
 
 def shape_as_tensor(x: Any) -> Any:
-    """Return the shape as a tensor of int64."""
+    """Return the shape as an int64 tensor."""
     return _shape_as_tensor(x)
 
 
 def reshape_from_tensor_shape(x: Any, shape: Any) -> Any:
-    """Return a tensor in the shape that another one holds."""
+    """Return ``x`` reshaped to the sizes in a tensor."""
     return x.reshape(shape.tolist())
 
 

@@ -1,4 +1,4 @@
-"""torch.onnx.symbolic_helper: the decorator of functions that write ONNX. Nothing here calls such functions."""
+"""torch.onnx.symbolic_helper: the decorator of symbolic functions, which mstorch never calls."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def parse_args(*arg_descriptors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that leaves the function as it is, with the kinds of its arguments in ``_arg_descriptors``."""
+    """Return a decorator that stores the argument descriptors in ``_arg_descriptors`` and returns the function."""
 
     def decorator(fn: Callable[..., Any]) -> Callable[..., Any]:
         fn._arg_descriptors = arg_descriptors  # type: ignore[attr-defined]

@@ -1,1 +1,1 @@
-"""torch.onnx.symbolic_opset11: how torch writes operations in ONNX's eleventh set. None is written here."""
+"""torch.onnx.symbolic_opset11: torch's symbolic functions for opset 11, none of which exist here."""

@@ -1,4 +1,4 @@
-"""torch.optim: optimisers and schedules of their learning rates."""
+"""torch.optim: optimizers and learning rate schedulers."""
 
 import typing as _typing
 

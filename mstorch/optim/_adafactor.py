@@ -1,4 +1,4 @@
-"""Adafactor: a second moment kept as the outer product of a row and a column."""
+"""Adafactor: the second moment is factored into a row and a column."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def adafactor(
     eps2: float,
     maximize: bool,
 ) -> None:
-    """Update `params`, the variances and the step counters in place."""
+    """Update ``params``, the variances and the step counters in place."""
     if not all(isinstance(step, Tensor) for step in state_steps):
         raise RuntimeError("`state_steps` argument must contain a list of singleton tensors")
     if grad_scale is not None or found_inf is not None:
@@ -66,7 +66,7 @@ def _rms(x: Tensor) -> float:
 
 
 def _mean_squares(grad: Tensor) -> list[Tensor]:
-    """Return the mean squares of rows and of columns; of half precision by norms, since squares of small numbers vanish there."""
+    """Return the mean squares of rows and of columns; in half precision by norms, because squares of small numbers underflow."""
     if grad.element_size() < 4:
         return [grad.norm(dim=dim, keepdim=True).square_().div_(grad.size(dim)) for dim in (-1, -2)]
     squares = grad * grad
@@ -97,10 +97,10 @@ def _variance(param, group, optimizer):
     takes_complex=False,
 )
 class Adafactor(Optimizer):
-    """Adam without a mean, whose second moment takes the memory of one row and one column of each matrix.
+    """Adam without a first moment, whose second moment is factored into a row and a column per matrix.
 
-    Shazeer and Stern, "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost", arXiv:1804.04235; `lr` is the
-    largest step size, `eps[0]` None is the dtype's own. Raises ValueError for options out of range.
+    Shazeer and Stern, "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost", arXiv:1804.04235; ``lr`` is the largest step size,
+    ``eps[0]`` defaults to the dtype's eps. Raises ValueError for options out of range.
     """
 
     def __init__(

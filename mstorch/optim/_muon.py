@@ -1,4 +1,4 @@
-"""Muon: momentum whose matrix is made orthogonal."""
+"""Muon: momentum that is orthogonalized."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def muon(
 
 
 def _orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
-    """Return about the nearest orthogonal matrix, singular values near 1, by a quintic Newton-Schulz iteration."""
+    """Return an approximately nearest orthogonal matrix, with singular values near 1, by a quintic Newton-Schulz iteration."""
     require(steps < 100, "Number of steps must be less than 100 for computational efficiency")
     require(len(coefficients) == 3, "Coefficients must be a tuple of exactly 3 values")
     a, b, c = coefficients
@@ -73,10 +73,10 @@ def _rate_factor(adjust_lr_fn: str | None, rows: int, columns: int) -> float:
     takes_complex=False,
 )
 class Muon(Optimizer):
-    """For matrices only: the momentum is replaced by the nearest orthogonal matrix, by Newton-Schulz steps in bfloat16.
+    """For matrices only: steps along the orthogonalized momentum, by Newton-Schulz iterations in bfloat16.
 
-    Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024; `adjust_lr_fn` "match_rms_adamw":
-    Liu et al., arXiv:2502.16982. Raises ValueError for options out of range and for parameters that are not 2-D.
+    Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024; ``adjust_lr_fn`` "match_rms_adamw": Liu et al.,
+    arXiv:2502.16982. Raises ValueError for options out of range and for parameters that are not 2-d.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Checks of the options of optimisers, with torch's errors."""
+"""Checks of optimizer options, with torch's error messages."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from .._tensor import Tensor
 
 
 def require(condition: Any, message: str) -> None:
-    """ValueError unless a condition holds."""
+    """Raise ValueError unless a condition holds."""
     if not condition:
         raise ValueError(message)
 
 
 def check_lr(lr: float | Tensor, message: str = "Invalid learning rate: {}") -> None:
-    """ValueError for a negative rate, or a tensor of several."""
+    """Raise ValueError for a negative rate, or for a tensor with several elements."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
     require(lr >= 0.0, message.format(lr))
 
 
 def check_options(**given: Any) -> None:
-    """ValueError for a negative option, or betas out of range; the first in the order that they are given in."""
+    """Raise ValueError for the first option that is negative, or betas out of range."""
     for name, value in given.items():
         if name == "lr":
             check_lr(value)
@@ -33,7 +33,7 @@ def check_options(**given: Any) -> None:
 
 
 def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
-    """RuntimeError for steps that are fused and something else."""
+    """Raise RuntimeError if ``fused`` is combined with ``foreach`` or ``differentiable``."""
     if fused and differentiable:
         raise RuntimeError("`fused` does not support `differentiable`")
     if fused and foreach:
@@ -41,7 +41,7 @@ def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) 
 
 
 def refuse_spread(optimizer: Any) -> None:
-    """NotImplementedError for parameters that are spread over processes, where a step is not element by element."""
+    """Raise NotImplementedError for DTensor parameters, if the optimizer's step is not elementwise."""
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             if getattr(parameter, "_spread_zeros", None) is not None:

@@ -1,4 +1,4 @@
-"""The common base of torch's optimizers: a class declares its state and its functional form, and `Stepping` does the rest."""
+"""The common implementation of torch's optimizers: a class declares its state and its functional form, ``Stepping`` adds the rest."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ LATER = {"foreach": None, "maximize": False, "differentiable": False, "capturabl
 
 
 def zeros_like(tensor: Any) -> Tensor:
-    """Return zeros like a tensor; one that is spread over processes makes its own."""
+    """Return zeros like a tensor; for a DTensor, as a DTensor."""
     spread = getattr(tensor, "_spread_zeros", None)
     return above.torch.zeros_like(tensor) if spread is None else spread()
 
 
 def zeros(param: Tensor, group: Group, optimizer: Optimizer) -> Tensor:
-    """Return the start of an entry that is like its parameter."""
+    """Return the initial value of a state entry that is like its parameter."""
     return zeros_like(param)
 
 
 class Counter:
-    """The start of a 0-d entry: on the host, where each step reads it, unless steps are captured or fused.
+    """The initial value of a 0-d state entry: on the host, where each step reads it, unless steps are captured or fused.
 
-    `first` is its value or gives it for a group; one that stands `beside` its parameter is on its device in any case.
+    ``first`` is its value, or a function of the group; with ``beside``, it is always on its parameter's device.
     """
 
     def __init__(self, first: float | Callable[[Group], float] = 0.0, beside: bool = False) -> None:
@@ -59,14 +59,14 @@ class Counter:
         return self.at(self.first(group) if callable(self.first) else self.first, param, group)
 
     def at(self, value: float, param: Tensor, group: Group) -> Tensor:
-        """Return the entry with a value that an old checkpoint holds as a plain number."""
+        """Return the entry for a value that an old checkpoint holds as a plain number."""
         fused = group.get("fused")
         on_device = self.beside or fused or group.get("capturable")
         return above.torch.tensor(value, dtype=_get_scalar_dtype(fused), device=param.device if on_device else "cpu")
 
 
 def begin(starts: Mapping[str, Start], param: Tensor, group: Group, optimizer: Optimizer) -> None:
-    """Start a parameter's state if it has none of these entries."""
+    """Initialize a parameter's state if it has none of these entries."""
     state = optimizer.state[param]
     if state.keys().isdisjoint(starts):
         for name, start in starts.items():
@@ -79,7 +79,7 @@ def begin(starts: Mapping[str, Start], param: Tensor, group: Group, optimizer: O
 
 
 def evaluate(closure: Callable[[], Any] | None) -> float | None:
-    """Return what the closure of a step returns, which records whatever the step does."""
+    """Call a step's closure with grad enabled, and return its result; None without a closure."""
     if closure is None:
         return None
     with enable_grad():
@@ -88,10 +88,10 @@ def evaluate(closure: Callable[[], Any] | None) -> float | None:
 
 @dataclass
 class Stepping:
-    """Gives the class that it decorates `step`, which calls a functional form, `_init_group` and `__setstate__`.
+    """Class decorator that adds ``step``, which calls a functional form, ``_init_group`` and ``__setstate__``.
 
-    What the constructor and the functional form call by one name is passed on from the group. It is no base class because torch's
-    optimisers derive from Optimizer directly, and programs read that in `Optimizer.__subclasses__()`.
+    Options common to the constructor and the functional form are passed from the param group. It is no base class because torch's
+    optimizers derive from Optimizer directly, and programs read that in ``Optimizer.__subclasses__()``.
     """
 
     # The functional form.
@@ -126,11 +126,12 @@ class Stepping:
         stepping = self
 
         def _init_group(self, group, params_with_grad, grads, *lists):
-            """Append a group's parameters with gradients, these and the state; returns whether any is sparse or complex."""
+            """Append a group's parameters that have gradients, their gradients and state to lists; return whether any is sparse or complex.
+            """
             return stepping._gather(self, group, params_with_grad, grads, lists)
 
         def step(self, closure=None):
-            """Update the parameters once; returns what `closure` returns."""
+            """Update the parameters once; return what ``closure`` returns."""
             return stepping._step(self, closure)
 
         def __setstate__(self, state):
@@ -171,9 +172,7 @@ class Stepping:
         return loss
 
     def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list]) -> bool:
-        """Return whether a device may update all parameters of a group by one call, as `foreach` does: nothing of it is recorded or
-        missing.
-        """
+        """Return whether a device may update all parameters of a group by one call, like ``foreach``: nothing is recorded or missing."""
         if not LAYS_OUT or group.get("foreach") is False or group.get("differentiable") or group.get("capturable"):
             return False
         if any(isinstance(value, Tensor) or (name in self.flags and value) for name, value in options.items()):
@@ -232,7 +231,7 @@ class Stepping:
 
 
 def check_counters(counters: list[Tensor], name: str = "state_steps") -> None:
-    """RuntimeError unless counters are tensors, which they were not in old versions of torch."""
+    """Raise RuntimeError unless counters are tensors; in old versions of torch they were numbers."""
     if not all(isinstance(counter, Tensor) for counter in counters):
         raise RuntimeError(f"API has changed, `{name}` argument must contain a list of singleton tensors")
 
@@ -240,7 +239,7 @@ def check_counters(counters: list[Tensor], name: str = "state_steps") -> None:
 def check_captured(
     params: list[Tensor], *counters: list[Tensor], what: str = "params and state_steps", on_xla: bool = True
 ) -> None:
-    """AssertionError unless a step of parameters and their counters can be captured where they are."""
+    """Raise AssertionError unless a step can be captured on the devices of the parameters and counters."""
     devices = _get_capturable_supported_devices(on_xla)
     for param, *own in zip(params, *counters):
         if param.device.type not in devices or any(counter.device.type != param.device.type for counter in own):
@@ -248,18 +247,18 @@ def check_captured(
 
 
 def check_no_grad_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> None:
-    """AssertionError for what a GradScaler gives to fused steps alone."""
+    """Raise AssertionError for a GradScaler's arguments, which only fused steps accept."""
     if grad_scale is not None or found_inf is not None:
         raise AssertionError("Expected grad_scale and found_inf to be None")
 
 
 def tracked(x: Any) -> bool:
-    """Return whether an option is a tensor that gradients are asked of."""
+    """Return whether an option is a tensor that requires grad."""
     return isinstance(x, Tensor) and x.requires_grad
 
 
 def decayed(grad: Tensor, param: Tensor, weight_decay: Any) -> Tensor:
-    """Return the gradient with that of the penalty on the parameter's square."""
+    """Return the gradient with L2 weight decay added."""
     if tracked(weight_decay):
         return grad.addcmul(param.clone(), weight_decay)
     return grad if weight_decay == 0 else grad.add(param, alpha=_get_value(weight_decay))
@@ -269,10 +268,10 @@ def prepared(
     params: list[Tensor], grads: list[Tensor], steps: list[Tensor], *states: Sequence[Tensor | None], maximize: bool = False,
     weight_decay: float = 0, decoupled_lr: Any = None, real_first: bool = False,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield each parameter, its gradient, its counter, one higher, and its state, as the arithmetic of an update takes them.
+    """Yield each parameter with its gradient, its incremented counter and its state, ready for the update.
 
-    Complex ones become real views: before weight decay if `real_first`, which infinite values tell apart. Weight decay enters the
-    gradient, or shrinks the parameter at the rate `decoupled_lr`.
+    Complex tensors become real views: before weight decay if ``real_first``, which matters for infinite values. Weight decay is added to
+    the gradient, or shrinks the parameter at the rate ``decoupled_lr``.
     """
     for param, grad, step, *state in zip(params, grads, steps, *states, strict=True):
         step.add_(1)

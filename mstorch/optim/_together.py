@@ -1,4 +1,4 @@
-"""Steps of many parameters at once on a device: laid one after the other, they are updated by one kernel for each operation."""
+"""Updates of many parameters at once on a device: they are concatenated, so that each operation is one kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Lists = dict[str, list]
 
 @ways(host=lambda counter: float(counter) if counter.__class__ is Tensor and not counter.requires_grad else None)
 def _value(counter: Any) -> float | None:
-    """The number in a counter on the host; None if it is elsewhere."""
+    """Return the value of a counter on the host; None if it is on a device."""
     return None
 
 
@@ -26,7 +26,7 @@ def _tensors_at(place: int, lists: Lists, counters: Sequence[str]) -> list[Any]:
 
 
 def _parts(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Sequence[str]) -> Iterator[list[int]]:
-    """The places of parameters that one update may serve: of one dtype and with equal counters, up to `_MOST` elements."""
+    """Yield the indices of parameters that one update may process: of one dtype and equal counters, up to ``_MOST`` elements."""
     kinds: dict[Any, list[int]] = {}
     for place, (param, grad) in enumerate(zip(params, grads)):
         states = _tensors_at(place, lists, counters)
@@ -53,7 +53,7 @@ def _parts(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Se
 def update_together(
     update: Callable[..., None], params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Sequence[str], options: dict[str, Any]
 ) -> None:
-    """Call the functional form `update` of an elementwise optimiser once for all parameters that can share a call."""
+    """Call the functional form ``update`` of an elementwise optimizer once for each set of parameters that can share a call."""
     for part in _parts(params, grads, lists, counters):
         own = {name: [values[place] for place in part] if values else [] for name, values in lists.items()}
         chosen, slopes = [params[place] for place in part], [grads[place] for place in part]

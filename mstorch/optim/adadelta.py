@@ -27,7 +27,7 @@ def adadelta(
     weight_decay: float,
     maximize: bool,
 ) -> None:
-    """Update `params`, the two averages and the step counters in place."""
+    """Update ``params``, the two averages and the step counters in place."""
     check_counters(state_steps)
     if capturable:
         check_captured(params, state_steps, on_xla=False)
@@ -53,7 +53,7 @@ def adadelta(
     later=LATER,
 )
 class Adadelta(Optimizer):
-    """Scales the gradient by the ratio of the running root mean squares of past moves and past gradients.
+    """Scales the gradient by the ratio of the running RMS of past updates to that of past gradients.
 
     Zeiler, "ADADELTA: An Adaptive Learning Rate Method", arXiv:1212.5701. Raises ValueError for options out of range.
     """

@@ -31,7 +31,7 @@ def adagrad(
     eps: float,
     maximize: bool,
 ) -> None:
-    """Update `params`, the sums of squares and the step counters in place."""
+    """Update ``params``, the sums of squares and the step counters in place."""
     check_counters(state_steps)
     check_no_grad_scale(grad_scale, found_inf)
     if any(grad.is_sparse for grad in grads):
@@ -76,10 +76,10 @@ _STATE: dict[str, Start] = {"step": Counter(), "sum": _first_sum}
     takes_sparse=True,
 )
 class Adagrad(Optimizer):
-    """Divides the gradient by the root of the sum of all squared gradients so far.
+    """Divides the gradient by the square root of the sum of all squared gradients so far.
 
-    Duchi et al., "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization", 2011. Raises
-    ValueError for negative options, RuntimeError for weight decay of sparse gradients.
+    Duchi et al., "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization", 2011. Raises ValueError for negative
+    options, RuntimeError for weight decay of sparse gradients.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Adagrad(Optimizer):
                 begin(_STATE, param, group, self)
 
     def share_memory(self) -> None:
-        """Move the sums of squares to memory that processes share."""
+        """Move the sums of squares to shared memory."""
         for group in self.param_groups:
             for param in group["params"]:
                 self.state[param]["sum"].share_memory_()

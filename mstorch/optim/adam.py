@@ -131,10 +131,9 @@ def _check_group(group, states) -> None:
     check=_check_group,
 )
 class Adam(Optimizer):
-    """Adam; with `amsgrad` the second moment never falls, with `decoupled_weight_decay` it is AdamW.
+    """Adam; with ``amsgrad`` the second moment never decreases, with ``decoupled_weight_decay`` it is AdamW.
 
-    Kingma and Ba, arXiv:1412.6980; Reddi et al., "On the Convergence of Adam and Beyond", 2018. Raises ValueError for
-    options out of range.
+    Kingma and Ba, arXiv:1412.6980; Reddi et al., "On the Convergence of Adam and Beyond", 2018. Raises ValueError for options out of range.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ def adamax(
     lr: float,
     weight_decay: float,
 ) -> None:
-    """Update `params`, mean, norm and the step counters in place."""
+    """Update ``params``, the first moments, infinity norms and step counters in place."""
     check_counters(state_steps)
     if capturable:
         check_captured(params, state_steps)

@@ -1,4 +1,4 @@
-"""Adam with weight decay apart from the gradient."""
+"""Adam with decoupled weight decay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["AdamW", "adamw"]
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters directly and does not enter the moments.
+    """Adam with decoupled weight decay, which shrinks the parameters directly and does not enter the moments.
 
     Loshchilov and Hutter, "Decoupled Weight Decay Regularization", arXiv:1711.05101.
     """

@@ -29,7 +29,7 @@ def asgd(
     alpha: float,
     weight_decay: float,
 ) -> None:
-    """Update `params`, their means, the rates of both and the step counters in place."""
+    """Update ``params``, their averages, both rates and the step counters in place."""
     if capturable:
         check_captured(params, mus, etas, state_steps, what="params, mus, etas, and state_steps")
     lr = _to_scalar(lr)
@@ -70,10 +70,9 @@ def asgd(
     later=LATER,
 )
 class ASGD(Optimizer):
-    """Gradient descent whose state `ax` is the mean of the parameters since step `t0`.
+    """Stochastic gradient descent whose state ``ax`` is the average of the parameters since step ``t0``.
 
-    Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992. Raises ValueError for a negative
-    lr or weight_decay.
+    Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992. Raises ValueError for a negative lr or weight_decay.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure):
-        """Run up to `max_iter` iterations, `closure` being evaluated at least once; returns its first result."""
+        """Run up to ``max_iter`` iterations, evaluating ``closure`` at least once; return its first result."""
         closure = enable_grad()(closure)
         group = self.param_groups[0]
         lr = _to_scalar(group["lr"])
@@ -153,7 +153,7 @@ class LBFGS(Optimizer):
             offset += size
 
     def _probe(self, closure, start: list[Tensor], t, d: Tensor) -> _Point:
-        """Evaluate the loss and its slope at `start + t·d`, and go back to `start`."""
+        """Return the loss and its slope at ``start + t·d``, and restore ``start``."""
         self._move(t, d)
         loss = float(closure())
         grad = self._flat_grad()
@@ -163,9 +163,9 @@ class LBFGS(Optimizer):
 
 
 def _add_fused(place: Tensor, step: Tensor, factor: float) -> None:
-    """Add `factor * step` with one rounding, as torch's fused multiply-add does.
+    """Add ``factor * step`` with one rounding, as torch's fused multiply-add does.
 
-    Near the minimum the losses that a line search compares differ by rounding only: with two roundings it takes other ways.
+    Near the minimum, the losses that a line search compares differ by rounding only; with two roundings it would take other branches.
     """
     if place.dtype is not float32:
         place.add_(step, alpha=factor)
@@ -174,7 +174,7 @@ def _add_fused(place: Tensor, step: Tensor, factor: float) -> None:
 
 
 def _remember(state: dict, y: Tensor, s: Tensor, history_size: int) -> None:
-    """Add a change of the gradient, `y`, and of the place, `s`, unless the curvature is not positive."""
+    """Append a change of the gradient, ``y``, and of the parameters, ``s``, to the history, unless the curvature is not positive."""
     curvature = y.dot(s)
     if not curvature > 1e-10:
         return
@@ -188,7 +188,7 @@ def _remember(state: dict, y: Tensor, s: Tensor, history_size: int) -> None:
 
 
 def _direction(state: dict, grad: Tensor, history_size: int) -> Tensor:
-    """Return minus the inverse Hessian times the gradient, by the two loops over the history."""
+    """Return minus the approximate inverse Hessian times the gradient, by the two-loop recursion."""
     ys, ss, ro = state["old_dirs"], state["old_stps"], state["ro"]
     weights = state.setdefault("al", [None] * history_size)
     q = grad.neg()
@@ -202,7 +202,7 @@ def _direction(state: dict, grad: Tensor, history_size: int) -> Tensor:
 
 
 class _Point(NamedTuple):
-    """A place on the line: step, loss, gradient, slope along the direction."""
+    """A point on the search line: step, loss, gradient, slope along the direction."""
 
     t: float | Tensor
     f: float
@@ -211,7 +211,7 @@ class _Point(NamedTuple):
 
 
 def _cubic_minimum(a: _Point, b: _Point, low=None, high=None):
-    """Return where the cubic through two points with their slopes is smallest, kept within [low, high]."""
+    """Return the minimizer of the cubic through two points with given slopes, clamped to [low, high]."""
     if low is None:
         low, high = (a.t, b.t) if a.t <= b.t else (b.t, a.t)
     d1 = a.slope + b.slope - 3 * (a.f - b.f) / (a.t - b.t)
@@ -226,7 +226,7 @@ def _cubic_minimum(a: _Point, b: _Point, low=None, high=None):
 
 
 def _strong_wolfe(probe, start: _Point, t, d: Tensor, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
-    """Return a point that fulfils the strong Wolfe conditions, or the best one found, and the number of evaluations."""
+    """Return a point that satisfies the strong Wolfe conditions, or the best one found, and the number of evaluations."""
 
     def too_high(point: _Point) -> bool:
         return point.f > (start.f + c1 * point.t * start.slope)

@@ -89,7 +89,7 @@ def nadam(
     },
 )
 class NAdam(Optimizer):
-    """Adam with Nesterov momentum that grows by the schedule of the paper, at the rate `momentum_decay`.
+    """Adam with Nesterov momentum, which increases at the rate ``momentum_decay`` as in the paper.
 
     Dozat, "Incorporating Nesterov Momentum into Adam", 2016. Raises ValueError for options out of range.
     """

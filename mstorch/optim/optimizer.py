@@ -1,4 +1,4 @@
-"""The base of all optimisers, and what torch has beside it."""
+"""The base of all optimizers, and hooks on every optimizer."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ required = _Required()
 
 
 def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` before every step of every optimiser; returns a handle that removes it."""
+    """Register ``hook(optimizer, args, kwargs)`` to run before every step of every optimizer; return a removable handle."""
     return _register(_global_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` after every step of every optimiser; returns a handle that removes it."""
+    """Register ``hook(optimizer, args, kwargs)`` to run after every step of every optimizer; return a removable handle."""
     return _register(_global_post_hooks, hook)
 
 
@@ -69,10 +69,10 @@ _INSTANCE_HOOKS = (
 
 
 class Optimizer:
-    """Holds parameters in groups, each with its options, and a state for each parameter; `step()` is the subclass's.
+    """Holds parameters in groups with options, and a state for each parameter; a subclass defines ``step()``.
 
-    Raises TypeError for a bare tensor, a set or what is not a tensor, ValueError for an empty list, a tensor that is
-    not a leaf, or a parameter in two groups.
+    Raises TypeError for a bare tensor, a set or a non-tensor, ValueError for an empty list, a tensor that is not a leaf, or a parameter in
+    two groups.
     """
 
     _optimizer_step_pre_hooks: OrderedDict[int, Callable]
@@ -129,7 +129,7 @@ class Optimizer:
 
     @staticmethod
     def profile_hook_step(func: Callable) -> Callable:
-        """Return `func` (a `step` method) with the registered hooks called around it."""
+        """Wrap ``func`` (a ``step`` method) to call the registered hooks around it."""
 
         for watch in step_watchers:
             func = watch(func)
@@ -155,27 +155,27 @@ class Optimizer:
         return wrapper
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` before each step; it may return new `(args, kwargs)`."""
+        """Register ``hook(optimizer, args, kwargs)`` to run before each step; it may return new ``(args, kwargs)``."""
         return _register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` after each step."""
+        """Register ``hook(optimizer, args, kwargs)`` to run after each step."""
         return _register(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer)` before `state_dict` is built."""
+        """Register ``hook(optimizer)`` to run before ``state_dict`` is built."""
         return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer, state_dict)` on what `state_dict` built; it may return another."""
+        """Register ``hook(optimizer, state_dict)`` to run on the result of ``state_dict``; it may return a replacement."""
         return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer, state_dict)` before loading; it may return another state dict."""
+        """Register ``hook(optimizer, state_dict)`` to run before loading; it may return another state dict."""
         return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer)` after loading."""
+        """Register ``hook(optimizer)`` to run after loading."""
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     def state_dict(self) -> dict[str, Any]:
@@ -202,9 +202,9 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over state and options; state tensors are cast to their parameter's dtype and device, `step` is not.
+        """Load state and options; state tensors are cast to their parameter's dtype and device, except ``step``.
 
-        Raises ValueError where the number of groups or of parameters in a group differs.
+        Raise ValueError if the number of groups or of parameters in a group differs.
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
@@ -241,7 +241,7 @@ class Optimizer:
             hook(self)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Set the gradients to None, or to zeros cut from their history if `set_to_none` is False."""
+        """Set the gradients to None, or to detached zeros if ``set_to_none`` is False."""
         for group in self.param_groups:
             for param in group["params"]:
                 if param.grad is None:
@@ -256,7 +256,7 @@ class Optimizer:
                 param.grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> float | None:
-        """Update the parameters once; `closure` evaluates the model again and returns the loss."""
+        """Update the parameters once; ``closure`` reevaluates the model and returns the loss."""
         raise NotImplementedError
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -335,7 +335,7 @@ def _cast_state(value: Any, param: Tensor, group: dict[str, Any], key: str | Non
 
 
 def _use_grad_for_differentiable(func: Callable) -> Callable:
-    """Run a `step` method without recording, unless the optimiser was made with differentiable=True."""
+    """Decorate a ``step`` method to run without recording, unless the optimizer has differentiable=True."""
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
@@ -346,7 +346,7 @@ def _use_grad_for_differentiable(func: Callable) -> Callable:
 
 
 def _default_to_fused_or_foreach(params: list[Any], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
-    """Return whether steps are fused, and whether they go over lists, where the user has not said: on a CPU torch fuses if asked to."""
+    """Return the defaults of ``fused`` and ``foreach``: on a CPU torch uses ``fused`` only if asked to."""
     if differentiable:
         return False, False
     fused = use_fused and all(p is None or (p.is_floating_point() and p.device.type in ("cpu", "cuda", "npu")) for p in params)
@@ -354,7 +354,7 @@ def _default_to_fused_or_foreach(params: list[Any], differentiable: bool, use_fu
 
 
 def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> None:
-    """RuntimeError unless a fused step takes the parameter."""
+    """Raise RuntimeError unless a fused step supports the parameter."""
     devices = [name for name in _FUSED_DEVICES if name != "cuda"] if cuda_unsupported else _FUSED_DEVICES
     if p.device.type not in devices or not p.is_floating_point():
         raise RuntimeError(
@@ -364,7 +364,7 @@ def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> 
 
 
 def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
-    """Return the devices on which torch can capture a step into a graph; the CPU is not one of them."""
+    """Return the device types on which torch can capture a step into a graph; the CPU is not one of them."""
     return ["cuda", "xpu", "hpu", "npu"] + (["xla"] if supports_xla else [])
 
 

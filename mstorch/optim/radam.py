@@ -87,10 +87,9 @@ def _adapt(square, correction2, eps):
     },
 )
 class RAdam(Optimizer):
-    """Adam that turns its adaptive rate on, by degrees, once the variance of that rate is tractable.
+    """Adam whose adaptive rate is switched on gradually, once its variance is tractable.
 
-    Liu et al., "On the Variance of the Adaptive Learning Rate and Beyond", arXiv:1908.03265. Raises ValueError for
-    options out of range.
+    Liu et al., "On the Variance of the Adaptive Learning Rate and Beyond", arXiv:1908.03265. Raises ValueError for options out of range.
     """
 
     def __init__(

@@ -70,10 +70,10 @@ def rmsprop(
     later={"momentum": 0, "centered": False} | LATER,
 )
 class RMSprop(Optimizer):
-    """Divides the gradient by a running root mean square; `centered` by the running standard deviation.
+    """Divides the gradient by its running RMS; with ``centered``, by the running standard deviation.
 
-    Hinton, lecture 6 of "Neural Networks for Machine Learning", 2012; centered: Graves, arXiv:1308.0850. The root
-    is taken before eps is added. Raises ValueError for negative options.
+    Hinton, lecture 6 of "Neural Networks for Machine Learning", 2012; centered: Graves, arXiv:1308.0850. The root is taken before eps is
+    added. Raises ValueError for negative options.
     """
 
     def __init__(

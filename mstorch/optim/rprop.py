@@ -28,7 +28,7 @@ def rprop(
     etaminus: float,
     etaplus: float,
 ) -> None:
-    """Update `params`, the last gradients, the step sizes and the step counters in place."""
+    """Update ``params``, the previous gradients, the step sizes and the step counters in place."""
     check_counters(state_steps)
     if capturable:
         check_captured(params, state_steps)
@@ -59,10 +59,10 @@ def _first_size(param, group, optimizer):
     later=LATER,
 )
 class Rprop(Optimizer):
-    """Moves each value by a step of its own: times etas[1] while the gradient keeps its sign, etas[0] when it turns.
+    """Moves each element by its own step size, multiplied by etas[1] while the gradient keeps its sign, by etas[0] when it changes.
 
-    Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning: the RPROP algorithm", 1993.
-    `step_sizes` bounds the steps. Raises ValueError unless 0 < etas[0] < 1 < etas[1].
+    Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning: the RPROP algorithm", 1993. ``step_sizes`` bounds
+    the steps. Raises ValueError unless 0 < etas[0] < 1 < etas[1].
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""SparseAdam: Adam that moves only the rows a sparse gradient names."""
+"""SparseAdam: Adam that updates only the rows in a sparse gradient."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Optimizer):
-    """Adam for sparse gradients: moments and parameters change where the gradient has elements, the rest waits.
+    """Adam for sparse gradients: moments and parameters are updated only where the gradient has elements.
 
     Raises ValueError for options out of range and for sparse or complex parameters, RuntimeError for dense gradients.
     """
@@ -46,7 +46,7 @@ class SparseAdam(Optimizer):
 
     @no_grad()
     def step(self, closure=None):
-        """Update the parameters once; returns what `closure` returns."""
+        """Update the parameters once; return what ``closure`` returns."""
         loss = evaluate(closure)
         for group in self.param_groups:
             for param in group["params"]:
@@ -77,7 +77,7 @@ def _update(param: Tensor, grad: Tensor, state: dict, group: dict) -> None:
 
 
 def _moved(average: Tensor, rows: Tensor, values: Tensor, beta: float) -> Tensor:
-    """Return the running average at the rows after a step towards values, which is stored in it too."""
+    """Update a running average at the given rows towards ``values``, in place, and return it there."""
     old = average.sparse_mask(rows)._values()
     change = values.sub(old).mul(1 - beta)
     average.add_(like(rows, change))

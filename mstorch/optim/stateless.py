@@ -1,4 +1,4 @@
-"""Steps of an optimiser on other parameters and another state than its own."""
+"""Optimizer steps with replaced parameters and state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME = "swap_in_optimizer_params_and_state"
 
 
 def _checked(optimizer: Optimizer, parameters: dict[str, Tensor], state_dict: Any) -> list[list[Tensor]]:
-    """Return the given parameters by group; RuntimeError unless they and the state fit the optimiser."""
+    """Return the given parameters by group. Raise RuntimeError unless they and the state fit the optimizer."""
     if not optimizer.state:
         raise RuntimeError(f"{_NAME} requires initialized optimizer state.")
     if not isinstance(state_dict, dict):
@@ -50,9 +50,9 @@ def _checked(optimizer: Optimizer, parameters: dict[str, Tensor], state_dict: An
 def swap_in_optimizer_params_and_state(
     undo: Undo, optimizer: Optimizer, swapin_parameters: dict[str, Tensor], swapin_optim_state: dict[str, Any]
 ) -> None:
-    """Within the context the optimiser has the given parameters (in its own order) and the given ``state_dict``.
+    """Context manager in which the optimizer has the given parameters (in its own order) and ``state_dict``.
 
-    What is changed in place stays changed in the given tensors; the optimiser then has its own again.
+    In-place changes remain in the given tensors; the optimizer's own are restored afterwards.
     """
     chosen = _checked(optimizer, swapin_parameters, swapin_optim_state)
     undo[END:] = [each(group.clear, partial(group.update, dict(group))) for group in optimizer.param_groups]

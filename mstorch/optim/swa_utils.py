@@ -1,4 +1,4 @@
-"""Averages of a model's parameters over training, and the learning rate to go with them."""
+"""Averages of a model's parameters over training, and a matching learning rate schedule."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _averages(x: Tensor) -> bool:
 
 
 def get_ema_multi_avg_fn(decay=0.999):
-    """Return a function that moves a list of averages towards a list of values, by 1 - `decay`, in place."""
+    """Return a function that updates a list of exponential moving averages in place, with factor ``decay``."""
     _check_decay(decay)
 
     @no_grad()
@@ -55,7 +55,7 @@ def get_ema_multi_avg_fn(decay=0.999):
 
 
 def get_swa_multi_avg_fn():
-    """Return a function that adds one more value to each of a list of equal averages, in place."""
+    """Return a function that updates a list of equally weighted averages in place."""
 
     @no_grad()
     def swa_update(averaged_param_list, current_param_list, num_averaged) -> None:
@@ -72,7 +72,7 @@ def get_swa_multi_avg_fn():
 
 
 def get_ema_avg_fn(decay=0.999):
-    """Return the function (average, value, count) → decay · average + (1 - decay) · value."""
+    """Return a function of (average, value, count) that computes decay · average + (1 - decay) · value."""
     _check_decay(decay)
 
     @no_grad()
@@ -83,7 +83,7 @@ def get_ema_avg_fn(decay=0.999):
 
 
 def get_swa_avg_fn():
-    """Return the function (average, value, count) → the average with one more value in it."""
+    """Return a function of (average, value, count) that computes the equally weighted average."""
 
     @no_grad()
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged):
@@ -93,10 +93,10 @@ def get_swa_avg_fn():
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages: equal ones, or those of `avg_fn` or `multi_avg_fn`.
+    """A copy of a model whose parameters are averages: equally weighted, or by ``avg_fn`` or ``multi_avg_fn``.
 
-    Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalization", arXiv:1803.05407. Buffers are
-    averaged with `use_buffers`, else copied. Raises AssertionError if both functions are given.
+    Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalization", arXiv:1803.05407. Buffers are averaged with
+    ``use_buffers``, else copied. Raises AssertionError if both functions are given.
     """
 
     n_averaged: Tensor
@@ -169,7 +169,7 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device=None) -> None:
-    """Set the running statistics of all batch norms in `model` to the plain averages over `loader`'s inputs."""
+    """Set the running statistics of all batch norms in ``model`` to equally weighted averages over ``loader``'s batches."""
     momenta = {}
     for module in model.modules():
         if isinstance(module, _BatchNorm):
@@ -198,7 +198,7 @@ def _cosine(t: float) -> float:
 
 
 class SWALR(LRScheduler):
-    """Anneals the learning rate to `swa_lr` in `anneal_epochs` epochs and keeps it there."""
+    """Anneals the learning rate to ``swa_lr`` over ``anneal_epochs`` epochs and holds it there."""
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ class SWALR(LRScheduler):
         self.anneal_func = _cosine if anneal_strategy == "cos" else _linear
 
     def get_lr(self):
-        """Return the learning rates for this step, from the last ones."""
+        """Return the learning rates of this step, computed from the previous ones."""
         _warn_unless_stepping(self)
         step = self._step_count - 1
         if self.anneal_epochs == 0:
@@ -240,13 +240,13 @@ class SWALR(LRScheduler):
         return rates
 
     def state_dict(self) -> dict[str, Any]:
-        """Return every attribute but the optimiser and the annealing function."""
+        """Return every attribute except the optimizer and the annealing function."""
         state = super().state_dict()
         del state["anneal_func"]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` returned."""
+        """Restore the attributes that ``state_dict`` returned."""
         super().load_state_dict(state_dict)
         self._set_anneal_func(self._anneal_strategy)
 

@@ -14,22 +14,22 @@ def is_available() -> bool:
 
 
 def range_push(msg: str) -> None:
-    """Raises RuntimeError: there is no profiler to tell."""
+    """Raise RuntimeError: there is no profiler to tell."""
     _refuse(msg)
 
 
 def range_pop() -> None:
-    """Raises RuntimeError: there is no profiler to tell."""
+    """Raise RuntimeError: there is no profiler to tell."""
     _refuse()
 
 
 def mark(msg: str) -> None:
-    """Raises RuntimeError: there is no profiler to tell."""
+    """Raise RuntimeError: there is no profiler to tell."""
     _refuse(msg)
 
 
 def range(msg: str, *args: Any, **kwargs: Any) -> Any:
-    """Raises RuntimeError: there is no profiler to tell."""
+    """Raise RuntimeError: there is no profiler to tell."""
     _refuse(msg)
 
 

@@ -1,4 +1,4 @@
-"""torch.utils._contextlib: context managers that decorate functions, generator functions and classes."""
+"""torch.utils._contextlib: context managers that also decorate functions, generator functions and classes."""
 from __future__ import annotations
 
 import functools
@@ -18,7 +18,7 @@ F = Callable[..., Any]
 
 
 def context_decorator(ctx: Callable[..., Any], func: F) -> F:
-    """``func`` in a context at each call: ``ctx`` is a context manager, or makes one when it is called."""
+    """Wrap ``func`` to run in a context at each call; ``ctx`` is a context manager or a callable that returns one."""
     if callable(ctx) and hasattr(ctx, "__enter__"):
         raise AssertionError(f"Passed in {ctx} is both callable and also a valid context manager (has __enter__)")
     factory = ctx if callable(ctx) else lambda: ctx
@@ -40,7 +40,9 @@ def context_decorator(ctx: Callable[..., Any], func: F) -> F:
 
 
 class _DecoratorContextManager:
-    """A context manager that is a decorator, too. A subclass has ``__enter__`` and ``__exit__``, and ``clone`` if it takes arguments."""
+    """A context manager that can decorate functions. A subclass defines ``__enter__`` and ``__exit__``, and ``clone`` if it takes
+    arguments.
+    """
 
     def __call__(self, orig_func: F) -> F:
         if inspect.isclass(orig_func):
@@ -56,12 +58,12 @@ class _DecoratorContextManager:
         raise NotImplementedError
 
     def clone(self) -> Self:
-        """Return another one that does the same."""
+        """Return a new instance with the same settings."""
         return self.__class__()
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """One that decorates without being called: ``@manager`` for ``@manager()``."""
+    """A context manager that decorates without parentheses: ``@manager`` for ``@manager()``."""
 
     def __new__(cls, orig_func: F | None = None) -> Any:
         return super().__new__(cls) if orig_func is None else cls()(orig_func)

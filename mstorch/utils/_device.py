@@ -1,4 +1,4 @@
-"""torch.utils._device: a function in which new tensors are made on a device."""
+"""torch.utils._device: a decorator that runs a function with a default device for new tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,10 +12,10 @@ Function = Callable[..., Any]
 
 
 def device_decorator(device: device | str | int, func: Function) -> Function:
-    """Return the function with a default device; a generator has it whenever it runs."""
+    """Wrap a function to run with a default device; a generator has it whenever it is resumed."""
     return context_decorator(lambda: device, func)
 
 
 def set_device(device: device | str | int) -> Callable[[Function], Function]:
-    """Return a decorator: tensors that the function makes are on this device."""
+    """Return a decorator that runs a function with a default device for new tensors."""
     return lambda func: device_decorator(Device(device), func)

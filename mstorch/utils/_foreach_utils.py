@@ -1,4 +1,4 @@
-"""torch.utils._foreach_utils: tensors in groups that one call of a ``_foreach_`` function takes."""
+"""torch.utils._foreach_utils: grouping of tensor lists for ``_foreach_`` functions."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ __all__ = ["_get_foreach_kernels_supported_devices", "_get_fused_kernels_support
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
-    """Return the types of devices whose ``_foreach_`` functions join many tensors into one kernel."""
+    """Return the device types on which ``_foreach_`` functions launch one kernel for many tensors."""
     return ["cuda", "xpu", "mtia", "npu"]
 
 
@@ -19,9 +19,9 @@ def _get_fused_kernels_supported_devices() -> list[str]:
 def _group_tensors_by_device_and_dtype(
     tensorlistlist: list[list[Any]], with_indices: bool = False
 ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
-    """Return lists of equal length, row by row in groups of one device and dtype, told by the first list.
+    """Group the rows of equally long tensor lists by the device and dtype of the first list's tensors.
 
-    The result has for each (device, dtype) the lists of its rows and, with ``with_indices``, the rows' places.
+    Return a dict from (device, dtype) to the group's lists and, with ``with_indices``, the rows' indices.
     """
     groups: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
     for place, row in enumerate(zip(*tensorlistlist, strict=True)):

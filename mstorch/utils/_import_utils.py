@@ -1,4 +1,4 @@
-"""torch.utils._import_utils: dill, if it is installed."""
+"""torch.utils._import_utils: whether dill is installed."""
 
 import importlib
 import importlib.util
@@ -13,7 +13,7 @@ def dill_available() -> bool:
 
 
 def import_dill() -> ModuleType | None:
-    """Return the module dill, or None; its own pickling of common types is left to pickle."""
+    """Return the module dill, or None; dill's own picklers of common types are disabled."""
     if not dill_available():
         return None
     dill = importlib.import_module("dill")

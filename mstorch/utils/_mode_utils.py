@@ -1,4 +1,4 @@
-"""torch.utils._mode_utils: modes off for a block."""
+"""torch.utils._mode_utils: disable dispatch modes within a block."""
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
@@ -8,5 +8,5 @@ from ._python_dispatch import _disable_current_modes
 
 
 def no_dispatch() -> AbstractContextManager[Any]:
-    """No ``TorchDispatchMode`` is on in the block."""
+    """Context manager in which every ``TorchDispatchMode`` is disabled."""
     return _disable_current_modes()

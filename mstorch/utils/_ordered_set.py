@@ -1,4 +1,4 @@
-"""torch.utils._ordered_set: a set that keeps the order in which its elements came."""
+"""torch.utils._ordered_set: a set that keeps insertion order."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableSet, Reversible
@@ -10,7 +10,7 @@ __all__ = ["OrderedSet"]
 
 
 class OrderedSet(MutableSet[T], Reversible[T]):
-    """The elements of ``iterable`` in their order, each once."""
+    """A set that keeps insertion order."""
 
     def __init__(self, iterable: Iterable[T] | None = None) -> None:
         self._dict: dict[T, None] = dict.fromkeys(iterable or ())
@@ -28,7 +28,7 @@ class OrderedSet(MutableSet[T], Reversible[T]):
         return len(self._dict)
 
     def add(self, elem: T) -> None:
-        """Put an element last, if it is not there."""
+        """Append an element, unless it is there."""
         self._dict[elem] = None
 
     def discard(self, elem: T) -> None:
@@ -40,17 +40,17 @@ class OrderedSet(MutableSet[T], Reversible[T]):
         self._dict.clear()
 
     def pop(self) -> T:
-        """Remove the last element and return it; KeyError if there is none."""
+        """Remove the last element and return it; raise KeyError if there is none."""
         if not self._dict:
             raise KeyError("pop from an empty set")
         return self._dict.popitem()[0]
 
     def copy(self) -> OrderedSet[T]:
-        """Return the same elements in a set of their own."""
+        """Return a shallow copy."""
         return OrderedSet(self)
 
     def update(self, *others: Iterable[T]) -> None:
-        """Put the elements of others last."""
+        """Append the elements of iterables."""
         for other in others:
             self |= other  # type: ignore[operator,arg-type]
 
@@ -61,11 +61,11 @@ class OrderedSet(MutableSet[T], Reversible[T]):
         return found
 
     def intersection(self, *others: Iterable[T]) -> OrderedSet[T]:
-        """Return the elements that all others have, too."""
+        """Return the elements that are in all others, in this set's order."""
         return OrderedSet(one for one in self if all(one in other for other in others))
 
     def difference(self, *others: Iterable[T]) -> OrderedSet[T]:
-        """Return the elements that no other has."""
+        """Return the elements that are in no other, in this set's order."""
         return OrderedSet(one for one in self if not any(one in other for other in others))
 
     def __ior__(self, other: Any) -> OrderedSet[T]:  # type: ignore[override,misc]

@@ -1,8 +1,8 @@
-"""torch.utils._python_dispatch: modes that see calls below autograd, by the names of torch's own library.
+"""torch.utils._python_dispatch: modes that intercept operators below autograd, with the names of torch's own library.
 
-A mode sees ``torch.ops.aten`` overloads with torch's arguments, in forward and in backward. Differs from torch: ``detach`` calls that
-autograd makes for itself are not shown, gradients that were recorded before the mode was entered raise NotImplementedError, and
-so do operators whose parts are not known; optimisers compute in one piece, which is not shown.
+A mode receives ``torch.ops.aten`` overloads with torch's arguments, in forward and in backward. Differs from torch: ``detach`` calls that
+autograd makes internally are not seen; gradients recorded before the mode was entered raise NotImplementedError, and so do operators whose
+decomposition is not known; optimizer steps run as one piece, which is not seen.
 """
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_cor
 
 
 class TorchDispatchMode(Block):
-    """A ``with`` block in which ``__torch_dispatch__(func, types, args, kwargs)`` is called for every operator.
+    """A context manager in which ``__torch_dispatch__(func, types, args, kwargs)`` is called for every operator.
 
-    Inside of that method the mode itself is off, and nothing is recorded for autograd.
+    Within that method the mode itself is disabled, and autograd records nothing.
     """
 
     supports_higher_order_operators = False
@@ -42,17 +42,17 @@ class TorchDispatchMode(Block):
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchDispatchMode:
-        """Return a new mode, as ``cls(...)`` gives it."""
+        """Return a new mode; same as ``cls(...)``."""
         return cls(*args, **kwargs)
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """False: modes of users are none of infrastructure."""
+        """Return False: user modes are not infrastructure modes."""
         return False
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
-    """A mode that calls every operator as it is."""
+    """A mode that calls every operator unchanged."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Return the operator's own result."""
@@ -60,33 +60,33 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 
 def _get_current_dispatch_mode() -> Any:
-    """Return the innermost mode, or None."""
+    """Return the innermost active mode, or None."""
     return state.dispatchers[-1] if state.dispatchers else None
 
 
 def _get_current_dispatch_mode_stack() -> list[Any]:
-    """Return the thread's modes, the innermost last."""
+    """Return the thread's active modes, the innermost last."""
     return list(state.dispatchers)
 
 
 def _len_torch_dispatch_stack() -> int:
-    """Return how many modes the thread has."""
+    """Return the number of active modes of the thread."""
     return len(state.dispatchers)
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Return whether the thread has a mode."""
+    """Return whether a mode is active on the thread."""
     return bool(state.dispatchers)
 
 
 def _pop_mode_temporarily(k: Any = None) -> AbstractContextManager[Any]:
-    """Return the innermost mode, which is off in the block."""
+    """Context manager in which the innermost mode is disabled; it yields that mode."""
     return calling.without_innermost()
 
 
 @undoing
 def _disable_current_modes(undo: Undo) -> list[Any]:
-    """No mode is on in the block."""
+    """Context manager in which all modes are disabled."""
     before = state.dispatchers
     undo[END:] = (values_again(state, "dispatchers"),)
     state.dispatchers = []
@@ -94,17 +94,16 @@ def _disable_current_modes(undo: Undo) -> list[Any]:
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:
-    """Return whether a tensor takes calls below autograd and says what it is made of: ``__tensor_flatten__`` and ``__tensor_unflatten__``.
-    """
+    """Return whether a tensor subclass defines ``__torch_dispatch__``, ``__tensor_flatten__`` and ``__tensor_unflatten__``."""
     subclass = isinstance(t, TensorBase) and dispatches(type(t))
     return subclass and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
 
 
 def is_traceable_wrapper_subclass_type(t: type) -> bool:
-    """Return the same of a class."""
+    """Return whether a class defines ``__torch_dispatch__``, ``__tensor_flatten__`` and ``__tensor_unflatten__``."""
     return issubclass(t, TensorBase) and dispatches(t) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
 
 
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
-    """Return the result of a subclass's handler: for an operator that writes in place, the argument that it wrote to."""
+    """Return ``out``; for an in-place operator, the argument that it wrote to."""
     return args[0] if getattr(func, "_is_in_place", False) and args else out

@@ -1,4 +1,4 @@
-"""torch.utils._pytree: nested containers as leaves and a structure."""
+"""torch.utils._pytree: nested containers, flattened to leaves and a TreeSpec."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
@@ -101,17 +101,17 @@ _private_register_pytree_node = _register_pytree_node = register_pytree_node
 
 
 def treespec_leaf() -> TreeSpec:
-    """Return the structure of a leaf."""
+    """Return the TreeSpec of a leaf."""
     return LeafSpec()
 
 
 def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
-    """Return the structure of a tuple of these items."""
+    """Return the TreeSpec of a tuple, given those of its items."""
     return TreeSpec(tuple, None, list(iterable))
 
 
 def treespec_dict(mapping: Mapping[Any, TreeSpec] | Iterable[tuple[Any, TreeSpec]] = (), /, **kwargs: TreeSpec) -> TreeSpec:
-    """Return the structure of a dictionary of these items."""
+    """Return the TreeSpec of a dict, given those of its values."""
     items = dict(mapping, **kwargs)
     return TreeSpec(dict, list(items), list(items.values()))
 

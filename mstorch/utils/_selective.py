@@ -1,4 +1,4 @@
-"""Checkpoints that keep the results of some operators: what a policy, or a list of operators, chooses."""
+"""Selective activation checkpointing: a policy, or a list of operators, chooses the results to save."""
 from __future__ import annotations
 
 import enum
@@ -15,7 +15,7 @@ from ._pytree import tree_map
 
 
 class CheckpointPolicy(enum.Enum):
-    """The decision on an operator's result: keep it, or compute it again. Moving it to the CPU is computing it again here."""
+    """Whether an operator's result is saved or recomputed. Offloading to the CPU means recomputation here."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -26,7 +26,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """The context that a policy gets with a call: the result. ``is_recompute`` is always False."""
+    """The context passed to a policy, with the operator's result. ``is_recompute`` is always False."""
 
     def __init__(self, *, is_recompute: bool, op_output: Tensor | tuple[Tensor, Tensor] | None = None) -> None:
         self.is_recompute = is_recompute
@@ -35,7 +35,7 @@ class SelectiveCheckpointContext:
 
 @functools.cache
 def ignored() -> set[Any]:
-    """Return operators that no policy is asked about; autograd calls them as often as it likes."""
+    """Return operators that no policy is asked about, because autograd may call them any number of times."""
     return {aten.detach.default}
 
 
@@ -43,21 +43,21 @@ _RECOMPUTE, _CONSUMED = object(), object()
 
 
 class _VersionWrapper:
-    """A kept value, and the version that it had."""
+    """A saved value with its version at the time."""
 
     def __init__(self, val: Tensor) -> None:
         self.val = val
         self.version = val._version if isinstance(val, TensorBase) else None
 
     def get_val(self, allow_cache_entry_mutation: bool) -> Tensor:
-        """Return the value. RuntimeError if it was written to."""
+        """Return the value. Raise RuntimeError if it was modified in place since."""
         if self.version is not None and not allow_cache_entry_mutation and self.val._version != self.version:
             raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
         return self.val
 
 
 class _CachingTorchDispatchMode(TorchDispatchMode):
-    """Keeps results in the first run."""
+    """The mode of the first run, which saves results."""
 
     def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, dict[int, Any]]) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ _MISMATCH = (
 
 
 class _CachedTorchDispatchMode(TorchDispatchMode):
-    """Gives what was kept in the second run."""
+    """The mode of the recomputation, which returns saved results."""
 
     def __init__(self, policy_fn: Any, storage: dict[Any, dict[int, Any]], allow_cache_entry_mutation: bool = False) -> None:
         super().__init__()
@@ -128,10 +128,10 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
-    """Return the two contexts that ``checkpoint(..., context_fn=...)`` takes.
+    """Return the two contexts for ``checkpoint(..., context_fn=...)``.
 
-    ``policy_fn_or_list``: operators (``torch.ops.aten.mm.default``) whose results are kept, or a function of a
-    ``SelectiveCheckpointContext``, the operator and its arguments that gives a ``CheckpointPolicy``.
+    ``policy_fn_or_list`` is a list of operators (``torch.ops.aten.mm.default``) whose results are saved, or a function of a
+    ``SelectiveCheckpointContext``, the operator and its arguments that returns a ``CheckpointPolicy``.
     """
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:

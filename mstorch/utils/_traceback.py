@@ -1,4 +1,4 @@
-"""torch.utils._traceback: stacks as short texts, and stacks kept to be shown later."""
+"""torch.utils._traceback: short formats of tracebacks, and captured stacks."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def shorten_filename(fn: str, *, base: str | None = None) -> str:
-    """Return a path below a folder, by default the one that the package lies in."""
+    """Return a path relative to a folder, by default the package's parent."""
     base = os.path.dirname(os.path.dirname(__file__)) if base is None else base
     try:
         return fn[len(os.path.commonpath([fn, base])) + 1 :]
@@ -19,18 +19,18 @@ def shorten_filename(fn: str, *, base: str | None = None) -> str:
 
 
 def format_frame(frame: traceback.FrameSummary, *, base: str | None = None, line: bool = False) -> str:
-    """Return a frame on one line: ``file.py:12 in function``, after its source if ``line`` is set."""
+    """Format a frame as ``file.py:12 in function``, after its source line if ``line`` is set."""
     before = f"{frame.line}  # " if line else ""
     return f"{before}{shorten_filename(frame.filename, base=base)}:{frame.lineno} in {frame.name}"
 
 
 def format_traceback_short(tb: TracebackType | None) -> str:
-    """Return the innermost frame of a traceback on one line."""
+    """Format the innermost frame of a traceback as one line."""
     return format_frame(traceback.extract_tb(tb)[-1])
 
 
 class CapturedTraceback:
-    """A stack of Python as it was, whose lines are looked up when it is shown."""
+    """A captured Python stack whose source lines are looked up when it is formatted."""
 
     __slots__ = ["tb", "skip"]
 
@@ -40,28 +40,28 @@ class CapturedTraceback:
 
     @staticmethod
     def extract(*, script: bool = False, cpp: bool = False, skip: int = 0) -> CapturedTraceback:
-        """Return the caller's stack without its ``skip`` innermost frames. There are no frames of TorchScript or C++ to show."""
+        """Capture the caller's stack without its ``skip`` innermost frames. TorchScript and C++ frames do not exist here."""
         if (script or cpp) and skip:
             raise AssertionError("skip with script/cpp NYI")
         frames = [(frame.f_code.co_filename, number, frame.f_code.co_name) for frame, number in traceback.walk_stack(sys._getframe(1))]
         return CapturedTraceback(frames, skip)
 
     def cleanup(self) -> None:
-        """Let go of the stack."""
+        """Release the stack."""
         self.tb = None
 
     def summary(self) -> traceback.StackSummary:
-        """Return the frames, the innermost last; none once the stack is let go."""
+        """Return a StackSummary, innermost frame last; it is empty after ``cleanup``."""
         frames = [] if self.tb is None else self.tb[self.skip :][::-1]
         return traceback.StackSummary.from_list([traceback.FrameSummary(*frame) for frame in frames])
 
     def format(self) -> list[str]:
-        """Return the lines that ``traceback.format_list`` gives."""
+        """Return the stack as ``traceback.format_list`` formats it."""
         return traceback.format_list(self.summary())
 
     @staticmethod
     def format_all(tbs: Sequence[CapturedTraceback]) -> list[list[str]]:
-        """``format`` of each."""
+        """Return ``format()`` of each."""
         return [tb.format() for tb in tbs]
 
     def __getstate__(self) -> Any:

@@ -1,14 +1,14 @@
-"""torch.utils._triton: whether Triton's kernels can be used. They cannot."""
+"""torch.utils._triton: whether Triton is available, which it is not."""
 from __future__ import annotations
 
 __all__ = ["has_triton", "has_triton_package"]
 
 
 def has_triton_package() -> bool:
-    """Return whether the package is installed and can be used: False, whichever packages are there."""
+    """Return False: Triton cannot be used, even if it is installed."""
     return False
 
 
 def has_triton() -> bool:
-    """Return whether a device runs Triton's kernels: False."""
+    """Return False: no device runs Triton kernels."""
     return False

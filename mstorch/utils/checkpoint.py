@@ -1,4 +1,4 @@
-"""torch.utils.checkpoint: activations thrown away after the forward pass and computed again in the backward pass."""
+"""torch.utils.checkpoint: activations that backward recomputes instead of keeping them."""
 from __future__ import annotations
 
 import contextlib
@@ -32,11 +32,11 @@ from ._selective import (
 
 
 class CheckpointError(RuntimeError):
-    """Raised if recomputation gives other results than the first run."""
+    """Raised if the recomputed tensors differ from those of the first run."""
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the tensors of a tuple as leaves of their own, over the same values."""
+    """Return the tensors of a tuple detached, as new leaves with the same requires_grad."""
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(
@@ -45,7 +45,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
-    """Warn if no tensor requires a gradient."""
+    """Warn if no tensor requires grad."""
     if not any(value.requires_grad for value in inputs if isinstance(value, TensorBase)):
         warn("None of the inputs have requires_grad=True. Gradients will be None")
 
@@ -55,35 +55,35 @@ def _accelerated(args: tuple[Tensor, ...]) -> list[Any]:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
-    """Return the accelerators that the tensors among the arguments are on, and the states of their generators."""
+    """Return the accelerators of the tensor arguments, and their RNG states."""
     ids = [tensor.get_device() for tensor in _accelerated(args)]
     return ids, [generator.device_generator().get_state() for _ in ids]
 
 
 def set_device_states(devices: Sequence[int], states: Sequence[Any], *, device_type: str | None = None) -> None:
-    """Restore what ``get_device_states`` gave."""
+    """Restore the RNG states that ``get_device_states`` returned."""
     for _, state in zip(devices, states):
         generator.device_generator().set_state(state)
 
 
 class DefaultDeviceType:
-    """The type of device whose random state is kept if no argument is on an accelerator."""
+    """The device type whose RNG state is saved if no argument is on an accelerator."""
 
     _default_device_type: str | None = None
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
-        """Choose it."""
+        """Set the device type."""
         DefaultDeviceType._default_device_type = device
 
     @staticmethod
     def get_device_type() -> str:
-        """Return the one chosen, else the one in use."""
+        """Return the device type that was set, else the current accelerator's."""
         return DefaultDeviceType._default_device_type or _settings.DEVICE
 
 
 class _Surroundings:
-    """The state that a computation depends on besides its arguments: random states and autocast."""
+    """The global state that a computation depends on: RNG states and autocast."""
 
     def __init__(self, preserve_rng_state: bool, args: Any) -> None:
         self.preserve = preserve_rng_state
@@ -96,7 +96,7 @@ class _Surroundings:
         self.cache_enabled = _settings.is_autocast_cache_enabled()
 
     def again(self, function: Callable[[], Any]) -> Tensor:
-        """Return the function's result in the surroundings as they were."""
+        """Call ``function`` with the saved state restored, and return its result."""
         with random.fork_rng(devices=self.devices, enabled=self.preserve):
             if self.preserve and self.state is not None:
                 random.set_rng_state(self.state)
@@ -112,11 +112,11 @@ class _Surroundings:
 
 
 class CheckpointFunction(Function):
-    """The reentrant variant: backward runs the function again and starts a backward within the one that is going on."""
+    """The reentrant variant: backward reruns the function and starts a nested backward."""
 
     @staticmethod
     def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
-        """Return what the function returns; its activations are not kept."""
+        """Run the function without keeping its activations."""
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.surroundings = _Surroundings(preserve_rng_state, args)
@@ -128,7 +128,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *args: Any) -> Any:
-        """Return the gradients of the arguments; those of other leaves are accumulated."""
+        """Rerun the function and return the gradients of the arguments; those of other leaves are accumulated."""
         if not checkpoints.valid:
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
@@ -152,7 +152,7 @@ class CheckpointFunction(Function):
 
 
 def noop_context_fn() -> tuple[Any, Any]:
-    """Return the contexts of a plain checkpoint: none around the first computation, none around the second."""
+    """Return two null contexts, the default of ``context_fn``."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -160,7 +160,7 @@ _early_stop: list[bool | None] = [None]
 
 
 def set_checkpoint_early_stop(enable: bool) -> item_set_to:
-    """Return whether the second computation may end when all that backward needs is there (the default)."""
+    """Context manager that sets whether recomputation stops once backward has all it needs (the default)."""
     return item_set_to(_early_stop, 0, enable)
 
 
@@ -172,11 +172,11 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {"default": _metadata, "none": lambda
 
 
 class _Stop(BaseException):
-    """Ends the second computation where backward needs no more of it."""
+    """Raised to stop the recomputation early."""
 
 
 class _Frame:
-    """One run of a function whose activations are not kept: what backward needs is numbered, and computed again at once."""
+    """One checkpointed call: the tensors saved for backward are numbered, and all recomputed at once."""
 
     def __init__(self, again: Callable[[], Any], check: Callable[[Any], Any], early_stop: bool) -> None:
         self.again, self.check, self.early_stop = again, check, early_stop
@@ -185,12 +185,12 @@ class _Frame:
         self.complete = False  # whether the function has ended: it may call backward itself, for part of what it will save
 
     def pack(self, tensor: Tensor) -> int:
-        """Return the number that stands for a tensor."""
+        """Return the number that is saved in place of a tensor."""
         self.expected.append(self.check(tensor))
         return len(self.expected) - 1
 
     def unpack(self, number: int) -> Tensor:
-        """Return the tensor, computed again in this backward pass if it was not yet."""
+        """Return the tensor, recomputing if this backward pass has not done so yet."""
         if not engine.running.passes:  # asked for outside of backward: nothing of it is kept
             return self._recomputed()[number]
         key = engine.running.passes[-1]
@@ -261,7 +261,7 @@ def checkpoint(
     context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn, determinism_check: str = "default", debug: bool = False,
     early_stop: bool = True, **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """``function(*args, **kwargs)``, whose activations backward computes again, with the same random numbers.
+    """Call ``function(*args, **kwargs)`` without keeping its activations, which backward recomputes with the same RNG state.
 
     Differs from torch: there is no ``debug=True``.
     """
@@ -290,7 +290,7 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """Return the functions (or the layers of a Sequential) one after the other, with a checkpoint for each segment but the last."""
+    """Run functions (or the layers of a Sequential) in sequence, with each segment but the last checkpointed."""
     if use_reentrant is None:
         warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version "
@@ -328,7 +328,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``SAC_IGNORED_OPS``, which names operators, comes when it is asked for."""
+    """Return ``SAC_IGNORED_OPS``, which is built on first access because it refers to operators."""
     if name == "SAC_IGNORED_OPS":
         return ignored()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""torch.utils.collect_env: what a report of a problem says of the machine; ``python -m mstorch.utils.collect_env`` prints it."""
+"""torch.utils.collect_env: a report of the environment for bug reports; ``python -m mstorch.utils.collect_env`` prints it."""
 from __future__ import annotations
 
 import platform
@@ -12,13 +12,13 @@ from .._environment import packages, python_version
 
 
 def run(command: str | list[str]) -> tuple[int, str, str]:
-    """Return a command's exit code and what it wrote to its outputs; a string goes to a shell."""
+    """Return a command's exit code, stdout and stderr; a string runs in a shell."""
     done = subprocess.run(command, shell=isinstance(command, str), capture_output=True, check=False)
     return done.returncode, done.stdout.decode(errors="replace").strip(), done.stderr.decode(errors="replace").strip()
 
 
 class SystemEnv(NamedTuple):
-    """The facts of the environment; None for those that were not asked for or are absent."""
+    """Facts about the environment; None for those that are absent or not collected."""
 
     torch_version: Any = None
     is_debug_build: Any = None
@@ -49,22 +49,22 @@ class SystemEnv(NamedTuple):
 
 
 def get_platform() -> str:
-    """Return the kind of system: linux, darwin, win32."""
+    """Return the operating system: linux, darwin, win32."""
     return "linux" if sys.platform.startswith("linux") else sys.platform
 
 
 def get_python_platform() -> str:
-    """Return the platform as Python names it."""
+    """Return Python's name of the platform."""
     return platform.platform()
 
 
 def get_libc_version() -> str:
-    """Return the C library, on Linux."""
+    """Return the name and version of the C library, on Linux."""
     return "-".join(platform.libc_ver()) if get_platform() == "linux" else "N/A"
 
 
 def get_env_info() -> SystemEnv:
-    """Return what there is on this machine."""
+    """Return the SystemEnv of this machine."""
     return SystemEnv(
         torch_version=str(torch.__version__), is_debug_build="False", cuda_compiled_version=torch.version.cuda,
         os=f"{platform.system()} {platform.release()} ({platform.machine()})", libc_version=get_libc_version(),
@@ -75,7 +75,7 @@ def get_env_info() -> SystemEnv:
 
 
 def pretty_str(envinfo: SystemEnv) -> str:
-    """Return the report as text."""
+    """Format a SystemEnv as text."""
     lines = [
         f"PyTorch version: {envinfo.torch_version}", f"Is debug build: {envinfo.is_debug_build}",
         f"CUDA used to build PyTorch: {envinfo.cuda_compiled_version}", "", f"OS: {envinfo.os}",
@@ -88,7 +88,7 @@ def pretty_str(envinfo: SystemEnv) -> str:
 
 
 def get_pretty_env_info() -> str:
-    """Return the report of this machine."""
+    """Return this machine's report as text."""
     return pretty_str(get_env_info())
 
 

@@ -1,4 +1,4 @@
-"""torch.utils.cpp_extension: building raises, for what is written against torch's C++ does not run here."""
+"""torch.utils.cpp_extension: building raises RuntimeError, because torch's C++ library is not here."""
 from __future__ import annotations
 
 import os
@@ -14,7 +14,7 @@ IS_WINDOWS = False
 
 
 def _no_building(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises RuntimeError: extensions in C++ are written against torch's library, which is not here."""
+    """Raise RuntimeError: C++ extensions need torch's C++ library, which is not here."""
     raise RuntimeError("mstorch: extensions in C++ or CUDA are written against torch's own library, and cannot be built or loaded here")
 
 
@@ -22,24 +22,24 @@ load = load_inline = CppExtension = CUDAExtension = SyclExtension = include_path
 
 
 class BuildExtension:
-    """The setuptools command of extensions. Raises RuntimeError when it is made."""
+    """The setuptools command of extensions. Raises RuntimeError when instantiated."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _no_building()
 
     @classmethod
     def with_options(cls, **options: Any) -> type:
-        """Return the command itself; it raises when it is made."""
+        """Return the class, which raises when instantiated."""
         return cls
 
 
 def is_ninja_available() -> bool:
-    """Return whether the build tool ninja is there."""
+    """Return whether ninja is installed."""
     return shutil.which("ninja") is not None
 
 
 def verify_ninja_availability() -> None:
-    """Raise RuntimeError if the build tool ninja is not there."""
+    """Raise RuntimeError if ninja is not installed."""
     if not is_ninja_available():
         raise RuntimeError("Ninja is required to load C++ extensions (pip install ninja to get it)")
 

@@ -1,6 +1,6 @@
-"""torch.utils.deterministic: how far results are the same in each run.
+"""torch.utils.deterministic: settings of deterministic results.
 
-``fill_uninitialized_memory`` says whether new memory without values of its own is filled, with NaN or the largest integer, under
+``fill_uninitialized_memory`` says whether uninitialized memory is filled, with NaN or the largest integer, under
 ``use_deterministic_algorithms``; without that it holds zeros.
 """
 from __future__ import annotations
@@ -12,11 +12,11 @@ from .._core.determinism import state
 
 
 class _Deterministic(ModuleType):
-    """The module, whose switch is looked up and checked."""
+    """The module's class, which makes the setting a checked property."""
 
     @property
     def fill_uninitialized_memory(self) -> bool:
-        """Whether memory is filled."""
+        """Whether uninitialized memory is filled."""
         return state["fill"]
 
     @fill_uninitialized_memory.setter

@@ -1,4 +1,4 @@
-"""torch.utils.dlpack: memory that array libraries hand to each other."""
+"""torch.utils.dlpack: exchange of tensors between array libraries without a copy."""
 from __future__ import annotations
 
 import enum
@@ -8,7 +8,7 @@ from .._ops.memory.memory import to_dlpack
 
 
 class DLDeviceType(enum.IntEnum):
-    """DLPack's numbers for kinds of devices."""
+    """DLPack's codes of device types."""
 
     kDLCPU = 1
     kDLCUDA = 2

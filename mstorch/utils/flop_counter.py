@@ -1,6 +1,6 @@
-"""torch.utils.flop_counter: how many floating-point operations products, convolutions and attention take.
+"""torch.utils.flop_counter: counts the FLOPs of matmuls, convolutions and attention.
 
-A multiplication and an addition count as two. Differs from torch: operators whose parts are not known raise (``_python_dispatch``).
+A multiplication and an addition count as two. Differs from torch: operators whose decomposition is not known raise (``_python_dispatch``).
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Shape = Sequence[int]
 
 
 def get_shape(i: Any) -> Any:
-    """Return a tensor's shape; other values themselves."""
+    """Return a tensor's shape; other values unchanged."""
     return i.shape if isinstance(i, TensorBase) else i
 
 
@@ -34,7 +34,7 @@ flop_registry: dict[Any, Formula] = {}  # by operator: the count, from arguments
 
 
 def shape_wrapper(f: Formula) -> Formula:
-    """Return a formula of shapes, called with tensors."""
+    """Wrap a formula of shapes so that it takes tensors."""
 
     @functools.wraps(f)
     def of_tensors(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
@@ -45,7 +45,7 @@ def shape_wrapper(f: Formula) -> Formula:
 
 
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Formula], Formula]:
-    """Return a decorator: the function counts the operations of these operators (``torch.ops.mylib.foo``), from shapes and ``out_shape``.
+    """Return a decorator that registers a FLOP formula of operators (``torch.ops.mylib.foo``), a function of shapes and ``out_shape``.
 
     With ``get_raw`` it gets the tensors and ``out_val``.
     """
@@ -68,32 +68,32 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Form
 
 @register_flop_formula(aten.mm)
 def mm_flop(a_shape: Shape, b_shape: Shape, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    """(m, k) by (k, n): ``2 m n k``."""
+    """Return ``2 m n k`` for (m, k) @ (k, n)."""
     (m, k), (_, n) = a_shape, b_shape
     return m * n * 2 * k
 
 
 @register_flop_formula(aten.addmm)
 def addmm_flop(self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
-    """Return the product alone."""
+    """Return the FLOPs of the matmul; the addition is not counted."""
     return mm_flop(a_shape, b_shape)
 
 
 @register_flop_formula(aten.bmm)
 def bmm_flop(a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
-    """(b, m, k) by (b, k, n): ``2 b m n k``."""
+    """Return ``2 b m n k`` for (b, m, k) @ (b, k, n)."""
     (b, m, k), (_, _, n) = a_shape, b_shape
     return b * m * n * 2 * k
 
 
 @register_flop_formula(aten.baddbmm)
 def baddbmm_flop(self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
-    """Return the products alone."""
+    """Return the FLOPs of the batched matmul; the addition is not counted."""
     return bmm_flop(a_shape, b_shape)
 
 
 def conv_flop_count(x_shape: Shape, w_shape: Shape, out_shape: Shape, transposed: bool = False) -> int:
-    """Each place of the output (of the input, where transposed) takes the whole filter."""
+    """Return twice the filter size times the number of output positions (input positions, if transposed)."""
     places = prod((x_shape if transposed else out_shape)[2:])
     return places * prod(w_shape) * x_shape[0] * 2
 
@@ -103,7 +103,7 @@ def conv_flop(
     x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool, *args: Any,
     out_shape: Any = None, **kwargs: Any,
 ) -> int:  # fmt: skip
-    """Return the filter's products; the bias does not count."""
+    """Return the FLOPs of a convolution; the bias is not counted."""
     return conv_flop_count(x_shape, w_shape, out_shape, transposed)
 
 
@@ -116,7 +116,8 @@ def conv_backward_flop(
     grad_out_shape: Shape, x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool,
     _output_padding: Any, _groups: Any, output_mask: Sequence[bool], out_shape: Any, **kwargs: Any,
 ) -> int:  # fmt: skip
-    """Return the gradient of the input is a convolution the other way; that of the weight one of the input with the gradient."""
+    """Return the FLOPs of the gradients asked for: the input's is a transposed convolution, the weight's a convolution with the gradient.
+    """
     count = 0
     if output_mask[0]:
         count += conv_flop_count(grad_out_shape, w_shape, get_shape(out_shape[0]), not transposed)
@@ -127,7 +128,7 @@ def conv_backward_flop(
 
 
 def get_suffix_str(number: int) -> str:
-    """Return the unit that a number of operations is shown in: "", "K", "M", "B" or "T"."""
+    """Return the unit for a count: "", "K", "M", "B" or "T"."""
     return _UNITS[max(0, min(len(_UNITS) - 1, (len(str(number)) - 2) // 3))]
 
 
@@ -135,19 +136,19 @@ _UNITS = ["", "K", "M", "B", "T"]
 
 
 def convert_num_with_suffix(number: float, suffix: str) -> str:
-    """Return the number in a unit, with three decimals."""
+    """Format a number in a unit, with three decimals."""
     return f"{number / 1000 ** _UNITS.index(suffix):.3f}{suffix}"
 
 
 def convert_to_percent_str(num: float, denom: float) -> str:
-    """Return the share as text; "0%" of nothing."""
+    """Format ``num / denom`` in percent; "0%" if ``denom`` is 0."""
     return f"{num / denom:.2%}" if denom else "0%"
 
 
 class FlopCounterMode(Block):
-    """A ``with`` block that counts operations, by module and operator, and prints a table at its end if ``display`` is set.
+    """A context manager that counts FLOPs by module and operator, and prints a table at exit if ``display`` is set.
 
-    ``depth``: how deep the table goes into modules. ``custom_mapping``: formulas for further operators.
+    ``depth`` is the table's depth in the module tree. ``custom_mapping`` has formulas for further operators.
     """
 
     def __init__(
@@ -164,15 +165,15 @@ class FlopCounterMode(Block):
         self.mod_tracker = ModuleTracker()
 
     def get_total_flops(self) -> int:
-        """Return all operations that were counted."""
+        """Return the total number of FLOPs counted."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """Return the counts by module, and in each by operator."""
+        """Return a dict from module to a dict from operator to count."""
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
-        """Return the counts as text, modules down to a depth."""
+        """Return the counts as a table, down to ``depth`` in the module tree."""
         depth = self.depth if depth is None else depth
         total = self.get_total_flops()
         rows: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""torch.utils.hooks: handles of hooks, and hooks that stay behind when a tensor is saved."""
+"""torch.utils.hooks: removable handles of hooks, and hooks that are not serialized."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,6 +9,6 @@ __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
 
 def unserializable_hook(f: Any) -> Any:
-    """Mark a hook: tensors that have it are saved without a warning that it stays behind."""
+    """Mark a hook so that saving a tensor that has it does not warn."""
     f.__torch_unserializable__ = True
     return f

@@ -1,4 +1,4 @@
-"""torch.utils.module_tracker: which modules are computing."""
+"""torch.utils.module_tracker: tracks which modules are running."""
 from __future__ import annotations
 
 import weakref
@@ -22,9 +22,9 @@ __all__ = ["ModuleTracker"]
 
 
 class ModuleTracker(Block):
-    """A ``with`` block in which ``parents`` has the names of the modules whose forward, or gradient, is being computed.
+    """A context manager with ``parents``, the names of the modules whose forward or backward is running.
 
-    A module is called by its class and the path below the outermost module: ``Net.layers.0``. "Global" is always among them.
+    A module's name is its class and the path below the outermost module: ``Net.layers.0``. "Global" is always included.
     """
 
     parents: set[str]

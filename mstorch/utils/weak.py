@@ -1,4 +1,4 @@
-"""torch.utils.weak: tensors by weak references, compared by identity."""
+"""torch.utils.weak: weak references to tensors, compared by identity."""
 from __future__ import annotations
 
 import weakref
@@ -11,7 +11,7 @@ from .._tensor import Tensor
 
 
 class WeakIdRef(weakref.ref):  # type: ignore[type-arg]
-    """A weak reference whose hash and equality are those of the object's identity."""
+    """A weak reference that hashes and compares by the object's identity."""
 
     __slots__ = ("_id",)
     _id: int
@@ -30,7 +30,7 @@ class WeakIdRef(weakref.ref):  # type: ignore[type-arg]
 
 
 class WeakIdKeyDictionary(MutableMapping):  # type: ignore[type-arg]
-    """A dictionary whose keys are objects by identity, and go when nobody else has them."""
+    """A dict keyed by object identity, whose entries vanish when the key is no longer referenced."""
 
     def __init__(self, dict: Any = None, ref_type: type = WeakIdRef) -> None:
         self.ref_type = ref_type
@@ -68,7 +68,7 @@ class WeakIdKeyDictionary(MutableMapping):  # type: ignore[type-arg]
         return f"<{type(self).__name__} at {id(self):#x}>"
 
     def copy(self) -> WeakIdKeyDictionary:
-        """Return another dictionary of the same keys and values."""
+        """Return a shallow copy."""
         made = WeakIdKeyDictionary(ref_type=self.ref_type)
         made.update(self)
         return made
@@ -82,7 +82,7 @@ class WeakIdKeyDictionary(MutableMapping):  # type: ignore[type-arg]
         return made
 
     def keyrefs(self) -> list[Any]:
-        """Weak references to the keys, some of which may be gone by the time of use."""
+        """Return weak references to the keys, which may die before they are used."""
         return list(self.data)
 
     def __or__(self, other: Any) -> Any:

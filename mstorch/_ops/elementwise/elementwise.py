@@ -107,7 +107,7 @@ def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled
 
 
 def _added_scaled(input: Any, other: Any, alpha: Any, label: str, out: Any) -> Any:
-    """Return ``input + alpha * other`` by that kernel; RuntimeError for a number that the dtype cannot hold."""
+    """Return ``input + alpha * other`` by that kernel; raise RuntimeError for a number that the dtype cannot hold."""
     fitting(alpha, input._dtype)
     return finish(elementwise_in(input._dtype, _add_scaled, (input, other), (float(alpha),), label=label), out)
 

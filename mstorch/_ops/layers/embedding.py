@@ -149,7 +149,7 @@ def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
 def bag_starts(
     offsets: Any, count: int, weight: TensorBase, mode: str, include_last_offset: bool, padding_idx: int | None
 ) -> np.ndarray:
-    """Return where each bag begins among ``count`` indices, and where the last one ends. RuntimeError for offsets that do not fit."""
+    """Return where each bag begins among ``count`` indices, and where the last one ends. Raise RuntimeError for offsets that do not fit."""
     if len(shape_of(offsets)) != 1:
         raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {len(shape_of(offsets))}")
     _check_type(offsets, "embedding_bag")

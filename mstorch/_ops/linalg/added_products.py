@@ -77,7 +77,7 @@ def addmm(
     input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """``beta * input + alpha * (mat1 @ mat2)``. NotImplementedError for an ``out_dtype``."""
+    """``beta * input + alpha * (mat1 @ mat2)``. Raise NotImplementedError for an ``out_dtype``."""
     without_out_dtype("addmm", out_dtype)
     for number, matrix in ((1, mat1), (2, mat2)):
         if len(shape_of(matrix)) != 2:
@@ -159,7 +159,7 @@ def baddbmm(
     input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry. NotImplementedError for an ``out_dtype``."""
+    """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry. Raise NotImplementedError for an ``out_dtype``."""
     without_out_dtype("baddbmm", out_dtype)
     wrap_dim(2, len(shape_of(batch2)) if len(shape_of(batch1)) > 1 else len(shape_of(batch1)))
     if input._dtype is not batch1._dtype:

@@ -73,7 +73,8 @@ def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> T
 
 @operation(autocast=LOWER)
 def mm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the product of matrices (n, m) and (m, p). NotImplementedError for an ``out_dtype``, which torch's CPU has not either."""
+    """Return the product of matrices (n, m) and (m, p). Raise NotImplementedError for an ``out_dtype``, which torch's CPU has not either.
+    """
     without_out_dtype("mm", out_dtype)
     a, b = shape_of(input), shape_of(mat2)
     if len(a) != 2:
@@ -97,7 +98,7 @@ def _product(input: TensorBase, mat2: TensorBase, out: TensorBase | None) -> Any
 
 @operation(autocast=LOWER)
 def bmm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the products of matrices (b, n, m) and (b, m, p). NotImplementedError for an ``out_dtype``."""
+    """Return the products of matrices (b, n, m) and (b, m, p). Raise NotImplementedError for an ``out_dtype``."""
     without_out_dtype("bmm", out_dtype)
     a, b = shape_of(input), shape_of(mat2)
     if len(a) != 3:

@@ -9,7 +9,7 @@ _GONE = "This function was deprecated since version 1.9 and is now removed. "
 
 
 def eig(self: TensorBase, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> NoReturn:
-    """Raises RuntimeError: removed from torch in favour of ``linalg.eig``."""
+    """Raise RuntimeError: removed from torch in favour of ``linalg.eig``."""
     raise RuntimeError(
         _GONE + "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking "
         "complex tensors.\n\nL, _ = torch.eig(A) should be replaced with:\nL_complex = torch.linalg.eigvals(A)\n\nand\n\n"
@@ -18,7 +18,7 @@ def eig(self: TensorBase, eigenvectors: bool = False, *, e: Any = None, v: Any =
 
 
 def solve(input: TensorBase, A: TensorBase, *, out: Any = None) -> NoReturn:
-    """Raises RuntimeError: removed from torch in favour of ``linalg.solve``."""
+    """Raise RuntimeError: removed from torch in favour of ``linalg.solve``."""
     raise RuntimeError(
         _GONE + "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed "
         "and does not return the LU factorization.\n\nTo get the LU factorization see `torch.lu`, which can be used with "
@@ -28,7 +28,7 @@ def solve(input: TensorBase, A: TensorBase, *, out: Any = None) -> NoReturn:
 
 
 def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> NoReturn:
-    """Raises RuntimeError: removed from torch in favour of ``linalg.eigh``."""
+    """Raise RuntimeError: removed from torch in favour of ``linalg.eigh``."""
     raise RuntimeError(
         _GONE + "The default behavior has changed from using the upper triangular portion of the matrix by default to using the "
         "lower triangular portion.\n\nL, _ = torch.symeig(A, upper=upper) should be replaced with:\n"
@@ -39,7 +39,7 @@ def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: A
 
 
 def lstsq(input: TensorBase, A: TensorBase, *, out: Any = None) -> NoReturn:
-    """Raises RuntimeError: removed from torch in favour of ``linalg.lstsq``."""
+    """Raise RuntimeError: removed from torch in favour of ``linalg.lstsq``."""
     raise RuntimeError(
         _GONE + "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.\n`torch.linalg.lstsq` has reversed arguments and "
         "does not return the QR decomposition in the returned tuple (although it returns other information about the problem)."
@@ -51,7 +51,7 @@ def lstsq(input: TensorBase, A: TensorBase, *, out: Any = None) -> NoReturn:
 
 
 def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> NoReturn:
-    """Raises RuntimeError: removed from torch in favour of ``linalg.matrix_rank``."""
+    """Raise RuntimeError: removed from torch in favour of ``linalg.matrix_rank``."""
     raise RuntimeError(
         _GONE.rstrip() + "\nPlease use the `torch.linalg.matrix_rank` function instead. The parameter 'symmetric' was renamed in "
         "`torch.linalg.matrix_rank()` to 'hermitian'."

@@ -168,7 +168,7 @@ def _fits(name: str, value: Any) -> bool:
 
 
 def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, Any, bool, Any]:
-    """Return the dtype, device, copy flag and memory format that the arguments of ``to`` ask for. TypeError in torch's words."""
+    """Return the dtype, device, copy flag and memory format that the arguments of ``to`` ask for. Raise TypeError with torch's message."""
     first = args[0] if args else None
     if isinstance(first, TensorBase) or "tensor" in kwargs or "other" in kwargs:
         form = _FORMS["tensor"]
@@ -338,7 +338,7 @@ def npu(self: Any, device: Any = None, non_blocking: bool = False, *, memory_for
 def rebuilt(
     cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
 ) -> Any:
-    """Rebuild a tensor from a pickle; RuntimeError if it was on a device that is not here."""
+    """Rebuild a tensor from a pickle; raise RuntimeError if it was on a device that is not here."""
     flat = made_of(array.view(by_name(name).np))
     if place != "cpu":
         flat = brought(flat, devices.resolve(place))

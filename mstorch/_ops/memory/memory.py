@@ -69,7 +69,7 @@ def is_pinned(self: TensorBase, device: device | str | int | None = None) -> boo
 
 
 def pin_memory(self: Any, device: Any = None) -> Any:
-    """Return the tensor in page-locked memory; RuntimeError where there is no accelerator."""
+    """Return the tensor in page-locked memory; raise RuntimeError where there is no accelerator."""
     if not devices.accelerator_is():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return self
@@ -292,7 +292,7 @@ def dequantize(tensor: TensorBase | Sequence[TensorBase]) -> TensorBase:
 
 
 def is_distributed(input: TensorBase) -> bool:
-    """False: whether a tensor is distributed is not a property of the tensor."""
+    """Return False: whether a tensor is distributed is not a property of the tensor."""
     return False
 
 

@@ -56,7 +56,7 @@ _roll = kernel("roll")
 
 
 def tensor_list(tensors: Sequence[TensorBase], name: str) -> tuple[Any, ...]:
-    """Return the tensors of a list or tuple; TypeError with torch's words for anything else."""
+    """Return the tensors of a list or tuple; raise TypeError with torch's message for anything else."""
     if not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
     for number, tensor in enumerate(tensors):

@@ -107,22 +107,22 @@ def broadcast_to(self: Any, *sizes: Any, size: tuple[int, int] | None = None) ->
 
 
 def eig(self: TensorBase, eigenvectors: bool = False) -> NoReturn:
-    """Raises RuntimeError: removed from torch in favour of ``linalg.eig``."""
+    """Raise RuntimeError: removed from torch in favour of ``linalg.eig``."""
     removed.eig(self, eigenvectors)
 
 
 def lstsq(self: Any, other: Any) -> NoReturn:
-    """Raises RuntimeError: removed from torch in favour of ``linalg.lstsq``."""
+    """Raise RuntimeError: removed from torch in favour of ``linalg.lstsq``."""
     removed.lstsq(self, other)
 
 
 def solve(self: Any, other: Any) -> NoReturn:
-    """Raises RuntimeError: removed from torch in favour of ``linalg.solve``."""
+    """Raise RuntimeError: removed from torch in favour of ``linalg.solve``."""
     removed.solve(self, other)
 
 
 def symeig(self: Any, eigenvectors: bool = False) -> NoReturn:
-    """Raises RuntimeError: removed from torch in favour of ``linalg.eigh``."""
+    """Raise RuntimeError: removed from torch in favour of ``linalg.eigh``."""
     removed.symeig(self, eigenvectors)
 
 

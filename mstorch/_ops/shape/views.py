@@ -38,7 +38,7 @@ def numel_of(shape: Sequence[int]) -> int:
 
 
 def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
-    """Return the shape with its -1 replaced by what the number of elements demands; RuntimeError if nothing fits."""
+    """Return the shape with its -1 replaced by what the number of elements demands; raise RuntimeError if nothing fits."""
     known, unknown = 1, -1
     for i, length in enumerate(shape):
         if length == -1:

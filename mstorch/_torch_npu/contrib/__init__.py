@@ -1,7 +1,7 @@
-"""torch_npu.contrib: ``from torch_npu.contrib import transfer_to_npu`` lets cuda mean npu; layers and functions of models for Ascend.
+"""torch_npu.contrib: ``from torch_npu.contrib import transfer_to_npu`` makes cuda mean npu; layers and functions of models for Ascend.
 
-What stands here is written with torch's own operations. Suppression of boxes, YOLO's deltas, ``PSROIPool``, ``FusedColorJitter``, quantised
-layers, the old fused attention and ``MultiheadAttention`` are not here: importing one raises ImportError with its name.
+They are written with torch operations. Box suppression (NMS), YOLO's deltas, ``PSROIPool``, ``FusedColorJitter``, quantized layers, the old
+fused attention and ``MultiheadAttention`` are missing: importing one raises ImportError with its name.
 """
 from __future__ import annotations
 

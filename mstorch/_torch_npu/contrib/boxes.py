@@ -1,4 +1,4 @@
-"""torch_npu.contrib's functions of boxes: overlaps, what brings one box to another, the cells of a grid that answer for boxes."""
+"""torch_npu.contrib's bounding box functions: overlaps, encoding and decoding of deltas, responsible grid cells."""
 from __future__ import annotations
 
 import math
@@ -12,7 +12,7 @@ _SMALL = 1e-10
 
 
 def deprecated(name: str, instead: str) -> None:
-    """Warn that a name goes, and of what takes its place."""
+    """Warn that a name is deprecated, and name its replacement."""
     warn(f"torch_npu.contrib.{name} is deprecated. Please use {instead} as a replacement.", FutureWarning)
 
 
@@ -29,9 +29,9 @@ def _only(what: str, trans: bool, is_cross: bool, mode: int) -> None:
 
 
 def npu_iou(boxes1: Any, boxes2: Any, mode: str = "ptiou", is_normalized: bool = False, normalized_scale: float = 100.0) -> Any:
-    """(N, M): the common area of boxes (N, 4) and (M, 4) of (xmin, ymin, xmax, ymax) by that of both; deprecated.
+    """Return the (N, M) intersection over union of boxes (N, 4) and (M, 4) as (xmin, ymin, xmax, ymax); deprecated.
 
-    "iou" adds 0.001 to both areas, "ptiou" to the second. ValueError for another mode.
+    "iou" adds 0.001 to both areas, "ptiou" to the second. Raise ValueError for another mode.
     """
     deprecated("npu_iou", "torch_npu.npu_iou or torch_npu.npu_ptiou")
     if mode not in ("iou", "ptiou"):
@@ -50,7 +50,7 @@ npu_ptiou = npu_iou
 
 
 class _Pairs:
-    """Boxes in pairs, by rows of (x, y, w, h) with x, y in the middle: their overlap, and the box around both."""
+    """Pairs of boxes as rows of (x, y, w, h) with the centre x, y: their overlap, and the enclosing box."""
 
     def __init__(self, first: Any, second: Any) -> None:
         self.first, self.second = first, second
@@ -62,14 +62,14 @@ class _Pairs:
         self.around = torch.maximum(*high) - torch.minimum(*low)
 
     def distance(self) -> Any:
-        """Return the squared distance of the middles, by that of the corners of the box around both."""
+        """Return the squared distance of the centres divided by the squared diagonal of the enclosing box."""
         return (self.first[:2] - self.second[:2]).square().sum(0) / (self.around.square().sum(0) + _SMALL)
 
 
 def npu_giou(boxes1: Any, boxes2: Any, is_permuted: bool = True) -> Any:
-    """(N, 1): overlaps less the part of the box around both that neither fills, of boxes (N, 4) of (x, y, w, h); deprecated.
+    """Return the (N, 1) generalized IoU of boxes (N, 4) as (x, y, w, h); deprecated.
 
-    Without ``is_permuted`` boxes are (4, N). ValueError for shapes that differ.
+    Without ``is_permuted`` boxes are (4, N). Raise ValueError if the shapes differ.
     """
     deprecated("npu_giou", "torch_npu.npu_giou")
     if boxes1.shape != boxes2.shape:
@@ -81,7 +81,7 @@ def npu_giou(boxes1: Any, boxes2: Any, is_permuted: bool = True) -> Any:
 
 
 def npu_diou(boxes1: Any, boxes2: Any, trans: bool = True, is_cross: bool = False, mode: int = 0) -> Any:
-    """(1, N): overlaps less the distance of the middles, of boxes (4, N) of (x, y, w, h); deprecated."""
+    """Return the (1, N) distance IoU of boxes (4, N) as (x, y, w, h); deprecated."""
     deprecated("function.npu_diou", "torch_npu.npu_diou")
     _only("npu_diou", trans, is_cross, mode)
     pairs = _Pairs(boxes1, boxes2)
@@ -89,7 +89,7 @@ def npu_diou(boxes1: Any, boxes2: Any, trans: bool = True, is_cross: bool = Fals
 
 
 def npu_ciou(boxes1: Any, boxes2: Any, trans: bool = True, is_cross: bool = False, mode: int = 0) -> Any:
-    """(1, N): as ``npu_diou``, and less what the shapes differ by; deprecated."""
+    """Return the (1, N) complete IoU of boxes (4, N) as (x, y, w, h); deprecated."""
     deprecated("function.npu_ciou", "torch_npu.npu_ciou")
     _only("npu_ciou", trans, is_cross, mode)
     pairs = _Pairs(boxes1, boxes2)
@@ -110,16 +110,16 @@ def _check(first: Any, second: Any) -> tuple[Any, Any]:
 
 
 def _middles(boxes: Any) -> tuple[Any, Any]:
-    """Middles and sizes of boxes of whole pixels: one from 3 to 3 has the size 1."""
+    """Return the centres and sizes of integer pixel boxes: one from 3 to 3 has size 1."""
     return (boxes[:, :2] + boxes[:, 2:]) * 0.5, boxes[:, 2:] - boxes[:, :2] + 1.0
 
 
 def npu_bbox_coder_encode_xyxy2xywh(
     bboxes: Any, gt_bboxes: Any, means: Any = None, stds: Any = None, is_normalized: bool = False, normalized_scale: float = 10000.0
 ) -> Any:
-    """(N, 4): by how many sizes the middles of the second boxes lie beside those of the first, and the logarithms of how their sizes grow.
+    """Return the (N, 4) deltas from the first boxes to the second: centre offsets in units of the size, and logarithms of the size ratios.
 
-    Less ``means`` and by ``stds``. ValueError for shapes that do not fit.
+    ``means`` are subtracted and ``stds`` divided by. Raise ValueError for shapes that do not fit.
     """
     first, second = _check(bboxes, gt_bboxes)
     if is_normalized:
@@ -133,9 +133,9 @@ def npu_bbox_coder_encode_xyxy2xywh(
 def npu_bbox_coder_decode_xywh2xyxy(
     bboxes: Any, pred_bboxes: Any, means: Any = None, stds: Any = None, max_shape: Any = None, wh_ratio_clip: float = 16 / 1000
 ) -> Any:
-    """(N, 4): the boxes that ``npu_bbox_coder_encode_xyxy2xywh`` told of, within (0, 0) and ``max_shape`` (H, W).
+    """Return the (N, 4) boxes decoded from deltas of ``npu_bbox_coder_encode_xyxy2xywh``, clipped to (0, 0) and ``max_shape`` (H, W).
 
-    Sizes grow and shrink by no more than 1 / ``wh_ratio_clip``. ValueError for shapes that do not fit.
+    Size ratios are clipped to 1 / ``wh_ratio_clip``. Raise ValueError for shapes that do not fit.
     """
     boxes, told = _check(bboxes, pred_bboxes)
     told = told * told.new_tensor(stds or [1.0] * 4) + told.new_tensor(means or [0.0] * 4)
@@ -147,7 +147,7 @@ def npu_bbox_coder_decode_xywh2xyxy(
 
 
 def npu_single_level_responsible_flags(featmap_size: Any, gt_bboxes: Any, stride: Any, num_base_anchors: int) -> Any:
-    """(H · W · ``num_base_anchors``,), uint8: 1 for the anchors of cells of a grid (H, W) in which the middle of a box lies."""
+    """Return a (H · W · ``num_base_anchors``,) uint8 tensor: 1 for anchors of grid cells (H, W) that contain the centre of a box."""
     boxes = _floating(gt_bboxes).float()
     height, width = featmap_size
     columns, rows = ((boxes[:, side] + boxes[:, side + 2]).mul(0.5).div(stride[side]).floor().long() for side in (0, 1))

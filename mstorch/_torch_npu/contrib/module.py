@@ -1,4 +1,4 @@
-"""torch_npu.contrib.module: layers that models written for Ascend use in place of torch's own."""
+"""torch_npu.contrib.module: layers that models written for Ascend use in place of torch's."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ F = nn.functional
 
 
 class _Deprecated(nn.Module):
-    """An activation that torch.nn has under the same name; deprecated."""
+    """An activation that torch.nn also has; deprecated."""
 
     activation: Any
 
@@ -23,18 +23,18 @@ class _Deprecated(nn.Module):
         deprecated(f"module.{type(self).__name__}", f"torch.nn.{type(self).__name__}")
 
     def forward(self, x: Any) -> Any:
-        """Return a tensor of the same shape."""
+        """Apply the activation elementwise."""
         return self.activation(x)
 
 
 class Mish(_Deprecated):
-    """x · tanh(softplus(x)); deprecated for ``torch.nn.Mish``."""
+    """Applies x · tanh(softplus(x)); deprecated for ``torch.nn.Mish``."""
 
     activation = staticmethod(F.mish)
 
 
 class SiLU(_Deprecated):
-    """x · sigmoid(x); deprecated for ``torch.nn.SiLU``."""
+    """Applies x · sigmoid(x); deprecated for ``torch.nn.SiLU``."""
 
     activation = staticmethod(F.silu)
 
@@ -43,7 +43,7 @@ Swish = SiLU
 
 
 class BiLSTM(nn.Module):
-    """Two LSTMs, one of which reads a sequence (L, N, C) from its end; deprecated."""
+    """Two LSTMs over (L, N, C), one of them in reverse; deprecated."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -51,39 +51,39 @@ class BiLSTM(nn.Module):
         self.fw_rnn, self.bw_rnn = nn.LSTM(input_size, hidden_size), nn.LSTM(input_size, hidden_size)
 
     def forward(self, inputs: Any) -> Any:
-        """(L, N, 2 · hidden_size)."""
+        """Return (L, N, 2 · hidden_size)."""
         return torch.cat((self.fw_rnn(inputs)[0], torch.flip(self.bw_rnn(torch.flip(inputs, [0]))[0], [0])), 2)
 
 
 class ChannelShuffle(nn.Module):
-    """Channels of two tensors in turn, as one tensor or (``split_shuffle``) as two halves. As in torch_npu there are two groups."""
+    """Interleaves the channels of two tensors, as one tensor or (``split_shuffle``) as two halves. As in torch_npu there are two groups."""
 
     def __init__(self, in_channels: int, groups: int = 2, split_shuffle: bool = True) -> None:
         super().__init__()
         self.split_shuffle, self.groups, self.group_len = split_shuffle, groups, in_channels // groups
 
     def forward(self, x1: Any, x2: Any) -> Any:
-        """Return a tensor of the channels of both, or two."""
+        """Return one tensor with the channels of both, or two halves."""
         mixed = F.channel_shuffle(torch.cat([x1, x2], dim=1), self.groups)
         return (mixed[:, : self.group_len], mixed[:, self.group_len :]) if self.split_shuffle else mixed
 
 
 class LabelSmoothingCrossEntropy(nn.Module):
-    """Cross entropy where a class has 1 - ``smooth_factor``, and the others share the rest; the mean is single precision."""
+    """Cross entropy with label smoothing: the target has 1 - ``smooth_factor``, the other classes share the rest; the mean is float32."""
 
     def __init__(self, num_classes: int = 1000, smooth_factor: float = 0.0) -> None:
         super().__init__()
         self.on_value, self.off_value = 1.0 - smooth_factor, smooth_factor / (num_classes - 1)
 
     def forward(self, pred: Any, target: Any) -> Any:
-        """Return a number, from (N, C) and (N,)."""
+        """Return the mean loss of (N, C) logits and (N,) targets."""
         logs = F.log_softmax(pred, -1)
         wanted = self.off_value * logs.sum(-1) + (self.on_value - self.off_value) * logs.gather(1, target.long().unsqueeze(1)).squeeze(1)
         return torch.mean(-wanted, [0], dtype=torch.float32)
 
 
 class NpuDropPath(nn.Module):
-    """Each sample is left out with a probability in training, and the others are scaled."""
+    """Drops each sample with a probability in training, and scales the others (stochastic depth)."""
 
     def __init__(self, drop_prob: float | None = None) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class NpuDropPath(nn.Module):
         self.keep_prob = 1 - self.drop_prob
 
     def forward(self, x: Any) -> Any:
-        """Return a tensor of the same shape. RuntimeError for anything else than a tensor."""
+        """Drop samples at random. Raise RuntimeError if ``x`` is not a tensor."""
         if not isinstance(x, torch.Tensor):
             raise RuntimeError("input type error!")
         if self.drop_prob == 0.0 or not self.training:
@@ -101,11 +101,11 @@ class NpuDropPath(nn.Module):
 
     @classmethod
     def enable_droppath_ensemble(cls, model: Any) -> None:
-        """Nothing is to be drawn beforehand: each call draws its own numbers on the device."""
+        """Do nothing: each call draws its own random numbers on the device."""
 
 
 class NpuCachedDropout(nn.Dropout):
-    """Dropout; ``module_name`` is kept."""
+    """Dropout; ``module_name`` is stored only."""
 
     def __init__(self, p: float, module_name: str | None = None) -> None:
         super().__init__(p)
@@ -113,27 +113,27 @@ class NpuCachedDropout(nn.Dropout):
 
     @classmethod
     def enable_dropout_ensemble(cls, model: Any) -> None:
-        """Nothing is to be drawn beforehand: each call draws its own mask on the device."""
+        """Do nothing: each call draws its own mask on the device."""
 
 
 class NpuPreGenDropout(NpuCachedDropout):
-    """Dropout."""
+    """Dropout, under torch_npu's name."""
 
 
 class NpuFairseqDropout(NpuCachedDropout):
-    """Dropout."""
+    """Dropout, under torch_npu's name."""
 
 
 class DropoutWithByteMask(nn.Dropout):
-    """Dropout."""
+    """Dropout, under torch_npu's name."""
 
     def forward(self, input1: Any) -> Any:
-        """Return a tensor of the same shape."""
+        """Apply dropout."""
         return dropout_with_byte_mask(input1, self.p, self.training, self.inplace)
 
 
 class _Conv(nn.Module):
-    """Convolution without a bias, batch normalisation and a leaky ReLU."""
+    """Convolution without bias, batch normalization and leaky ReLU."""
 
     def __init__(self, c1: int, c2: int, k: int, s: int, p: int | None, g: int, act: bool) -> None:
         super().__init__()
@@ -142,28 +142,28 @@ class _Conv(nn.Module):
         self.act = nn.LeakyReLU(0.1, inplace=True) if act else nn.Identity()
 
     def forward(self, x: Any) -> Any:
-        """(N, ``c2``, H', W')."""
+        """Return (N, ``c2``, H', W')."""
         return self.act(self.bn(self.conv(x)))
 
     def fuseforward(self, x: Any) -> Any:
-        """Return the same without the normalisation."""
+        """Apply the layer without batch normalization, which was folded into the convolution."""
         return self.act(self.conv(x))
 
 
 class Focus(nn.Module):
-    """Every second pixel of an image in four channels for each, and a convolution of those."""
+    """YOLO's Focus layer: space-to-depth by 2 (C → 4C channels), then a convolution."""
 
     def __init__(self, c1: int, c2: int, k: int = 1, s: int = 1, p: int | None = None, g: int = 1, act: bool = True) -> None:
         super().__init__()
         self.conv = _Conv(c1 * 4, c2, k, s, p, g, act)
 
     def forward(self, x: Any) -> Any:
-        """(N, ``c2``, H', W') of an image (N, ``c1``, H, W)."""
+        """Return (N, ``c2``, H', W') for images (N, ``c1``, H, W)."""
         return self.conv(torch.cat([x[..., ::2, ::2], x[..., 1::2, ::2], x[..., ::2, 1::2], x[..., 1::2, 1::2]], 1))
 
 
 class _CountInInt32(nn.Module):
-    """Batch normalisation that counts batches in int32."""
+    """Batch normalization that counts batches in int32."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -189,7 +189,7 @@ class FastSyncBatchNorm(_CountInInt32, nn.SyncBatchNorm):
 
 
 class Prefetcher:
-    """Brings pairs of a loader to the device on a stream, one before it is asked for."""
+    """Copies (input, target) pairs of a loader to the device on a separate stream, one pair ahead."""
 
     def __init__(self, loader: Any, stream: Any = None) -> None:
         self.loader = iter(loader)
@@ -199,14 +199,14 @@ class Prefetcher:
         self.preload()
 
     def preload(self) -> None:
-        """Take the next pair to the device."""
+        """Start to copy the next pair to the device."""
         self.next_input, self.next_target = next(self.loader, (None, None))
         if self.next_target is not None:
             with npu.stream(self.stream):
                 self.next_input, self.next_target = (one.npu(non_blocking=True) for one in (self.next_input, self.next_target))
 
     def next(self) -> tuple[Any, Any]:
-        """Return the next pair; two None when there are no more."""
+        """Return the next pair; (None, None) at the end."""
         npu.current_stream().wait_stream(self.stream)
         found = self.next_input, self.next_target
         if found[1] is not None:

@@ -1,4 +1,4 @@
-"""torch_npu.contrib's layers that read images between their pixels: regions of them, and convolutions whose taps are moved."""
+"""torch_npu.contrib's layers that sample images between pixels: ROI align, and deformable convolutions."""
 from __future__ import annotations
 
 import math
@@ -13,7 +13,7 @@ F = nn.functional
 
 
 def _between(images: Any, y: Any, x: Any) -> Any:
-    """Return the values of images (N, C, H, W) at places (N, P) within them, in pixels, by the four pixels around each: (N, C, P)."""
+    """Return bilinearly interpolated values of images (N, C, H, W) at positions (N, P) inside them, in pixels: (N, C, P)."""
     channels, height, width = images.shape[1:]
     flat, found = images.flatten(2), 0
     top, left = y.detach().floor(), x.detach().floor()
@@ -25,15 +25,15 @@ def _between(images: Any, y: Any, x: Any) -> Any:
 
 
 def _with_zeros(images: Any, y: Any, x: Any) -> Any:
-    """Return the same at any places, with zeros beyond the edges."""
+    """Return interpolated values at any positions, with zeros outside the image."""
     height, width = images.shape[2:]
     return _between(F.pad(images, (1, 1, 1, 1)), (y + 1).clamp(0, height + 1), (x + 1).clamp(0, width + 1))
 
 
 class ROIAlign(nn.Module):
-    """Regions of images in a raster: the mean of ``sampling_ratio``² places in each part, or with 0 of as many as the part has pixels.
+    """ROI align: each output is the mean over ``sampling_ratio``² samples of a bin, or with 0 over one per pixel.
 
-    With ``aligned`` pixel 0 lies from 0 to 1; without it its middle is 0, and a region has a size of 1 at least.
+    With ``aligned``, pixel 0 extends from 0 to 1; without, its centre is 0, and a region has size 1 at least.
     """
 
     def __init__(self, output_size: Any, spatial_scale: float, sampling_ratio: int, aligned: bool = True) -> None:
@@ -41,7 +41,9 @@ class ROIAlign(nn.Module):
         self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned = output_size, spatial_scale, sampling_ratio, aligned
 
     def forward(self, input_tensor: Any, rois: Any) -> Any:
-        """(K, C, *output_size) of images (N, C, H, W) and regions (K, 5): number of the image, x and y, x and y. ValueError for others."""
+        """Return (K, C, *output_size) for images (N, C, H, W) and regions (K, 5): batch index, x1, y1, x2, y2. Raise ValueError for other
+        shapes.
+        """
         if rois.dim() != 2 or rois.size(1) != 5:
             raise ValueError("Expected rois.dim() == 2 and rois.size(1) == 5")
         images, rois, raster = input_tensor.float(), rois.detach().float(), _pair(self.output_size)
@@ -71,14 +73,14 @@ class ROIAlign(nn.Module):
         return read.reshape(count, -1, raster[0], ratios[0], raster[1], ratios[1]).mean((3, 5))
 
     def extra_repr(self) -> str:
-        """Return the settings."""
+        """Return the settings shown in the module's repr."""
         return ", ".join(f"{name}={getattr(self, name)}" for name in ("output_size", "spatial_scale", "sampling_ratio", "aligned"))
 
 
 class ModulatedDeformConv(nn.Module):
-    """A convolution whose taps are moved by offsets (pairs of y and x for each) and weighed by a mask, float32.
+    """Deformable convolution with offsets (y and x for each tap) and a modulation mask, float32.
 
-    With ``pack`` a convolution of its own, all zeros at first, tells both; without it they are given.
+    With ``pack``, a convolution of its own, initialized to zeros, computes both; without, they are inputs.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class ModulatedDeformConv(nn.Module):
         self.init_param()
 
     def init_param(self) -> None:
-        """Uniform weights, and zeros for all else."""
+        """Initialize the weight uniformly and everything else to zero."""
         bound = 1 / math.sqrt(self.in_channels * math.prod(self.kernel_size))
         with torch.no_grad():
             self.weight.uniform_(-bound, bound)
@@ -108,7 +110,9 @@ class ModulatedDeformConv(nn.Module):
                     one.zero_()
 
     def forward(self, x: Any) -> Any:
-        """(N, ``out_channels``, H', W') of (N, ``in_channels``, H, W), without ``pack`` of a tuple of it, the offsets and the mask."""
+        """Return (N, ``out_channels``, H', W') for (N, ``in_channels``, H, W), or without ``pack`` for a tuple of it, the offsets and the
+        mask.
+        """
         if self.pack:
             told = self.conv_offset(x)
             offset, mask = told[:, : self.split_num], torch.sigmoid(told[:, self.split_num :])
@@ -123,7 +127,8 @@ class ModulatedDeformConv(nn.Module):
 def modulated_deform_conv(
     x: Any, offset: Any, mask: Any, weight: Any, bias: Any, stride: int, padding: int, dilation: int, groups: int, deformable_groups: int
 ) -> Any:
-    """Return a convolution of images (N, C, H, W) with offsets (N, 2 · D · K · L, H', W') and a mask (N, D · K · L, H', W')."""
+    """Return the deformable convolution of images (N, C, H, W) with offsets (N, 2 · D · K · L, H', W') and a mask (N, D · K · L, H', W').
+    """
     count, channels = x.shape[:2]
     high, wide = weight.shape[2:]
     rows, columns = offset.shape[2:]

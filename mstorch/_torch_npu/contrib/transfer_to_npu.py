@@ -1,4 +1,4 @@
-"""Importing this module lets "cuda" name the Ascend device from then on."""
+"""Importing this module makes "cuda" mean the Ascend device."""
 from __future__ import annotations
 
 from ..._core import cuda_names

@@ -1,4 +1,4 @@
-"""torch_npu.optim: optimizers whose steps are kernels of the device where MindSpore has them; they are torch's."""
+"""torch_npu.optim: torch's optimizers under torch_npu's names; steps use fused device kernels where MindSpore has them."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,10 +7,10 @@ import mstorch as torch
 
 
 class _Clipping(torch.optim.Optimizer):
-    """The methods that torch_npu's optimizers have besides torch's."""
+    """Base of torch_npu's optimizers, with gradient clipping."""
 
     def clip_optimizer_grad_norm_fused_(self, max_norm: float, norm_type: float = 2.0) -> Any:
-        """Scale the gradients of all parameters so that their norm is at most this one; gives the norm that it was."""
+        """Clip the gradients of all parameters to a total norm of ``max_norm``; return the norm before."""
         params = [param for group in self.param_groups for param in group["params"] if param.grad is not None]
         return torch.nn.utils.clip_grad_norm_(params, max_norm, norm_type)
 
@@ -18,7 +18,7 @@ class _Clipping(torch.optim.Optimizer):
 
 
 class NpuFusedAdam(_Clipping, torch.optim.Adam):
-    """``torch.optim.Adam``."""
+    """``torch.optim.Adam`` under torch_npu's name."""
 
     def __init__(
         self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
@@ -28,7 +28,7 @@ class NpuFusedAdam(_Clipping, torch.optim.Adam):
 
 
 class NpuFusedAdamW(_Clipping, torch.optim.AdamW):
-    """``torch.optim.AdamW``."""
+    """``torch.optim.AdamW`` under torch_npu's name."""
 
     def __init__(
         self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2,
@@ -38,7 +38,7 @@ class NpuFusedAdamW(_Clipping, torch.optim.AdamW):
 
 
 class NpuFusedSGD(_Clipping, torch.optim.SGD):
-    """``torch.optim.SGD``."""
+    """``torch.optim.SGD`` under torch_npu's name."""
 
     def __init__(
         self, params: Any, lr: float, momentum: float = 0, dampening: float = 0, weight_decay: float = 0, nesterov: bool = False
@@ -47,14 +47,14 @@ class NpuFusedSGD(_Clipping, torch.optim.SGD):
 
 
 class NpuFusedAdadelta(_Clipping, torch.optim.Adadelta):
-    """``torch.optim.Adadelta``."""
+    """``torch.optim.Adadelta`` under torch_npu's name."""
 
     def __init__(self, params: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0) -> None:
         torch.optim.Adadelta.__init__(self, params, lr, rho, eps, weight_decay)
 
 
 class NpuFusedRMSprop(_Clipping, torch.optim.RMSprop):
-    """``torch.optim.RMSprop``."""
+    """``torch.optim.RMSprop`` under torch_npu's name."""
 
     def __init__(
         self, params: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
@@ -64,7 +64,7 @@ class NpuFusedRMSprop(_Clipping, torch.optim.RMSprop):
 
 
 class _Absent:
-    """An optimizer that torch has not."""
+    """Base of optimizers that torch lacks; raises NotImplementedError."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError(f"mstorch: torch_npu.optim.{type(self).__name__}, which torch has not")

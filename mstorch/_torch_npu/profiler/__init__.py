@@ -1,4 +1,4 @@
-"""torch_npu.profiler: torch.profiler, which times operations as the host sees them, under torch_npu's names and options."""
+"""torch_npu.profiler: torch.profiler under torch_npu's names and options; it times operations on the host."""
 from __future__ import annotations
 
 import enum
@@ -12,21 +12,21 @@ from ...profiler import schedule as schedule
 
 
 class ProfilerActivity(enum.Enum):
-    """The activities that are timed: the host's part of operations."""
+    """What is timed: the host part of operations."""
 
     CPU = 0
     NPU = 5
 
 
 class ExportType(enum.Enum):
-    """Forms of what MindSpore's device writes; kept, not used."""
+    """Export formats of MindSpore's profiler; stored, not used."""
 
     Text = "text"
     Db = "db"
 
 
 class ProfilerLevel(enum.Enum):
-    """How much the device collects; kept, not used."""
+    """How much the device collects; stored, not used."""
 
     Level_none = "Level_none"
     Level0 = "Level0"
@@ -35,7 +35,7 @@ class ProfilerLevel(enum.Enum):
 
 
 class AiCMetrics(enum.Enum):
-    """The counters of the device's cores."""
+    """The hardware counters of the device's cores; stored, not used."""
 
     AiCoreNone = "AiCoreNone"
     PipeUtilization = "PipeUtilization"
@@ -49,7 +49,7 @@ class AiCMetrics(enum.Enum):
 
 
 class _ExperimentalConfig:
-    """The settings of torch_npu's profiler; they are kept. A warning says that no counter is collected."""
+    """The settings of torch_npu's profiler; stored only. A warning says that no counters are collected."""
 
     def __init__(
         self, profiler_level: ProfilerLevel = ProfilerLevel.Level0, aic_metrics: AiCMetrics = AiCMetrics.AiCoreNone, l2_cache: bool = False,
@@ -67,14 +67,14 @@ class _ExperimentalConfig:
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """Return what may be asked for."""
+    """Return the set of supported activities."""
     return set(ProfilerActivity)
 
 
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, analyse_flag: bool = True, async_mode: bool = False
 ) -> Callable[[Any], None]:  # fmt: skip
-    """Return a handler that writes each trace to a file of its own in a folder."""
+    """Return a handler that writes each trace to a new file in a folder."""
     return _torch.tensorboard_trace_handler(dir_name, worker_name)
 
 

@@ -1,2 +1,2 @@
-"""torch_npu.utils."""
+"""torch_npu.utils: only ``storage``."""
 from . import storage as storage

@@ -1,4 +1,4 @@
-"""torch.ao.nn: layers that are fused, rounded in training, or quantized."""
+"""torch.ao.nn: fused, fake-quantized and quantized layers."""
 from ..._hook import missing as _missing
 
 __all__ = ["intrinsic", "qat", "quantizable", "quantized"]

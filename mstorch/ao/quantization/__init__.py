@@ -1,6 +1,6 @@
-"""torch.ao.quantization: observers, rounding in training, and models of quantized layers, in eager mode.
+"""torch.ao.quantization: observers, fake quantization and quantized models in eager mode.
 
-Graphs (``prepare_fx``, ``torch.export``) are not quantized here: those names can be imported, and raise when they are used.
+Graph mode (``prepare_fx``, ``torch.export``) is not implemented: those names can be imported, and raise when used.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting numbers in bins as tensors go by, and the bounds between which quantizing makes the least squared error."""
+"""Histograms of observed values, and the bounds that minimize the squared quantization error."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +12,7 @@ _STEP = 1e-5  # the share of the numbers by which the bounds come nearer in one 
 
 
 class Histograms:
-    """The counts of a ``HistogramObserver``: of equal bins between the bounds of all that it saw."""
+    """The histogram of a ``HistogramObserver``: equal bins over the range of all observed values."""
 
     histogram: Any
     min_val: Any
@@ -45,7 +45,7 @@ class Histograms:
         self._put(self.max_val, high)
 
     def reset_histogram(self, x: Tensor, min_val: Tensor, max_val: Tensor) -> None:
-        """Forget all, and count a tensor's numbers between these bounds."""
+        """Discard the histogram, and count a tensor's values between the given bounds."""
         self._put(self.min_val, min_val)
         self._put(self.max_val, max_val)
         if min_val.numel() != 1 or max_val.numel() != 1:
@@ -60,7 +60,7 @@ class Histograms:
     def _combine_histograms(
         self, orig_hist: Tensor, orig_min: Tensor, orig_max: Tensor, update_hist: Tensor, update_min: Tensor, update_max: Tensor
     ) -> Tensor:
-        """Return the counts of old between wider bounds, and new ones."""
+        """Return the sum of an old histogram, extended to wider bounds, and a new one."""
         if update_min == orig_min and update_max == orig_max:
             return orig_hist + update_hist
         if orig_min == orig_max:  # all that was seen is one number
@@ -72,7 +72,7 @@ class Histograms:
         return update_hist + self._upscale_histogram(orig_hist, orig_min, orig_max, update_min, update_max)
 
     def _upscale_histogram(self, histogram: Tensor, orig_min: Tensor, orig_max: Tensor, update_min: Tensor, update_max: Tensor) -> Tensor:
-        """Return the counts in bins between wider bounds: each bin's in equal parts, which fall where their middles are."""
+        """Return a histogram redistributed to bins over wider bounds: each bin is divided equally, by the centres of its pieces."""
         fine = self.bins * self.upsample_rate
         parts = histogram.repeat_interleave(self.upsample_rate) / self.upsample_rate
         half = 0.5 * ((orig_max - orig_min) / fine)
@@ -85,7 +85,7 @@ class Histograms:
 
     @staticmethod
     def _get_norm(delta_begin: Tensor, delta_end: Tensor, density: Tensor) -> Tensor:
-        """Return the squared error of numbers spread evenly between two distances from where they are rounded to."""
+        """Return the squared error of values of uniform density between two distances from their quantized value."""
         return density * ((delta_end * delta_end * delta_end - delta_begin * delta_begin * delta_begin) / 3)
 
     def _compute_quantization_error(self, next_start_bin: int, next_end_bin: int) -> float:
@@ -108,7 +108,7 @@ class Histograms:
         return error.sum().item()  # type: ignore[no-any-return]
 
     def _non_linear_param_search(self) -> tuple[Any, Any]:
-        """Bounds of the least error: those of all numbers, brought nearer from the end at which more bins hold few, while that helps."""
+        """Return the bounds of least error: those of all values, narrowed at the end with the sparser bins while the error decreases."""
         if self.histogram.size()[0] != self.bins:
             raise AssertionError("bins mismatch")
         width = (self.max_val - self.min_val) / self.bins
@@ -135,20 +135,20 @@ class Histograms:
 
 
 class _Shares:
-    """Running sums of counts, to be compared with shares of all in single precision, as tensors compare with numbers."""
+    """Cumulative sums of counts, compared with fractions of the total in float32, as tensors compare with numbers."""
 
     def __init__(self, sums: Tensor) -> None:
         self._sums = sums.cpu().numpy()
 
     def first_from(self, start: int, end: int, bound: float) -> int:
-        """Return the first bin from ``start`` on whose sum reaches a bound; ``end`` if none does."""
+        """Return the first bin from ``start`` on whose cumulative sum reaches a bound; ``end`` if none does."""
         place, limit = start, self._sums.dtype.type(bound)
         while place < end and self._sums[place] < limit:
             place += 1
         return place
 
     def last_until(self, end: int, start: int, bound: float) -> int:
-        """Return the last bin up to ``end`` whose sum does not pass a bound; ``start`` if there is none."""
+        """Return the last bin up to ``end`` whose cumulative sum does not exceed a bound; ``start`` if there is none."""
         place, limit = end, self._sums.dtype.type(bound)
         while place > start and self._sums[place] > limit:
             place -= 1

@@ -1,4 +1,4 @@
-"""torch.ao.quantization.fake_quantize: modules that round tensors as quantizing them would, in training."""
+"""torch.ao.quantization.fake_quantize: modules that simulate quantization in training."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ from .utils import SYMMETRIC, is_per_channel, is_per_tensor
 
 
 class FakeQuantizeBase(ABC, Module):
-    """A module that observes tensors and rounds them; either can be switched off."""
+    """A module that observes and fake-quantizes tensors; both can be disabled."""
 
     fake_quant_enabled: Any
     observer_enabled: Any
@@ -36,26 +36,26 @@ class FakeQuantizeBase(ABC, Module):
 
     @abstractmethod
     def forward(self, x: Any) -> Any:
-        """Observe a tensor, and round it."""
+        """Observe and fake-quantize a tensor."""
 
     @abstractmethod
     def calculate_qparams(self, **kwargs: Any) -> Any:
-        """Scale and zero point for what was seen."""
+        """Return scale and zero point for the observed values."""
 
     def enable_fake_quant(self, enabled: bool = True) -> None:
-        """Round from now on, or no more."""
+        """Enable or disable fake quantization."""
         self.fake_quant_enabled[0] = 1 if enabled else 0
 
     def disable_fake_quant(self) -> None:
-        """Round no more."""
+        """Disable fake quantization."""
         self.enable_fake_quant(False)
 
     def enable_observer(self, enabled: bool = True) -> None:
-        """Observe from now on, or no more."""
+        """Enable or disable observation."""
         self.observer_enabled[0] = 1 if enabled else 0
 
     def disable_observer(self) -> None:
-        """Observe no more."""
+        """Disable observation."""
         self.enable_observer(False)
 
     @classmethod
@@ -67,7 +67,7 @@ class FakeQuantizeBase(ABC, Module):
 
 
 class FakeQuantize(FakeQuantizeBase):
-    """Rounds tensors by the scale and zero point that an observer chooses as they go by."""
+    """Fake-quantizes tensors with the scale and zero point of an observer that it updates."""
 
     scale: Any
     zero_point: Any
@@ -98,11 +98,11 @@ class FakeQuantize(FakeQuantizeBase):
         self.is_per_channel = is_per_channel(self.qscheme)
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
-        """Scale and zero point for what the observer saw."""
+        """Return scale and zero point for the observed values."""
         return self.activation_post_process.calculate_qparams()
 
     def forward(self, X: Any) -> Any:
-        """Return the tensor rounded, after the observer saw it."""
+        """Observe ``X``, and return it fake-quantized."""
         if self.observer_enabled[0] == 1:
             self.activation_post_process(X.detach())
             self._take(*self.calculate_qparams())
@@ -127,7 +127,7 @@ class FakeQuantize(FakeQuantizeBase):
         return f"quant_min={self.activation_post_process.quant_min}, quant_max={self.activation_post_process.quant_max}, "
 
     def extra_repr(self) -> str:
-        """Return the switches, the range and what was chosen."""
+        """Return the switches, the range, scale and zero point, for the module's repr."""
         return (
             f"{self._switches()}{self._limits()}dtype={self.dtype}, qscheme={self.qscheme}, ch_axis={self.ch_axis}, "
             f"scale={self.scale}, zero_point={self.zero_point}"
@@ -160,7 +160,7 @@ def _check_range(observer: type, kind: Any, quant_min: int, quant_max: int) -> N
 
 
 class FixedQParamsFakeQuantize(FakeQuantize):
-    """Rounds tensors by the same scale and zero point whatever they are."""
+    """Fake-quantizes tensors with a fixed scale and zero point."""
 
     def __init__(self, observer: Any) -> None:
         super().__init__(observer=observer)
@@ -175,11 +175,11 @@ class FixedQParamsFakeQuantize(FakeQuantize):
             )
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
-        """Return the scale and the zero point."""
+        """Return the fixed scale and zero point."""
         return self.scale, self.zero_point
 
     def extra_repr(self) -> str:
-        """Return the switches, the scale and the range."""
+        """Return the switches, scale and range, for the module's repr."""
         return (
             f"{self._switches()}scale={self.scale}, zero_point={self.zero_point}, dtype={self.dtype}, {self._limits()}"
             f"qscheme={self.qscheme}"
@@ -187,7 +187,7 @@ class FixedQParamsFakeQuantize(FakeQuantize):
 
 
 class FusedMovingAvgObsFakeQuantize(FakeQuantize):
-    """Observes and rounds in one operation; bounds are averages, in which each new tensor has a share."""
+    """Observes and fake-quantizes in one operation; bounds are moving averages."""
 
     def __init__(
         self, observer: Any = MovingAverageMinMaxObserver, quant_min: int = 0, quant_max: int = 255, **observer_kwargs: Any
@@ -200,14 +200,14 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
         self.is_symmetric_quant = self.activation_post_process.qscheme in SYMMETRIC
 
     def extra_repr(self) -> str:
-        """Return the switches, what was chosen, and the range."""
+        """Return the switches, scale, zero point and range, for the module's repr."""
         return (
             f"{self._switches()}scale={self.scale}, zero_point={self.zero_point}, dtype={self.dtype}, {self._limits()}"
             f"qscheme={self.qscheme}, reduce_range={self.activation_post_process.reduce_range}"
         )
 
     def forward(self, X: Tensor) -> Any:
-        """Return the tensor rounded, after it was observed."""
+        """Observe ``X``, and return it fake-quantized."""
         made = self.activation_post_process
         return torch.fused_moving_avg_obs_fake_quant(
             X, self.observer_enabled, self.fake_quant_enabled, made.min_val, made.max_val, self.scale, self.zero_point,

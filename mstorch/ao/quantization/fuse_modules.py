@@ -1,4 +1,4 @@
-"""torch.ao.quantization.fuse_modules: layers that follow each other in a model, put together."""
+"""torch.ao.quantization.fuse_modules: fusion of consecutive layers in a model."""
 from __future__ import annotations
 
 import copy
@@ -15,7 +15,7 @@ __all__ = ["fuse_known_modules", "fuse_modules", "fuse_modules_qat"]
 
 
 def fuse_known_modules(mod_list: list[Any], is_qat: bool, additional_fuser_method_mapping: dict[Any, Any] | None = None) -> list[Any]:
-    """Return the layers as one, and an ``Identity`` in the place of each of the others; hooks of the first and the last go along."""
+    """Return the fused layer, followed by an ``Identity`` in place of each other layer; hooks of the first and last layer are moved."""
     types = tuple(type_before_parametrizations(layer) for layer in mod_list)
     fused = get_fuser_method(types, additional_fuser_method_mapping)(is_qat, *mod_list)
     for hook in mod_list[0]._forward_pre_hooks.values():
@@ -51,7 +51,7 @@ def fuse_modules(
     model: Any, modules_to_fuse: Any, inplace: bool = False, fuser_func: Callable[..., Any] = fuse_known_modules,
     fuse_custom_config_dict: Any = None,
 ) -> Any:  # fmt: skip
-    """Return a copy of a model (itself with ``inplace``) in which the named layers, a list or lists of names, are one; normalisation is
+    """Return a copy of a model (itself with ``inplace``) with the named layers, a list or lists of names, fused; batch normalization is
     folded.
     """
     return _fuse_modules(model, modules_to_fuse, False, inplace, fuser_func, fuse_custom_config_dict)
@@ -61,7 +61,7 @@ def fuse_modules_qat(
     model: Any, modules_to_fuse: Any, inplace: bool = False, fuser_func: Callable[..., Any] = fuse_known_modules,
     fuse_custom_config_dict: Any = None,
 ) -> Any:  # fmt: skip
-    """``fuse_modules`` for training: normalisation stays, in the layer."""
+    """Fuse modules for training, like ``fuse_modules``; batch normalization remains in the fused layer."""
     return _fuse_modules(model, modules_to_fuse, True, inplace, fuser_func, fuse_custom_config_dict)
 
 

@@ -1,4 +1,4 @@
-"""torch.ao.quantization.fuser_method_mappings: what makes one layer of several."""
+"""torch.ao.quantization.fuser_method_mappings: the functions that fuse layers."""
 from __future__ import annotations
 
 import itertools
@@ -33,7 +33,7 @@ def _check_norm(bn: Any, count: int, what: str, norm: str, end: str = ".") -> No
 
 
 def fuse_conv_bn(is_qat: bool, conv: Any, bn: Any) -> Any:
-    """Return a convolution and batch normalisation: in one layer for training, else folded."""
+    """Fuse a convolution and batch normalization: into one layer for training, else by folding."""
     _check_mode("Conv and BN", conv, bn)
     if not is_qat:
         return fuse_conv_bn_eval(conv, bn)
@@ -44,7 +44,7 @@ def fuse_conv_bn(is_qat: bool, conv: Any, bn: Any) -> Any:
 
 
 def fuse_conv_bn_relu(is_qat: bool, conv: Any, bn: Any, relu: Any) -> Any:
-    """Return a convolution, batch normalisation and ReLU: in one layer for training, else the normalisation is folded."""
+    """Fuse a convolution, batch normalization and ReLU: into one layer for training, else with folding."""
     _check_mode("Conv and BN", conv, bn, relu)
     if is_qat:
         _check_norm(bn, conv.out_channels, "channel of Conv2d", "BatchNorm2d", "")
@@ -55,7 +55,7 @@ def fuse_conv_bn_relu(is_qat: bool, conv: Any, bn: Any, relu: Any) -> Any:
 
 
 def fuse_linear_bn(is_qat: bool, linear: Any, bn: Any) -> Any:
-    """Return a linear layer and batch normalisation: in one layer for training, else folded."""
+    """Fuse a linear layer and batch normalization: into one layer for training, else by folding."""
     _check_mode("Linear and BN", linear, bn)
     if not is_qat:
         return fuse_linear_bn_eval(linear, bn)
@@ -64,7 +64,7 @@ def fuse_linear_bn(is_qat: bool, linear: Any, bn: Any) -> Any:
 
 
 def fuse_convtranspose_bn(is_qat: bool, convt: Any, bn: Any) -> Any:
-    """Return a transposed convolution and batch normalisation, folded; not for training."""
+    """Fold batch normalization into a transposed convolution; not for training."""
     _check_mode("ConvTranspose and BN", convt, bn)
     if is_qat:
         raise Exception("Fusing ConvTranspose+BatchNorm not yet supported in QAT.")  # as in torch
@@ -72,7 +72,7 @@ def fuse_convtranspose_bn(is_qat: bool, convt: Any, bn: Any) -> Any:
 
 
 def _sequential_wrapper2(sequential: type) -> Callable[..., Any]:
-    """Return a fuser of two layers that are put together the same way whatever follows."""
+    """Return a fuser of two layers that ignores ``is_qat``."""
     return lambda is_qat, m1, m2: sequential(m1, m2)
 
 
@@ -91,7 +91,7 @@ _DEFAULT_OP_LIST_TO_FUSER_METHOD: dict[tuple[Any, ...], Any] = {
 
 
 def get_fuser_method(op_list: tuple[Any, ...], additional_fuser_method_mapping: dict[Any, Any] | None = None) -> Any:
-    """Return the function that fuses layers of these types. AssertionError if there is none."""
+    """Return the function that fuses layers of these types. Raise AssertionError if there is none."""
     found = get_combined_dict(_DEFAULT_OP_LIST_TO_FUSER_METHOD, additional_fuser_method_mapping or {}).get(op_list)
     if found is None:
         raise AssertionError(f"did not find fuser method for: {op_list} ")
@@ -99,7 +99,7 @@ def get_fuser_method(op_list: tuple[Any, ...], additional_fuser_method_mapping: 
 
 
 def get_fuser_method_new(op_pattern: Any, fuser_method_mapping: dict[Any, Any]) -> Any:
-    """Return the function that fuses a pattern of nested tuples. AssertionError if there is none."""
+    """Return the function that fuses a pattern of nested tuples. Raise AssertionError if there is none."""
     anything = object()
 
     def choices(pattern: Any) -> list[Any]:

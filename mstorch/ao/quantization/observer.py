@@ -1,4 +1,4 @@
-"""torch.ao.quantization.observer: modules that watch tensors go by and choose scales and zero points by what they saw."""
+"""torch.ao.quantization.observer: modules that observe tensors and determine scales and zero points."""
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
@@ -32,7 +32,7 @@ _ALLOWED = (
 
 
 class _PartialWrapper:
-    """Makes a module of some arguments each time that it is called; those of ``callable_args`` are computed then."""
+    """A factory of modules with bound arguments; ``callable_args`` are evaluated at each call."""
 
     def __init__(self, p: Any) -> None:
         self.p = p
@@ -45,11 +45,11 @@ class _PartialWrapper:
         return repr(self.p) + repr(self.callable_args)
 
     def with_args(self, **kwargs: Any) -> Any:
-        """Return the same with some arguments more."""
+        """Return a factory with additional bound arguments."""
         return _with_args(self, **kwargs)
 
     def with_callable_args(self, **kwargs: Any) -> Any:
-        """Return the same with arguments that are computed at each call."""
+        """Return a factory with additional arguments that are evaluated at each call."""
         made = _PartialWrapper(self.p)
         made.callable_args = {**self.callable_args, **kwargs}
         return made
@@ -61,7 +61,7 @@ def _with_args(cls_or_self: Any, **kwargs: Any) -> Any:
 
 
 def _with_callable_args(cls_or_self: Any, **kwargs: Any) -> Any:
-    """Return a factory of instances of a class whose arguments are computed each time."""
+    """Return a factory of instances of a class with arguments that are evaluated at each call."""
     return _PartialWrapper(partial(cls_or_self)).with_callable_args(**kwargs)
 
 
@@ -69,7 +69,7 @@ ABC: Any = ABCMeta("ABC", (object,), {})
 
 
 class ObserverBase(ABC, Module):
-    """A module that watches tensors: ``forward`` takes one in and gives it back, ``calculate_qparams`` chooses scale and zero point."""
+    """Base of observers: ``forward`` observes a tensor and returns it, ``calculate_qparams`` determines scale and zero point."""
 
     def __init__(self, dtype: Any, is_dynamic: bool = False) -> None:
         super().__init__()
@@ -78,18 +78,18 @@ class ObserverBase(ABC, Module):
 
     @abstractmethod
     def forward(self, x: Any) -> Any:
-        """Take a tensor in."""
+        """Observe a tensor and return it."""
 
     @abstractmethod
     def calculate_qparams(self, **kwargs: Any) -> Any:
-        """Scale and zero point for what was seen."""
+        """Return scale and zero point for the observed values."""
 
     with_args = classmethod(_with_args)
     with_callable_args = classmethod(_with_callable_args)
 
 
 class UniformQuantizationObserverBase(ObserverBase):
-    """An observer of bounds, between which steps are of one size."""
+    """Base of observers of bounds, for uniform quantization."""
 
     _version = 3
     eps: Any
@@ -137,7 +137,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         return qparams_of(min_val, max_val, self.qscheme, self.dtype, limits, self.eps, self.has_customized_qrange)
 
     def reset_min_max_vals(self) -> None:
-        """Raises: this observer keeps no bounds that could be forgotten."""
+        """Raise NotImplementedError: this observer has no bounds to reset."""
         raise NotImplementedError("Cannot reset min/max values in the given observer.")
 
     def _bounds_made(self, factory_kwargs: dict[Any, Any] | None, low: float | Sequence[Any], high: float | Sequence[Any]) -> None:
@@ -155,7 +155,7 @@ _ObserverBase = UniformQuantizationObserverBase
 
 
 class MinMaxObserver(UniformQuantizationObserverBase):
-    """Keeps the smallest and the largest number that it saw."""
+    """Records the running minimum and maximum."""
 
     def __init__(
         self, dtype: Any = torch.quint8, qscheme: Any = torch.per_tensor_affine, reduce_range: bool = False, quant_min: int | None = None,
@@ -173,7 +173,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
             )
 
     def forward(self, x_orig: Any) -> Any:
-        """Take a tensor's bounds in; gives the tensor."""
+        """Update the bounds by a tensor; return it."""
         if x_orig.numel():
             low, high = torch.aminmax(x_orig.detach().to(self.min_val.dtype))
             self._keep(*self._taken_in(low, high))
@@ -183,21 +183,21 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         return torch.minimum(low, self.min_val), torch.maximum(high, self.max_val)
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
-        """Scale and zero point for the bounds."""
+        """Return scale and zero point for the bounds."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
     def extra_repr(self) -> str:
-        """Return the bounds."""
+        """Return the bounds, for the module's repr."""
         return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def reset_min_max_vals(self) -> None:
-        """Forget the bounds."""
+        """Reset the bounds."""
         self.min_val.copy_(torch.tensor(float("inf")))
         self.max_val.copy_(torch.tensor(float("-inf")))
 
 
 class MovingAverageMinMaxObserver(MinMaxObserver):
-    """Keeps averages of the bounds, in which each new tensor has the share ``averaging_constant``."""
+    """Records moving averages of the bounds, with weight ``averaging_constant`` of each new tensor."""
 
     def __init__(
         self, averaging_constant: float = 0.01, dtype: Any = torch.quint8, qscheme: Any = torch.per_tensor_affine,
@@ -230,7 +230,7 @@ def _nearer(own: Tensor, new: Tensor, share: float) -> Tensor:
 
 
 class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
-    """Keeps the smallest and the largest number of each channel."""
+    """Records the running minimum and maximum of each channel."""
 
     _called = "PerChannelMinMaxObserver"  # in its errors
 
@@ -258,7 +258,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
             raise NotImplementedError(f"{name} doesn't support dynamic quantization")
 
     def forward(self, x_orig: Any) -> Any:
-        """Take the bounds of a tensor's channels in; gives the tensor."""
+        """Update the channels' bounds by a tensor; return it."""
         return self._forward(x_orig)
 
     def _forward(self, x_orig: Tensor) -> Tensor:
@@ -277,11 +277,11 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         return self._calculate_qparams(self.min_val, self.max_val)
 
     def extra_repr(self) -> str:
-        """Return the bounds."""
+        """Return the bounds, for the module's repr."""
         return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def reset_min_max_vals(self) -> None:
-        """Forget the bounds."""
+        """Reset the bounds."""
         for name in ("min_val", "max_val"):
             setattr(self, name, torch.rand(0))
 
@@ -301,7 +301,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
 
 
 class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
-    """Keeps averages of each channel's bounds, in which each new tensor has the share ``averaging_constant``."""
+    """Records moving averages of each channel's bounds, with weight ``averaging_constant`` of each new tensor."""
 
     _called = "MovingAveragePerChannelMinMaxObserver"
 
@@ -321,7 +321,7 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
 
 
 class HistogramObserver(Histograms, UniformQuantizationObserverBase):
-    """Counts numbers in bins, and chooses the bounds between which quantizing makes the least squared error."""
+    """Records a histogram, and selects the bounds that minimize the squared quantization error."""
 
     histogram: Any
 
@@ -344,13 +344,13 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
         self.upsample_rate = 16
 
     def forward(self, x_orig: Tensor) -> Any:
-        """Count a tensor's numbers; gives the tensor."""
+        """Add a tensor's values to the histogram; return it."""
         if x_orig.numel():
             self._count(x_orig.detach())
         return x_orig
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
-        """Scale and zero point for the bounds of the least error."""
+        """Return scale and zero point for the bounds of least error."""
         if self.min_val == float("inf") and self.max_val == float("-inf"):
             warn(
                 "must run observer before calling calculate_qparams.                                    Returning default scale and zero "
@@ -364,7 +364,7 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
         return self._calculate_qparams(*self._non_linear_param_search())
 
     def extra_repr(self) -> str:
-        """Return the bounds."""
+        """Return the bounds, for the module's repr."""
         return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def _load_from_state_dict(
@@ -384,7 +384,7 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
 
 
 class FixedQParamsObserver(ObserverBase):
-    """Says the same scale and zero point whatever it sees."""
+    """Has a fixed scale and zero point, whatever it observes."""
 
     scale: Any
     zero_point: Any
@@ -404,28 +404,28 @@ class FixedQParamsObserver(ObserverBase):
         self.qscheme = qscheme
 
     def forward(self, X: Any) -> Any:
-        """Return the tensor."""
+        """Return the tensor unchanged."""
         return X
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
-        """Return the scale and the zero point."""
+        """Return the fixed scale and zero point."""
         return self.scale, self.zero_point
 
 
 class _Unasked(ObserverBase):
-    """An observer that has no scale to tell."""
+    """Base of observers without scale and zero point."""
 
     def forward(self, x: Tensor) -> Any:
-        """Return the tensor."""
+        """Return the tensor unchanged."""
         return x
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]
-        """Raises Exception, as torch's."""
+        """Raise Exception, as torch does."""
         raise Exception(f"calculate_qparams should not be called for {type(self).__name__}")
 
 
 class PlaceholderObserver(_Unasked):
-    """Only says how something is to be quantized."""
+    """Only stores how something is to be quantized."""
 
     def __init__(
         self, dtype: Any = torch.float32, custom_op_name: str = "", compute_dtype: Any = None, quant_min: int | None = None,
@@ -445,29 +445,29 @@ class PlaceholderObserver(_Unasked):
             )
 
     def extra_repr(self) -> str:
-        """Return the dtype, and when quantizing is done."""
+        """Return the dtype, and whether quantization is dynamic, for the module's repr."""
         return f"dtype={self.dtype}, is_dynamic={self.is_dynamic}"
 
 
 class RecordingObserver(_Unasked):
-    """Keeps a copy of each tensor that it sees."""
+    """Stores a copy of each observed tensor."""
 
     def __init__(self, dtype: Any = torch.quint8) -> None:
         super().__init__(dtype=dtype, is_dynamic=False)
         self.tensor_val: list[Any] = []
 
     def forward(self, x: Any) -> Any:
-        """Keep a copy; gives the tensor."""
+        """Store a copy of a tensor; return it."""
         self.tensor_val.append(x.clone())
         return x
 
     def get_tensor_value(self) -> list[Any]:
-        """Return the copies."""
+        """Return the stored copies."""
         return self.tensor_val
 
 
 class NoopObserver(_Unasked):
-    """Only says a dtype."""
+    """Only stores a dtype."""
 
     def __init__(self, dtype: Any = torch.float16, custom_op_name: str = "") -> None:
         super().__init__(dtype=dtype, is_dynamic=False)
@@ -476,7 +476,7 @@ class NoopObserver(_Unasked):
 
 
 class ReuseInputObserver(_Unasked):
-    """Stands for the observer of an operation's input."""
+    """Represents the observer of an operation's input, which is reused."""
 
     def __init__(self) -> None:
         super().__init__(torch.quint8, is_dynamic=False)
@@ -491,7 +491,7 @@ def _is_activation_post_process(module: Any) -> bool:
 
 
 def get_observer_state_dict(mod: Any) -> Any:
-    """Return what a model's observers have seen, of its state_dict."""
+    """Return the observers' entries of a model's state_dict."""
     whole = mod.state_dict()
     found = OrderedDict((key, value) for key, value in whole.items() if "activation_post_process" in key)
     found._metadata = whole._metadata  # type: ignore[attr-defined]
@@ -499,7 +499,7 @@ def get_observer_state_dict(mod: Any) -> Any:
 
 
 def load_observer_state_dict(mod: Any, obs_dict: Any) -> None:
-    """Let a model's observers have seen what ``get_observer_state_dict`` gave."""
+    """Load the observers' entries that ``get_observer_state_dict`` returned."""
     missing: list[str] = []
     unexpected: list[str] = []
     for name, module in mod.named_modules():

@@ -1,4 +1,4 @@
-"""torch.ao.quantization.qconfig: which observers a layer's activations and weights get."""
+"""torch.ao.quantization.qconfig: the observers of a layer's activations and weights."""
 from __future__ import annotations
 
 import copy
@@ -51,7 +51,7 @@ from .observer import (
 
 
 class QConfig(namedtuple("QConfig", ["activation", "weight"])):
-    """Factories of the observers of a layer's activations and weights: classes, or results of ``with_args``."""
+    """Observer factories for a layer's activations and weights: classes, or results of ``with_args``."""
 
     __slots__ = ()
 
@@ -65,7 +65,7 @@ class QConfig(namedtuple("QConfig", ["activation", "weight"])):
 
 
 class QConfigDynamic(namedtuple("QConfigDynamic", ["activation", "weight"])):
-    """The old name of a ``QConfig`` of activations that are quantized as they come."""
+    """Deprecated form of ``QConfig`` for dynamically quantized activations."""
 
     __slots__ = ()
 
@@ -132,7 +132,7 @@ def _check_backend(backend: str) -> None:
 
 
 def get_default_qconfig(backend: str = "x86", version: int = 0) -> Any:
-    """Return the observers for quantizing after training on a backend: x86, fbgemm, qnnpack or onednn."""
+    """Return the QConfig of post-training quantization for a backend: x86, fbgemm, qnnpack or onednn."""
     _check_backend(backend)
     if version != 0:
         raise AssertionError(f"Version number: {version} in get_default_qconfig is not supported. Version number must be 0")
@@ -141,7 +141,9 @@ def get_default_qconfig(backend: str = "x86", version: int = 0) -> Any:
 
 
 def get_default_qat_qconfig(backend: str = "x86", version: int = 1) -> Any:
-    """Return what rounds in training for a backend: x86, fbgemm, qnnpack or onednn; version 1 observes and rounds in one operation."""
+    """Return the QConfig of quantization-aware training for a backend: x86, fbgemm, qnnpack or onednn; version 1 observes and
+    fake-quantizes in one operation.
+    """
     _check_backend(backend)
     if version not in (0, 1):
         raise AssertionError(
@@ -169,7 +171,7 @@ def _assert_valid_qconfig(qconfig: QConfig, mod: Any) -> None:
 
 
 def _add_module_to_qconfig_obs_ctr(qconfig: QConfig, module: Any) -> QConfig | None:
-    """Return a configuration whose observers are made where the module's parameters are."""
+    """Return a qconfig whose observers are created on the device of the module's parameters."""
     if module is None or qconfig is None or qconfig._fields != ("activation", "weight"):
         return qconfig
 
@@ -201,7 +203,7 @@ _partial_wrapper_equals = _obs_or_fq_ctr_equals
 
 
 def qconfig_equals(q1: Any, q2: Any) -> bool:
-    """Return whether two configurations make the same observers."""
+    """Return whether two qconfigs create the same observers."""
     if q1 is None or q2 is None:
         return q1 is q2
     try:
@@ -211,7 +213,7 @@ def qconfig_equals(q1: Any, q2: Any) -> bool:
 
 
 def _activation_is_memoryless(qconfig: QConfig) -> bool:
-    """Return whether a configuration's activations are observed anew each time."""
+    """Return whether a qconfig observes activations without memory of earlier ones."""
     found = qconfig.activation()
     if isinstance(found, FakeQuantizeBase) and hasattr(found, "activation_post_process"):
         found = found.activation_post_process

@@ -1,4 +1,4 @@
-"""torch.ao.quantization.quant_type: when numbers are quantized."""
+"""torch.ao.quantization.quant_type: QuantType."""
 from __future__ import annotations
 
 import enum
@@ -7,7 +7,7 @@ __all__ = ["QuantType"]
 
 
 class QuantType(enum.IntEnum):
-    """When activations and weights become integers."""
+    """The kind of quantization: dynamic, static, quantization-aware training, or weights only."""
 
     DYNAMIC = 0
     STATIC = 1

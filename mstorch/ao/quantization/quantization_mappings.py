@@ -1,4 +1,4 @@
-"""torch.ao.quantization.quantization_mappings: which class takes the place of which."""
+"""torch.ao.quantization.quantization_mappings: which class replaces which."""
 from __future__ import annotations
 
 import copy
@@ -58,37 +58,37 @@ _INCLUDE_QCONFIG_PROPAGATE_LIST: set[Any] = {nn.Sequential}
 
 
 def no_observer_set() -> set[Any]:
-    """Return layers that get no observer."""
+    """Return the classes of layers without observer."""
     return {nnqb.LSTM, nnqb.MultiheadAttention}
 
 
 def get_default_static_quant_module_mappings() -> dict[Any, Any]:
-    """Return the classes that replace layers when a model is converted."""
+    """Return the dict from classes to their static quantized replacements."""
     return copy.copy(DEFAULT_STATIC_QUANT_MODULE_MAPPINGS)
 
 
 def get_embedding_static_quant_module_mappings() -> dict[Any, Any]:
-    """Return the classes that replace layers when a model is converted, with those of embeddings that were trained for it."""
+    """Return the dict from classes to their static quantized replacements, including trained embeddings."""
     return {**DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, nnqat.EmbeddingBag: nnq.EmbeddingBag, nnqat.Embedding: nnq.Embedding}
 
 
 def get_default_qat_module_mappings() -> dict[Any, Any]:
-    """Return the classes that replace layers when a model is prepared for training."""
+    """Return the dict from classes to their replacements for quantization-aware training."""
     return copy.copy(DEFAULT_QAT_MODULE_MAPPINGS)
 
 
 def get_embedding_qat_module_mappings() -> dict[Any, Any]:
-    """Return the classes that replace layers when a model with embeddings is prepared for training."""
+    """Return the dict from classes to their replacements for quantization-aware training, including embeddings."""
     return {**DEFAULT_QAT_MODULE_MAPPINGS, nn.EmbeddingBag: nnqat.EmbeddingBag, nn.Embedding: nnqat.Embedding}
 
 
 def get_default_dynamic_quant_module_mappings() -> dict[Any, Any]:
-    """Return the classes that replace layers when inputs are quantized dynamically."""
+    """Return the dict from classes to their dynamically quantized replacements."""
     return DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS
 
 
 def get_default_qconfig_propagation_list() -> set[Any]:
-    """Return the classes of layers that get a ``qconfig``."""
+    """Return the classes of layers that receive a ``qconfig``."""
     return {
         *DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, *DEFAULT_QAT_MODULE_MAPPINGS, *DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS,
         *_INCLUDE_QCONFIG_PROPAGATE_LIST,
@@ -96,7 +96,7 @@ def get_default_qconfig_propagation_list() -> set[Any]:
 
 
 def get_default_compare_output_module_list() -> set[Any]:
-    """Return the classes of layers whose results are compared."""
+    """Return the classes of layers whose outputs are compared."""
     maps = (DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, DEFAULT_QAT_MODULE_MAPPINGS, DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS)
     return {kind for mapping in maps for pair in mapping.items() for kind in pair} | _INCLUDE_QCONFIG_PROPAGATE_LIST
 
@@ -111,7 +111,7 @@ def _found(mapping: dict[Any, Any], more: dict[Any, Any] | None, kind: Any) -> A
 def get_static_quant_module_class(
     float_module_class: Callable[..., Any], additional_static_quant_mapping: dict[Any, Any] | None = None, is_reference: bool = False
 ) -> Any:
-    """Return the class of quantized tensors that stands for a floating one."""
+    """Return the static quantized class for a float class."""
     if is_reference:
         raise NotImplementedError("mstorch: reference modules (torch.ao.nn.quantized.reference) are not built")
     return _found(DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, additional_static_quant_mapping, float_module_class)
@@ -120,12 +120,12 @@ def get_static_quant_module_class(
 def get_dynamic_quant_module_class(
     float_module_class: Callable[..., Any], additional_dynamic_quant_mapping: dict[Any, Any] | None = None
 ) -> Any:
-    """Return the class of quantized weights that stands for a floating one."""
+    """Return the dynamically quantized class for a float class."""
     return _found(DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS, additional_dynamic_quant_mapping, float_module_class)
 
 
 def _get_special_act_post_process(module: Any) -> Any:
-    """Return what observes a layer whose results have known bounds."""
+    """Return the special observer of a layer whose outputs have known bounds."""
     return DEFAULT_MODULE_TO_ACT_POST_PROCESS.get(type_before_parametrizations(module))
 
 

@@ -1,4 +1,4 @@
-"""torch.ao.quantization.quantize: models observed, rounded in training, and converted, layer by layer."""
+"""torch.ao.quantization.quantize: preparing, training and converting models, layer by layer."""
 from __future__ import annotations
 
 import copy
@@ -49,7 +49,7 @@ _DEFAULT_CUSTOM_CONFIG_DICT = {
 
 
 def _deprecated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that says what torch says of all of this: that it goes away."""
+    """Decorate a function to warn that torch will remove it."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -60,12 +60,12 @@ def _deprecated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def get_default_custom_config_dict() -> dict[str, Any]:
-    """Return layers that are observed inside, and what they become."""
+    """Return the layers with inner observers, and their replacements."""
     return _DEFAULT_CUSTOM_CONFIG_DICT
 
 
 def _built(kind: type, *args: Any) -> Any:
-    """Return the class. NotImplementedError with its name for one of torch's that is not built."""
+    """Return the class. Raise NotImplementedError with its name if it is not implemented."""
     return kind(*args) if isinstance(kind, UnbuiltClass) else kind
 
 
@@ -87,12 +87,12 @@ def _propagate_qconfig_helper(
 
 
 def propagate_qconfig_(module: Any, qconfig_dict: Any = None, prepare_custom_config_dict: Any = None) -> None:
-    """Give each layer the ``qconfig`` of its own, of its name or type in the dict, or of what it is in."""
+    """Set each layer's ``qconfig``: its own, that of its name or type in the dict, or its parent's."""
     _propagate_qconfig_helper(module, qconfig_dict or {}, config=prepare_custom_config_dict)
 
 
 def _remove_qconfig(module: Any) -> None:
-    """Take configurations and observers off a module and all in it."""
+    """Remove qconfigs and observers from a module and its descendants."""
     for child in module.children():
         _remove_qconfig(child)
     if hasattr(module, "qconfig"):
@@ -104,12 +104,12 @@ def _remove_qconfig(module: Any) -> None:
 
 
 def _observer_forward_hook(self: Any, input: tuple[Tensor, ...], output: Tensor) -> Tensor:
-    """Show a layer's result to its observer."""
+    """Pass a layer's output to its observer."""
     return self.activation_post_process(output)
 
 
 def _observer_forward_pre_hook(self: Any, input: tuple[Tensor, ...]) -> Tensor:
-    """Show a layer's input to its observer."""
+    """Pass a layer's input to its observer."""
     return self.activation_post_process(input[0])
 
 
@@ -139,7 +139,7 @@ def _needs_observation(module: Any) -> bool:
 
 
 class _Observing:
-    """Gives the layers of a model their observers."""
+    """Adds observers to the layers of a model."""
 
     def __init__(self, kinds: set[Any], whole: set[Any] | None, device: Any, custom: dict[Any, Any]) -> None:
         self.kinds = kinds  # of layers that are observed where they have no children
@@ -154,13 +154,13 @@ class _Observing:
         return found
 
     def observe(self, module: Any, special: Any = None) -> None:
-        """Give one layer an observer, of its results or, where that keeps nothing, of its input."""
+        """Add an observer of a layer's output or, where that is not observed, of its input."""
         if _needs_observation(module) and not isinstance(module, DeQuantStub):
             module.add_module("activation_post_process", self._made(module.qconfig, special))
             _register_activation_post_process_hook(module, pre_hook=_activation_is_memoryless(module.qconfig))
 
     def inside(self, module: Any) -> None:
-        """Give the layers of a module observers, and the module itself."""
+        """Add observers to a module's children, and to the module itself."""
         for name, child in module.named_children():
             self._child(module, name, child)
         if isinstance(module, nn.Sequential) or type_before_parametrizations(module) not in self.kinds:
@@ -197,7 +197,7 @@ def _add_observer_(
     module: Any, qconfig_propagation_list: Any = None, non_leaf_module_list: Any = None, device: Any = None,
     custom_module_class_mapping: Any = None,
 ) -> None:  # fmt: skip
-    """Give the layers that have a ``qconfig`` their observers."""
+    """Add observers to the layers that have a ``qconfig``."""
     kinds = get_default_qconfig_propagation_list() if qconfig_propagation_list is None else qconfig_propagation_list
     if device is None:
         devices = _get_unique_devices_(module)
@@ -208,7 +208,7 @@ def _add_observer_(
 
 
 def add_quant_dequant(module: Any) -> Any:
-    """Put each layer that has a ``qconfig`` between stubs; gives the module, or what is around it."""
+    """Wrap each layer that has a ``qconfig`` in a QuantWrapper; return the module, or its wrapper."""
     if has_no_children_ignoring_parametrizations(module) and hasattr(module, "qconfig") and module.qconfig:
         return QuantWrapper(module)
     for name, child in module.named_children():
@@ -221,7 +221,7 @@ def prepare(
     model: Any, inplace: bool = False, allow_list: Any = None, observer_non_leaf_module_list: Any = None,
     prepare_custom_config_dict: Any = None,
 ) -> Any:  # fmt: skip
-    """Return a copy of a model (itself with ``inplace``) whose layers that have a ``qconfig`` are observed."""
+    """Return a copy of a model (itself with ``inplace``) with observers on layers that have a ``qconfig``."""
     config = get_default_custom_config_dict() if prepare_custom_config_dict is None else prepare_custom_config_dict
     model = model if inplace else copy.deepcopy(model)
     propagate_qconfig_(model, qconfig_dict=None)
@@ -236,7 +236,7 @@ def prepare(
 
 @_deprecated
 def prepare_qat(model: Any, mapping: Any = None, inplace: bool = False) -> Any:
-    """Return a copy of a model (itself with ``inplace``) in training mode whose layers round weights and results."""
+    """Return a copy of a model (itself with ``inplace``) in training mode whose layers fake-quantize weights and outputs."""
     if not model.training:
         raise AssertionError("prepare_qat only works on models in training mode")
     mapping = get_default_qat_module_mappings() if mapping is None else mapping
@@ -255,8 +255,7 @@ def convert(
     module: Any, mapping: Any = None, inplace: bool = False, remove_qconfig: bool = True, is_reference: bool = False,
     convert_custom_config_dict: Any = None, use_precomputed_fake_quant: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a copy of an observed model (itself with ``inplace``) with layers of quantized tensors in the place of those in ``mapping``.
-    """
+    """Return a copy of an observed model (itself with ``inplace``) with layers replaced by their quantized classes in ``mapping``."""
     module = module if inplace else copy.deepcopy(module)
     _convert(module, mapping, True, is_reference, convert_custom_config_dict, use_precomputed_fake_quant)
     if remove_qconfig:
@@ -285,7 +284,7 @@ def _convert(
 
 
 def swap_module(mod: Any, mapping: Any, custom_module_class_mapping: Any, use_precomputed_fake_quant: bool = False) -> Any:
-    """Return the module that replaces this one by a mapping; itself if it has no ``qconfig`` or is not in the mapping."""
+    """Return the quantized replacement of a module; the module itself if it has no ``qconfig`` or is not in the mapping."""
     kind = type_before_parametrizations(mod)
     if not _needs_observation(mod) or (kind not in custom_module_class_mapping and kind not in mapping):
         return mod
@@ -315,7 +314,7 @@ def swap_module(mod: Any, mapping: Any, custom_module_class_mapping: Any, use_pr
 
 @_deprecated
 def quantize(model: Any, run_fn: Any, run_args: Any, mapping: Any = None, inplace: bool = False) -> Any:
-    """Return a model after training, quantized: observed while ``run_fn(model, *run_args)`` runs it, and converted."""
+    """Quantize a model after training: observe it while ``run_fn(model, *run_args)`` runs, and convert it."""
     mapping = get_default_static_quant_module_mappings() if mapping is None else mapping
     model = model if inplace else copy.deepcopy(model)
     model.eval()
@@ -327,7 +326,7 @@ def quantize(model: Any, run_fn: Any, run_args: Any, mapping: Any = None, inplac
 
 @_deprecated
 def quantize_qat(model: Any, run_fn: Any, run_args: Any, inplace: bool = False) -> Any:
-    """Return a model quantized while it is trained by ``run_fn(model, *run_args)``."""
+    """Quantize a model with quantization-aware training by ``run_fn(model, *run_args)``."""
     model = model if inplace else copy.deepcopy(model)
     model.train()
     prepare_qat(model, inplace=True)
@@ -347,9 +346,9 @@ _BY_DTYPE: dict[Any, tuple[Any, tuple[Any, ...]]] = {
 
 @_deprecated
 def quantize_dynamic(model: Any, qconfig_spec: Any = None, dtype: Any = torch.qint8, mapping: Any = None, inplace: bool = False) -> Any:
-    """Return a model whose linear and recurrent layers keep quantized weights, and quantize their inputs as they come.
+    """Return a model whose linear and recurrent layers have quantized weights, and quantize inputs dynamically.
 
-    ``qconfig_spec``: types and names of layers, a set of them or a dict to configurations.
+    ``qconfig_spec`` is a set of layer types and names, or a dict from these to qconfigs.
     """
     if qconfig_spec is None:
         if dtype not in _BY_DTYPE:
@@ -368,7 +367,7 @@ def quantize_dynamic(model: Any, qconfig_spec: Any = None, dtype: Any = torch.qi
 
 
 def _get_observer_dict(mod: Any, target_dict: dict[str, Any], prefix: str = "") -> None:
-    """Enter a model's observers in a dict, by name."""
+    """Add a model's observers to a dict, by name."""
     start = f"{prefix}." if prefix else ""
     if hasattr(mod, "activation_post_process"):
         target_dict[start + "activation_post_process"] = mod.activation_post_process

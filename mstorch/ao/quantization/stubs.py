@@ -1,4 +1,4 @@
-"""torch.ao.quantization.stubs: where values are quantized in a network, and where they become floating again."""
+"""torch.ao.quantization.stubs: markers where values are quantized and dequantized in a network."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ __all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
 
 
 class QuantStub(Module):
-    """Where values are quantized, once a network is converted; gives its input until then, and is observed."""
+    """Marks where values are quantized; until conversion, an observed identity."""
 
     def __init__(self, qconfig: Any = None) -> None:
         super().__init__()
@@ -18,12 +18,12 @@ class QuantStub(Module):
             self.qconfig = qconfig
 
     def forward(self, x: Tensor) -> Any:
-        """Return the input."""
+        """Return the input unchanged."""
         return x
 
 
 class DeQuantStub(Module):
-    """Where values become floating again, once a network is converted; gives its input until then."""
+    """Marks where values are dequantized; until conversion, the identity."""
 
     def __init__(self, qconfig: Any | None = None) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class DeQuantStub(Module):
             self.qconfig = qconfig
 
     def forward(self, x: Tensor) -> Any:
-        """Return the input."""
+        """Return the input unchanged."""
         return x
 
 
@@ -51,5 +51,5 @@ class QuantWrapper(Module):
         self.train(module.training)
 
     def forward(self, X: Tensor) -> Any:
-        """Return what the module makes of the input."""
+        """Quantize the input, run the module, and dequantize."""
         return self.dequant(self.module(self.quant(X)))

@@ -1,4 +1,4 @@
-"""torch.ao.quantization.utils: what observers, configurations and conversions ask alike."""
+"""torch.ao.quantization.utils: helpers of observers, qconfigs and conversions."""
 from __future__ import annotations
 
 import functools
@@ -47,34 +47,34 @@ _RANGES = {
 
 
 def get_combined_dict(default_dict: dict[Any, Any], additional_dict: dict[Any, Any]) -> dict[Any, Any]:
-    """Return a copy of the first, in which the second has precedence."""
+    """Return a dict with the entries of both; the second has precedence."""
     return {**default_dict, **additional_dict}
 
 
 def is_per_tensor(qscheme: Any) -> bool:
-    """Return whether a scheme has one scale for all elements."""
+    """Return whether a qscheme is per tensor."""
     return qscheme in PER_TENSOR
 
 
 def is_per_channel(qscheme: Any) -> bool:
-    """Return whether a scheme has a scale for each channel."""
+    """Return whether a qscheme is per channel."""
     return qscheme in PER_CHANNEL
 
 
 def getattr_from_fqn(obj: Any, fqn: str) -> Any:
-    """Return what a dotted name leads to."""
+    """Return the attribute at a dotted name."""
     return functools.reduce(getattr, fqn.split("."), obj)
 
 
 def to_underlying_dtype(qdtype: Any) -> Any:
-    """Return the dtype of the integers that a quantized dtype keeps."""
+    """Return the integer dtype that a quantized dtype is stored as."""
     if qdtype not in _UNDERLYING:
         raise AssertionError("Unsupported dtype: " + str(qdtype))
     return _UNDERLYING[qdtype]
 
 
 def get_qparam_dict(observer_or_fake_quant: Any) -> dict[str, Any]:
-    """Scheme, dtype, scale, zero point, range and channel of an observer, by name."""
+    """Return a dict of an observer's qscheme, dtype, scale, zero point, range and channel axis."""
     found = observer_or_fake_quant
     scheme, kind = getattr(found, "qscheme", None), found.dtype
     if not scheme or type(found).__name__ == "PlaceholderObserver":
@@ -93,7 +93,7 @@ def get_qparam_dict(observer_or_fake_quant: Any) -> dict[str, Any]:
 
 
 def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapping: dict[Any, Any], qconfig: Any) -> Any:
-    """Return the class that stands for a module's own in a mapping by kinds of quantization."""
+    """Return the replacement of a custom module's class, from a mapping by kind of quantization."""
     mapping = custom_module_class_mapping.get(get_quant_type(qconfig), {})
     if type(custom_module) not in mapping:
         raise AssertionError(f"did not find corresponding observed module class for {type(custom_module)} in mapping: {mapping}")
@@ -107,59 +107,59 @@ def _given(qconfig: Any, what: str) -> Any:
 
 
 def activation_dtype(qconfig: Any) -> Any:
-    """Return the dtype of activations."""
+    """Return the dtype of activations in a qconfig."""
     return _given(qconfig, "determine activation dtype").activation().dtype
 
 
 def weight_dtype(qconfig: Any) -> Any:
-    """Return the dtype of weights."""
+    """Return the dtype of weights in a qconfig."""
     return _given(qconfig, "determine weight dtype").weight().dtype
 
 
 def get_qconfig_dtypes(qconfig: Any) -> tuple[Any, Any, bool]:
-    """Return the dtypes of activations and weights, and whether activations are quantized as they come."""
+    """Return the dtypes of activations and weights, and whether activations are quantized dynamically."""
     activation, weight = _given(qconfig, "extract dtypes").activation(), qconfig.weight()
     return activation.dtype, weight.dtype, getattr(activation, "is_dynamic", False)
 
 
 def activation_is_dynamically_quantized(qconfig: Any) -> bool:
-    """Return whether activations are quantized as they come."""
+    """Return whether activations are quantized dynamically."""
     return get_qconfig_dtypes(qconfig)[2]
 
 
 def activation_is_statically_quantized(qconfig: Any) -> bool:
-    """Return whether activations are quantized by what was observed before."""
+    """Return whether activations are quantized statically, by earlier observations."""
     return activation_dtype(qconfig) in (*_STATIC, torch.float16) and not activation_is_dynamically_quantized(qconfig)
 
 
 def activation_is_int8_quantized(qconfig: Any) -> bool:
-    """Return whether activations are bytes."""
+    """Return whether activations are int8 or uint8."""
     return activation_dtype(qconfig) in _BYTES
 
 
 def activation_is_int32_quantized(qconfig: Any) -> bool:
-    """Return whether activations are integers of 32 bits."""
+    """Return whether activations are int32."""
     return activation_dtype(qconfig) in _LONG
 
 
 def weight_is_quantized(qconfig: Any) -> bool:
-    """Return whether weights are quantized or of half precision."""
+    """Return whether weights are quantized or float16."""
     return weight_dtype(qconfig) in (*_STATIC, torch.float16, torch.quint4x2)
 
 
 def weight_is_statically_quantized(qconfig: Any) -> bool:
-    """Return whether weights are bytes."""
+    """Return whether weights are int8 or uint8."""
     return weight_dtype(qconfig) in _BYTES
 
 
 def op_is_int8_dynamically_quantized(qconfig: Any) -> bool:
-    """Return whether activations become bytes as they come, and weights are bytes."""
+    """Return whether activations are quantized to uint8 dynamically, and weights to int8."""
     activation, weight, dynamic = get_qconfig_dtypes(qconfig)
     return activation in (torch.quint8, torch.uint8) and weight in (torch.qint8, torch.int8) and dynamic
 
 
 def get_quant_type(qconfig: Any) -> QuantType:
-    """When a configuration quantizes."""
+    """Return the QuantType of a qconfig."""
     activation, weight = _given(qconfig, "determine quant type").activation(), qconfig.weight()
     dynamic = getattr(activation, "is_dynamic", False)
     static = (*_STATIC, torch.quint4x2)
@@ -176,7 +176,7 @@ def get_quant_type(qconfig: Any) -> QuantType:
 
 
 def check_min_max_valid(min_val: Tensor, max_val: Tensor) -> bool:
-    """Return whether bounds were observed; AssertionError for a lower one above the upper."""
+    """Return whether bounds were observed. Raise AssertionError if the lower exceeds the upper."""
     unseen = min_val.numel() == 0 or max_val.numel() == 0
     if not unseen and (min_val.dim() == 0 or max_val.dim() == 0):
         unseen = bool(min_val == float("inf") and max_val == float("-inf"))
@@ -189,7 +189,7 @@ def check_min_max_valid(min_val: Tensor, max_val: Tensor) -> bool:
 
 
 def validate_qmin_qmax(quant_min: int, quant_max: int) -> None:
-    """Raise AssertionError for a range that has no zero, or a single number."""
+    """Raise AssertionError for a range that excludes zero, or has a single value."""
     if not quant_min <= 0 <= quant_max:
         raise AssertionError("Used-specified quantization range must include 0.")
     if quant_min >= quant_max:
@@ -197,7 +197,7 @@ def validate_qmin_qmax(quant_min: int, quant_max: int) -> None:
 
 
 def calculate_qmin_qmax(quant_min: Any, quant_max: Any, has_customized_qrange: bool, dtype: Any, reduce_range: bool) -> tuple[int, int]:
-    """Return the range of a dtype, or the given one, with one bit less if wanted."""
+    """Return the range of a dtype, or the given one, with one bit less if requested."""
     if not has_customized_qrange:
         low, high = _RANGES.get(dtype, (0, 15))
         return (int(low / 2), high // 2) if reduce_range and dtype in _BYTES else (low, high)
@@ -210,9 +210,9 @@ def calculate_qmin_qmax(quant_min: Any, quant_max: Any, has_customized_qrange: b
 def qparams_of(
     low: Any, high: Any, scheme: Any, kind: Any, limits: tuple[int, int], eps: Any, customized: bool, wide: bool = True
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return scales and zero points for observed bounds, each a tensor with a dimension at least.
+    """Return scales and zero points for observed bounds, each a tensor of at least 1 dimension.
 
-    ``wide``: 16 bits without sign have a middle, too.
+    With ``wide``, unsigned 16-bit types have a symmetric zero point, too.
     """
     least, greatest = limits
     down, up = torch.minimum(low, torch.zeros_like(low)), torch.maximum(high, torch.zeros_like(high))
@@ -234,7 +234,7 @@ def qparams_of(
 
 
 def nothing_observed(like: Any) -> tuple[Any, Any]:
-    """Return the scale and the zero point of an observer that saw nothing."""
+    """Return the scale and zero point of an observer without observations."""
     return torch.tensor([1.0], device=like.device.type), torch.tensor([0], device=like.device.type)
 
 
@@ -242,7 +242,7 @@ def determine_qparams(
     min_val: Tensor, max_val: Tensor, quant_min: int, quant_max: int, dtype: Any, eps: Tensor, has_customized_qrange: bool,
     qscheme: Any = torch.per_tensor_affine,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return scales in double precision and zero points of 64 bits for observed bounds."""
+    """Return float64 scales and int64 zero points for observed bounds."""
     if not check_min_max_valid(min_val, max_val):
         return nothing_observed(min_val)
     limits = (quant_min, quant_max)
@@ -251,7 +251,7 @@ def determine_qparams(
 
 
 def has_no_children_ignoring_parametrizations(module: Any) -> bool:
-    """Return whether a module has no children but what parametrizes it."""
+    """Return whether a module has no children except parametrizations."""
     own = module._modules
     return not own or (is_parametrized(module) and list(own) == ["parametrizations"])
 

@@ -1,4 +1,4 @@
-"""torch.cuda.amp: names that torch.amp has replaced."""
+"""torch.cuda.amp: names that torch.amp has superseded."""
 from __future__ import annotations
 
 from .autocast_mode import autocast, custom_bwd, custom_fwd

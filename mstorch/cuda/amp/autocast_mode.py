@@ -1,4 +1,4 @@
-"""Names that torch.amp has replaced."""
+"""Names that torch.amp has superseded."""
 from __future__ import annotations
 
 from typing import Any

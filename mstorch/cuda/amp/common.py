@@ -1,4 +1,4 @@
-"""Whether mixed precision can work at all."""
+"""Whether mixed precision is available."""
 from __future__ import annotations
 
 from ..._core import cuda_names

@@ -1,4 +1,4 @@
-"""Names that torch.amp has replaced."""
+"""Names that torch.amp has superseded."""
 from __future__ import annotations
 
 from ...amp._older import DeviceGradScaler

@@ -1,4 +1,4 @@
-"""torch.distributed._composable: the old place of fully_shard."""
+"""torch.distributed._composable: the deprecated location of fully_shard."""
 from . import fsdp
 from .fsdp import fully_shard
 

@@ -1,4 +1,4 @@
-"""torch.distributed._tensor.placement_types: the old name of torch.distributed.tensor.placement_types."""
+"""torch.distributed._tensor.placement_types: the deprecated name of torch.distributed.tensor.placement_types."""
 from ..._hook import missing as _missing
 from ..tensor.placement_types import Partial, Placement, Replicate, Shard
 

@@ -1,4 +1,4 @@
-"""torch.distributed.algorithms: inputs of different lengths, hooks that reduce gradients, means of models."""
+"""torch.distributed.algorithms: uneven inputs (Join), communication hooks, model averaging."""
 from ..._hook import missing as _missing
 from . import ddp_comm_hooks, join
 from .join import Join, Joinable, JoinHook

@@ -1,4 +1,4 @@
-"""torch.distributed.algorithms.join: processes with different numbers of inputs."""
+"""torch.distributed.algorithms.join: training when ranks have different numbers of inputs."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ _EARLY = "Detected at least one rank that exhausted inputs. Throwing across all 
 
 @by_the_host
 def _counted(group: Any, mine: int) -> int:
-    """Return the sum of the processes' numbers, by the host whatever carries their tensors."""
+    """Return the sum of an int over the ranks, through the host backend."""
     sum_of_all = full((1,), float(mine), device="cpu")
     all_reduce(sum_of_all, group=group)
     return int(sum_of_all)
@@ -22,18 +22,18 @@ def _counted(group: Any, mine: int) -> int:
 
 @by_the_host
 def _go_on(group: Any) -> Any:
-    """Begin to tell the others that this process goes on: a Work."""
+    """Start to tell the other ranks that this one continues; return a Work."""
     return all_reduce(full((1,), 1.0, device="cpu"), group=group, async_op=True)
 
 
 class JoinHook:
-    """The work of a process for a Joinable after its last input: ``main_hook`` in each iteration of others, then ``post_hook``."""
+    """What a rank does for a Joinable after its last input: ``main_hook`` in each further iteration, then ``post_hook``."""
 
     def main_hook(self) -> None:
-        """Take part in the others' collectives of one iteration."""
+        """Mirror the collectives that the other ranks call in one iteration."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Called when all have joined; ``is_last_joiner`` in those that went on to the end."""
+        """Called when all ranks have joined; ``is_last_joiner`` is True on the ranks that joined last."""
 
 
 class _JoinConfig(NamedTuple):
@@ -43,28 +43,28 @@ class _JoinConfig(NamedTuple):
 
 
 class Joinable:
-    """Base of classes that take part in others' iterations after their own last input."""
+    """Base of classes that can take part in other ranks' iterations after their own last input."""
 
     def __init__(self) -> None:
         self._join_config = _JoinConfig(False, False, False)
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return the hook of a process that has no more inputs."""
+        """Return the JoinHook to run when this rank has no more inputs."""
         raise NotImplementedError
 
     @property
     def join_device(self) -> Any:
-        """Where the processes' messages are."""
+        """The device of the tensors that Join communicates."""
         raise NotImplementedError
 
     @property
     def join_process_group(self) -> Any:
-        """The processes."""
+        """The process group that Join communicates over."""
         raise NotImplementedError
 
 
 class Join:
-    """A block in which processes may have different numbers of inputs. ValueError for Joinables of different groups."""
+    """Context manager in which ranks may have different numbers of inputs. Raises ValueError for Joinables of different groups."""
 
     def __init__(self, joinables: list[Any], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any) -> None:
         if not joinables:
@@ -80,10 +80,10 @@ class Join:
             one._join_config = _JoinConfig(enable, throw_on_early_termination, number == 0)
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Enable the Joinables and return the context manager."""
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        """Go along with the others until all are here."""
+        """Mirror the other ranks' collectives until all ranks have joined."""
         if not self._enable or kind is not None:
             self._reset()
             return
@@ -123,7 +123,9 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable: Any) -> Any:
-        """Tell processes without inputs that this one goes on; a Work, or None where nobody listens. RuntimeError to end early."""
+        """Tell ranks without inputs that this one continues; return a Work, or None if Join is not active. Raise RuntimeError to stop
+        early.
+        """
         config = joinable._join_config
         if not config.enable or not config.is_first_joinable:
             return None

@@ -1,8 +1,8 @@
-"""torch.distributed.checkpoint: states that processes save together, and load, also when there are more or fewer of them.
+"""torch.distributed.checkpoint: state dicts that ranks save together, and load on any number of ranks.
 
-A checkpoint is a folder: ``.metadata`` says what there is, ``__<rank>_0.distcp`` has a process's parts. Differs from torch: the
-files are not torch's. Objects of classes of your own are loaded under ``torch.serialization.safe_globals``; with
-``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` all are, and a foreign checkpoint may then run any code.
+A checkpoint is a folder: ``.metadata`` describes it, ``__<rank>_0.distcp`` holds a rank's shards. Differs from torch: the file format is
+not torch's. Objects of your own classes are loaded under ``torch.serialization.safe_globals``; with ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1``
+all are, and an untrusted checkpoint may then run any code.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _METADATA = ".metadata"
 
 
 class CheckpointException(Exception):
-    """A checkpoint could not be written or read."""
+    """Raised when a checkpoint cannot be written or read."""
 
 
 class FileSystemWriter:
@@ -42,7 +42,7 @@ class FileSystemReader:
         self.path = os.fspath(path)
 
     def read_metadata(self) -> Metadata:
-        """Return what the checkpoint says of itself. CheckpointException without one."""
+        """Return the checkpoint's metadata. Raise CheckpointException if there is none."""
         return _metadata(self.path)
 
 
@@ -78,7 +78,7 @@ def _metadata(folder: str) -> Metadata:
 
 
 def _states(state: dict[Any, Any]) -> dict[str, Any]:
-    """Return a state with ``state_dict()`` asked of what has it."""
+    """Return the state with each value that has ``state_dict()`` replaced by it."""
     return {
         key: value.state_dict() if hasattr(value, "state_dict") and not isinstance(value, torch.Tensor) else value
         for key, value in state.items()
@@ -86,7 +86,7 @@ def _states(state: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _written(folder: str, state: dict[Any, Any], rank: int) -> dict[str, Any]:
-    """Write what this process is to save, and tell what that is."""
+    """Write this rank's shards and return their metadata."""
     os.makedirs(folder, exist_ok=True)
     file = f"__{rank}_0.distcp"
     content: dict[str, Any] = {}
@@ -112,7 +112,7 @@ def save(
     state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None, process_group: Any = None,
     no_dist: bool = False, use_collectives: bool = True,
 ) -> Metadata:  # fmt: skip
-    """Write the processes' state to a folder: of DTensors each its part, of the rest what the first has. All have to call it."""
+    """Save the ranks' state to a folder: each rank its shards of DTensors, rank 0 the rest. All ranks have to call it."""
     return _save(_states(state_dict), _folder(checkpoint_id, storage_writer, planner), process_group, no_dist)
 
 
@@ -156,7 +156,9 @@ def async_save(
     state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
     process_group: Any = None, **kwargs: Any
 ) -> Future[Metadata]:
-    """``save`` of a copy, in a thread: a future. As in torch, ``process_group`` should be one that nothing else uses meanwhile."""
+    """Copy the state and ``save`` it in a thread; return a future. As in torch, ``process_group`` should not be used for anything else
+    meanwhile.
+    """
     folder, state = _folder(checkpoint_id, storage_writer, planner), _copied(_states(state_dict))
     executor = ThreadPoolExecutor(1)
     found = executor.submit(_save, state, folder, process_group, False)
@@ -165,13 +167,14 @@ def async_save(
 
 
 class _Files:
-    """Files of a checkpoint, each read once."""
+    """The files of a checkpoint, each read once."""
 
     def __init__(self, folder: str) -> None:
         self._folder, self._read = folder, {}  # type: ignore[var-annotated]
 
     def content(self, name: str) -> Any:
-        """Return what a file has. CheckpointException for one that lies elsewhere, pickle.UnpicklingError for classes that are not allowed.
+        """Return a file's contents. Raise CheckpointException for a name outside the folder, pickle.UnpicklingError for classes that are
+        not allowed.
         """
         if name not in self._read:
             if not isinstance(name, str) or os.path.basename(name) != name:
@@ -196,7 +199,7 @@ def load(
     state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_reader: Any = None, planner: Any = None, process_group: Any = None,
     no_dist: bool = False,
 ) -> None:  # fmt: skip
-    """Fill a state from a folder: tensors in place, others are replaced. RuntimeError for entries that the checkpoint lacks."""
+    """Load a state from a folder: tensors in place, other entries replaced. Raise RuntimeError for entries that the checkpoint lacks."""
     folder = _folder(checkpoint_id, storage_reader, planner)
     found, files = _metadata(folder).state_dict_metadata, _Files(folder)
     states = _states(state_dict)
@@ -219,12 +222,12 @@ def load(
 
 
 def save_state_dict(state_dict: dict[str, Any], storage_writer: Any, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None) -> Metadata:  # fmt: skip  # noqa: E501
-    """Return the old name of ``save``."""
+    """Deprecated name of ``save``."""
     return save(state_dict, storage_writer=storage_writer, process_group=process_group, no_dist=no_dist, planner=planner)
 
 
 def load_state_dict(state_dict: dict[str, Any], storage_reader: Any, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None) -> None:  # fmt: skip  # noqa: E501
-    """The old name of ``load``."""
+    """Deprecated name of ``load``."""
     load(state_dict, storage_reader=storage_reader, process_group=process_group, no_dist=no_dist, planner=planner)
 
 

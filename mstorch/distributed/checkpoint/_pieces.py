@@ -1,4 +1,4 @@
-"""A state as named entries, and what each process has of them."""
+"""A state flattened to named entries, and this rank's shard of each."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ Path = tuple[Any, ...]
 
 
 def flat(state: Tensor | dict[Any, Any], path: Path = ()) -> dict[Path, Any]:
-    """Return the entries of nested dictionaries and lists with tensors in them, by the way to each."""
+    """Return a dict from paths to the leaves of nested dicts and of lists that contain tensors."""
     if isinstance(state, Mapping) and (not path or state):
         items = list(state.items())
     elif isinstance(state, (list, tuple)) and any(isinstance(one, (Tensor, Mapping, list)) for one in state):
@@ -28,12 +28,12 @@ def flat(state: Tensor | dict[Any, Any], path: Path = ()) -> dict[Path, Any]:
 
 
 def name_of(path: Path) -> str:
-    """Return an entry's name: a.b.0"""
+    """Return a path joined with dots: a.b.0"""
     return ".".join(map(str, path))
 
 
 def told(state: Any, path: Path) -> Path:
-    """Return a path that tells dictionaries from lists: keys are texts, positions numbers."""
+    """Return a path in which dict keys are str and list indices int."""
     found: list[Any] = []
     for key in path:
         found.append(str(key) if isinstance(state, Mapping) else key)
@@ -42,7 +42,7 @@ def told(state: Any, path: Path) -> Path:
 
 
 def put(state: Any, path: Path, value: Any) -> None:
-    """Set an entry."""
+    """Set the entry at a path."""
     for key in path[:-1]:
         state = state[key]
     if isinstance(state, tuple):
@@ -51,7 +51,7 @@ def put(state: Any, path: Path, value: Any) -> None:
 
 
 def piece(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...], Any, tuple[int, ...], bool]:
-    """Of what this process has of a tensor: where it begins, its size, itself, the whole's size, whether it is the one to save it."""
+    """Return this rank's shard of a tensor: its offset, its size, its data, the global size, and whether this rank saves it."""
     if not isinstance(tensor, DTensor):
         shape = tuple(tensor.shape)
         return (0,) * len(shape), shape, tensor.detach(), shape, True
@@ -66,7 +66,7 @@ def piece(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...], Any, tuple[
 def overlap(
     begin: tuple[int, ...], sizes: tuple[int, ...], other_begin: tuple[int, ...], other_sizes: tuple[int, ...]
 ) -> tuple[Any, Any] | None:
-    """Return the common part of two parts, as slices of each; None if there is none."""
+    """Return the intersection of two shards as slices of each; None if it is empty."""
     mine, theirs = [], []
     for a, n, b, m in zip(begin, sizes, other_begin, other_sizes):
         start, end = max(a, b), min(a + n, b + m)

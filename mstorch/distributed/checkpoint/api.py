@@ -1,4 +1,4 @@
-"""torch.distributed.checkpoint.api: the error of checkpoints."""
+"""torch.distributed.checkpoint.api: CheckpointException."""
 from . import CheckpointException
 
 __all__ = ["CheckpointException"]

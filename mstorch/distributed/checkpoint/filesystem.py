@@ -1,4 +1,4 @@
-"""torch.distributed.checkpoint.filesystem: checkpoints in folders."""
+"""torch.distributed.checkpoint.filesystem: reader and writer of checkpoint folders."""
 from . import FileSystemReader, FileSystemWriter
 
 __all__ = ["FileSystemReader", "FileSystemWriter"]

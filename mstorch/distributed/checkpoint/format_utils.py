@@ -1,4 +1,4 @@
-"""torch.distributed.checkpoint.format_utils: checkpoints of several processes as files of ``torch.save``, and back.
+"""torch.distributed.checkpoint.format_utils: convert between distributed checkpoints and files of ``torch.save``.
 
     python -m mstorch.distributed.checkpoint.format_utils {torch_to_dcp,dcp_to_torch} SOURCE DESTINATION
 """
@@ -14,7 +14,7 @@ from . import FileSystemReader, TensorStorageMetadata, load, save
 
 
 def _put(state: Any, path: tuple[Any, ...], value: Any) -> None:
-    """Put a value at a path, making the dictionaries and lists on the way."""
+    """Put a value at a path, creating the dicts and lists on the way."""
     for key, following in zip(path, path[1:]):
         inner: Any = [] if isinstance(following, int) else {}
         if isinstance(state, list):
@@ -30,7 +30,7 @@ def _put(state: Any, path: tuple[Any, ...], value: Any) -> None:
 
 
 def dcp_to_torch_save(dcp_checkpoint_dir: str | os.PathLike[str], torch_save_path: str | os.PathLike[str]) -> None:
-    """Write all that a checkpoint's folder holds to one file of ``torch.save``, tensors as a whole."""
+    """Write a checkpoint folder's state to one file of ``torch.save``, with full tensors."""
     found = FileSystemReader(dcp_checkpoint_dir).read_metadata()
     paths = found.planner_data or {name: (name,) for name in found.state_dict_metadata}
     state: dict[str, Any] = {}
@@ -43,13 +43,13 @@ def dcp_to_torch_save(dcp_checkpoint_dir: str | os.PathLike[str], torch_save_pat
 
 
 def torch_save_to_dcp(torch_save_path: str | os.PathLike[str], dcp_checkpoint_dir: str | os.PathLike[str]) -> None:
-    """Write the state in a file of ``torch.save`` to a checkpoint's folder. Any object in the file is loaded: it has to be one's own."""
+    """Write the state in a file of ``torch.save`` to a checkpoint folder. Any object in the file is unpickled, so it must be trusted."""
     state = torch.load(torch_save_path, weights_only=False, map_location="cpu")
     save(state, checkpoint_id=os.fspath(dcp_checkpoint_dir), no_dist=True)
 
 
 def main() -> None:
-    """The command."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mode", choices=["torch_to_dcp", "dcp_to_torch"])
     parser.add_argument("src")

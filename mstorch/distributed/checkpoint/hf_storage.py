@@ -1,4 +1,4 @@
-"""torch.distributed.checkpoint.hf_storage: checkpoints of several processes in safetensors, which are not written here."""
+"""torch.distributed.checkpoint.hf_storage: distributed checkpoints in safetensors, which mstorch does not support."""
 from __future__ import annotations
 
 from typing import Any, NoReturn

@@ -1,4 +1,4 @@
-"""The metadata of a checkpoint of several processes."""
+"""Metadata classes of a distributed checkpoint."""
 from __future__ import annotations
 
 import dataclasses
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclasses.dataclass
 class ChunkStorageMetadata:
-    """A part of a tensor: where it begins, and its size."""
+    """A shard of a tensor: its offsets and its size."""
 
     offsets: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -15,7 +15,7 @@ class ChunkStorageMetadata:
 
 @dataclasses.dataclass
 class TensorStorageMetadata:
-    """A tensor: its dtype, its size, its parts, and the file of each."""
+    """A tensor: its dtype, its size, its shards, and the file of each."""
 
     dtype: str
     size: tuple[int, ...]
@@ -25,14 +25,14 @@ class TensorStorageMetadata:
 
 @dataclasses.dataclass
 class BytesStorageMetadata:
-    """An object that is no tensor: its file."""
+    """A non-tensor object: its file."""
 
     file: str
 
 
 @dataclasses.dataclass
 class Metadata:
-    """The entries by name, and the way through dictionaries and lists to each."""
+    """The entries by name, and the path through dicts and lists to each."""
 
     state_dict_metadata: dict[str, Any]
     planner_data: dict[str, tuple[Any, ...]] | None = None

@@ -1,4 +1,4 @@
-"""States of models and optimisers, whole or as they are spread, with names in the place of numbers."""
+"""State dicts of models and optimizers, full or sharded, keyed by parameter names."""
 from __future__ import annotations
 
 import dataclasses
@@ -13,7 +13,7 @@ from ..tensor._dtensor import DTensor, distribute_tensor, wrapped
 
 @dataclasses.dataclass
 class StateDictOptions:
-    """Whether states are whole (``full_state_dict``), only on the first process (with ``cpu_offload``), sent from it."""
+    """Whether state dicts have full tensors (``full_state_dict``), only on rank 0 (with ``cpu_offload``), broadcast from it."""
 
     full_state_dict: bool = False
     cpu_offload: bool = False
@@ -26,7 +26,7 @@ class StateDictOptions:
 
 
 def _plain_name(name: str) -> str:
-    """Return a parameter's name without what DistributedDataParallel puts before it."""
+    """Return a parameter's name without the "module." of DistributedDataParallel."""
     return name.removeprefix("module.")
 
 
@@ -42,7 +42,7 @@ def _named(model: Any) -> dict[str, Any]:
 
 
 def _given(value: Any, options: StateDictOptions) -> Any:
-    """Return a value as it is handed out."""
+    """Return a value detached; with ``full_state_dict``, a DTensor is gathered."""
     if isinstance(value, dict):
         return {key: _given(one, options) for key, one in value.items()}
     if isinstance(value, DTensor) and options.full_state_dict:
@@ -51,14 +51,14 @@ def _given(value: Any, options: StateDictOptions) -> Any:
 
 
 def _kept(found: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
-    """Of whole states on the CPU only the first process keeps one, as in torch."""
+    """Return full CPU states on rank 0 only, {} elsewhere, as in torch."""
     if options.full_state_dict and options.cpu_offload and is_initialized() and get_rank():
         return {}
     return found
 
 
 def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict[str, Any]:
-    """Return a model's state, without the prefix of DistributedDataParallel."""
+    """Return a model's state dict, without the "module." of DistributedDataParallel."""
     options = options or StateDictOptions()
     if submodules is not None:
         raise NotImplementedError("mstorch: get_model_state_dict takes no submodules")
@@ -78,14 +78,14 @@ def _received(state: Any, options: StateDictOptions) -> Any:
 
 
 def _fitted(value: Any, like: Any) -> Any:
-    """Return a value spread as another one is."""
+    """Return a value sharded like another."""
     if isinstance(like, DTensor) and isinstance(value, torch.Tensor) and not isinstance(value, DTensor) and value.dim():
         return distribute_tensor(value.detach(), like.device_mesh, like.placements, src_data_rank=None)
     return value
 
 
 def set_model_state_dict(model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None) -> Any:
-    """Fill a model from a state, whole or spread; gives the names that are missing and those that are too many."""
+    """Load a model's state dict, full or sharded; return the missing and unexpected keys."""
     options = options or StateDictOptions()
     inner = model.module if _wrapped(model) else model
     given = _received(model_state_dict, options)
@@ -96,7 +96,7 @@ def set_model_state_dict(model: Any, model_state_dict: dict[str, Any], *, option
 
 
 def _init_optim_state(optimizer: Any) -> None:
-    """Let an optimiser make its state: a step with gradients of zero that changes nothing."""
+    """Make an optimizer create its state: one step with zero gradients that changes no parameter."""
     if optimizer.state:
         return
     groups = optimizer.param_groups
@@ -115,14 +115,14 @@ def _init_optim_state(optimizer: Any) -> None:
 
 
 def _as_spread(value: Any, parameter: Any) -> Any:
-    """Return what an optimiser keeps of this process's part of a parameter, as a part."""
+    """Return an optimizer state tensor for this rank's shard of a parameter, as a DTensor."""
     if not isinstance(parameter, DTensor) or not isinstance(value, torch.Tensor) or isinstance(value, DTensor) or not value.dim():
         return value
     return wrapped(value.detach(), *parameter.__dict__["_spec"])
 
 
 def get_optimizer_state_dict(model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict[str, Any]:  # fmt: skip  # noqa: E501
-    """Return an optimiser's state with the parameters' names in the place of their numbers."""
+    """Return an optimizer's state dict, keyed by parameter names."""
     options = options or StateDictOptions()
     if options.flatten_optimizer_state_dict:
         raise NotImplementedError("mstorch: get_optimizer_state_dict does not flatten")
@@ -140,7 +140,7 @@ def get_optimizer_state_dict(model: Any, optimizers: Any, *, submodules: Any = N
 
 
 def set_optimizer_state_dict(model: Any, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None) -> None:  # fmt: skip  # noqa: E501
-    """Fill an optimiser from a state with names."""
+    """Load an optimizer's state dict that is keyed by parameter names."""
     options = options or StateDictOptions()
     given = _received(optim_state_dict, options)
     names = _named(model)
@@ -160,14 +160,14 @@ def set_optimizer_state_dict(model: Any, optimizers: Any, optim_state_dict: dict
 
 
 def get_state_dict(model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> tuple[Any, Any]:
-    """Return the states of a model and of its optimisers."""
+    """Return the state dicts of a model and of its optimizers."""
     return get_model_state_dict(model, options=options), get_optimizer_state_dict(model, optimizers, options=options)
 
 
 def set_state_dict(
     model: Any, optimizers: Any, *, model_state_dict: Any, optim_state_dict: Any, options: StateDictOptions | None = None
 ) -> Any:
-    """Fill a model and its optimisers."""
+    """Load the state dicts of a model and of its optimizers."""
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return found

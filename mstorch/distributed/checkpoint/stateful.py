@@ -1,4 +1,4 @@
-"""torch.distributed.checkpoint.stateful: what has a state of its own."""
+"""torch.distributed.checkpoint.stateful: the protocol of objects with a state dict."""
 from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -9,10 +9,10 @@ class Stateful(Protocol):
     """An object with ``state_dict`` and ``load_state_dict``."""
 
     def state_dict(self) -> dict[str, Any]:
-        """The state."""
+        """Return the state dict."""
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take a state."""
+        """Load a state dict."""
 
 
 StatefulT = TypeVar("StatefulT", bound=Stateful)

@@ -1,4 +1,4 @@
-"""torch.distributed.elastic: what launched programs import of it."""
+"""torch.distributed.elastic: the names that launched programs import."""
 from . import multiprocessing
 
 __all__ = ["multiprocessing"]

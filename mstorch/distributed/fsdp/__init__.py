@@ -1,4 +1,4 @@
-"""torch.distributed.fsdp: modules of which each process keeps a part: ``fully_shard``, and the older FullyShardedDataParallel."""
+"""torch.distributed.fsdp: sharded modules: ``fully_shard``, and the older FullyShardedDataParallel."""
 from __future__ import annotations
 
 from ..._hook import missing as _missing

@@ -1,4 +1,4 @@
-"""The parameters of one FullyShardedDataParallel, one after the other in one flat parameter of which each process keeps a part."""
+"""The parameters of one FullyShardedDataParallel as one flat parameter, of which each rank keeps a shard."""
 from __future__ import annotations
 
 import math
@@ -13,7 +13,7 @@ FLAT_PARAM = "_flat_param"
 
 
 class _Entry:
-    """A parameter's shape, its places in modules, its range of the flat one."""
+    """A parameter's shape, its owners' modules and names, and its range in the flat parameter."""
 
     def __init__(self, parameter: Any, places: list[tuple[Any, str]], name: str, start: int) -> None:
         self.shape, self.places, self.name = tuple(parameter.shape), places, name
@@ -22,7 +22,7 @@ class _Entry:
 
 
 class FlatOwner:
-    """A flat parameter: this process's part, and while they are used the whole one, of which the modules have windows."""
+    """A flat parameter: this rank's shard and, while in use, the full one, of which the modules hold views."""
 
     def __init__(
         self, parameters: list[tuple[Any, list[tuple[Any, str]], str]], holder: Any, group: Any, visible: bool, offload: bool
@@ -60,21 +60,21 @@ class FlatOwner:
         self.put(self.sharded)
 
     def _own(self, part: Any, entry: _Entry) -> Any:
-        """Return what this process's part has of a parameter: numbers in a row, or none."""
+        """Return the slice of this rank's shard that belongs to a parameter: 1-d, maybe empty."""
         first = min(max(entry.start - self.first, 0), self.each)
         last = min(max(entry.stop - self.first, 0), self.each)
         return part[first:last]
 
     def local(self) -> Any:
-        """Return what this process has."""
+        """Return this rank's shard."""
         return self.sharded.detach()
 
     def follow(self) -> None:
-        """Nothing: this parameter stays the same object."""
+        """Do nothing: the flat parameter is never replaced."""
 
     def put(self, tensor: Any) -> None:
-        """Let the modules have their windows of the whole, or without it no parameters but the flat one. Whatever comes between, a module
-        has one or the other.
+        """Set the modules' parameters to views of the full tensor, or, given the shard, remove all but the flat one. An interrupt leaves a
+        module with one or the other.
         """
         present = tensor is not self.sharded
         if not self.visible:
@@ -91,7 +91,7 @@ class FlatOwner:
                     module.__dict__.pop(name, None)
 
     def give(self, local: Any) -> None:
-        """Add this process's part of a gradient."""
+        """Add to this rank's shard of the gradient."""
         local = local.to(self.sharded.device)
         held = self.sharded.grad
         self.sharded.grad = local if held is None else held + local
@@ -104,7 +104,7 @@ class FlatOwner:
             self.sharded.grad = None
 
     def refresh(self, fn: Any) -> None:
-        """Follow what ``Module._apply`` did to the flat parameter, or do it to one that no module has."""
+        """Take over what ``Module._apply`` did to the flat parameter, or apply it to one that no module shows."""
         if self.visible:
             with torch.no_grad():
                 self.sharded.data = fn(self.sharded.data)
@@ -114,7 +114,7 @@ class FlatOwner:
 
     @contextmanager
     def as_parameters(self, whole: Any) -> Iterator[None]:
-        """A block in which the modules have windows of the whole as parameters under their own names."""
+        """Context manager in which modules have views of the full tensor as parameters with their own names."""
         made = []
         self.holder._parameters.pop(FLAT_PARAM, None)
         for entry in self.entries:
@@ -135,19 +135,19 @@ class FlatOwner:
             self.put(self.sharded if self.whole is None else self.whole)
 
     def keep(self, whole: Any) -> None:
-        """Let this process's part have the whole's values."""
+        """Copy the full tensor's values to this rank's shard."""
         with torch.no_grad():
             self.sharded.detach().copy_(whole.detach()[self.first : self.first + self.each])
 
     def gather(self, local: Any, device: Any) -> dict[str, Any]:
-        """Return whole tensors by the parameters' names, of this process's flat part."""
+        """All-gather the flat shard and return full tensors by parameter name."""
         local = local.to(device)
         whole = local.new_empty(self.shape)
         self.group.all_gather_single(whole, local.contiguous()).wait()
         return {entry.name: whole[entry.start : entry.stop].view(entry.shape).clone() for entry in self.entries}
 
     def flatten(self, tensors: dict[str, Any]) -> Any:
-        """This process's flat part, of whole tensors by name; zeros for those that are missing."""
+        """Return this rank's flat shard of full tensors given by name; missing ones are zeros."""
         like = next(iter(tensors.values()))
         whole = torch.zeros(self.shape, dtype=like.dtype, device=like.device)
         for entry in self.entries:

@@ -1,4 +1,4 @@
-"""States of optimisers over flat parameters, with the parameters' own names and whole tensors, and back."""
+"""Conversion of optimizer states between flat parameters and full tensors with the parameters' own names."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,12 +9,12 @@ from .._world import get_rank
 
 
 def _owners(model: Any) -> list[tuple[Any, Any]]:
-    """Return the flat parameters, and what the names of each have before them."""
+    """Return the flat parameters with the name prefix of each."""
     return [(owner, part) for part in model.modules() if hasattr(part, "_shards") for owner in part._shards.owners]
 
 
 def _tensors_like(owner: Any, states: dict[Any, Any]) -> Any:
-    """For each key of a state this process's flat part, and what is no part."""
+    """Return for each state key this rank's flat shard; values that are not sharded are kept."""
     if not owner.visible:
         return states.get(owner.sharded)
     found: dict[str, Any] = {}
@@ -29,7 +29,7 @@ def _tensors_like(owner: Any, states: dict[Any, Any]) -> Any:
 
 
 def named_state(model: Any, optimizer: Any, rank0_only: bool, prefix_of: Any, on_cpu: bool = True) -> dict[str, Any]:
-    """Return an optimiser's state with whole tensors by the parameters' names; {} outside the first process with ``rank0_only``."""
+    """Return an optimizer's state with full tensors by parameter name; {} on ranks other than 0 with ``rank0_only``."""
 
     def placed(value: Any) -> Any:
         return value.cpu() if on_cpu and isinstance(value, torch.Tensor) else value
@@ -66,7 +66,7 @@ def named_state(model: Any, optimizer: Any, rank0_only: bool, prefix_of: Any, on
 
 
 def loadable_state(model: Any, optimizer: Any, given: dict[str, Any], prefix_of: Any) -> dict[str, Any]:
-    """Return what ``optimizer.load_state_dict`` takes, of a state with whole tensors by name."""
+    """Convert a state with full tensors by name to what ``optimizer.load_state_dict`` takes."""
     numbers = {id(one): number for number, one in enumerate(one for group in optimizer.param_groups for one in group["params"])}
     state: dict[int, Any] = {}
     for owner, part in _owners(model):

@@ -1,4 +1,4 @@
-"""fully_shard: a module of which each process keeps a part."""
+"""fully_shard: shard a module's parameters over ranks."""
 from __future__ import annotations
 
 import dataclasses
@@ -19,7 +19,7 @@ from ._shards import Owner, Shards, forgetting
 
 @dataclasses.dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """Dtypes of the whole parameters, of the averages of gradients, of outputs; whether floating inputs are cast."""
+    """Dtypes of the full parameters, of the gradient reduction and of outputs; whether floating inputs are cast."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -29,24 +29,24 @@ class MixedPrecisionPolicy:
 
 @dataclasses.dataclass
 class OffloadPolicy:
-    """Parts stay on the device."""
+    """No offloading: shards stay on the device."""
 
 
 @dataclasses.dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Parts, their gradients and states are kept on the CPU; the wholes are put together on the device."""
+    """Shards, their gradients and states are kept on the CPU; parameters are gathered on the device."""
 
     pin_memory: bool = True
 
 
 class UnshardHandle:
-    """Parameters that are being put together."""
+    """Handle of a running all-gather of parameters."""
 
     def __init__(self, shards: Shards) -> None:
         self._shards = shards
 
     def wait(self) -> None:
-        """Wait until the module has them."""
+        """Wait until the module has its full parameters."""
         self._shards.unshard()
 
 
@@ -57,7 +57,7 @@ class FSDPModule:
     _reshard_given: bool | int | None
 
     def unshard(self, async_op: bool = False) -> Any:
-        """Put the parameters together; with ``async_op`` only begin, and give a handle to wait with."""
+        """All-gather the parameters; with ``async_op`` only start it and return a handle."""
         if async_op:
             self._shards.prepare()
             return UnshardHandle(self._shards)
@@ -65,7 +65,7 @@ class FSDPModule:
         return None
 
     def reshard(self) -> None:
-        """Let go of the whole parameters."""
+        """Free the full parameters, keeping the shards."""
         self._shards.reshard()
 
     def _each(self, recurse: bool, function: Callable[[Any], None]) -> None:
@@ -74,35 +74,35 @@ class FSDPModule:
                 function(module)
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Whether backward averages gradients; without, those of the whole add up in each process."""
+        """Set whether backward reduces gradients; without, unsharded gradients accumulate on each rank."""
         self._each(recurse, lambda module: setattr(module._shards, "syncs", requires_gradient_sync))
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Whether backward averages gradients over copies, on a mesh of two dimensions; without, parts of them add up."""
+        """Set whether backward all-reduces gradients over replicas on a 2-d mesh; without, sharded gradients accumulate."""
         self._each(recurse, lambda module: setattr(module._shards, "averages_copies", requires_all_reduce))
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether the whole parameters are let go between forward and backward."""
+        """Set whether the full parameters are freed between forward and backward."""
         self._each(recurse, lambda module: setattr(module._shards, "reshard_after_forward", reshard_after_forward))
 
     def set_modules_to_forward_prefetch(self, modules: list[Any]) -> None:
-        """Modules whose parameters are begun to be put together when those of this one are there for forward."""
+        """Set modules whose all-gather starts when this module's parameters are there for forward."""
         self._shards.before_forward = _shards_of(modules)
 
     def set_modules_to_backward_prefetch(self, modules: list[Any]) -> None:
-        """Modules whose parameters are begun to be put together when those of this one are there for backward."""
+        """Set modules whose all-gather starts when this module's parameters are there for backward."""
         self._shards.before_backward = _shards_of(modules)
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """Divide the sum of the processes' gradients by this, not by their number."""
+        """Set the divisor of the sum of the ranks' gradients, which is their number by default."""
         self._shards.divisor = factor
 
     def set_reduce_scatter_divide_factor(self, factor: float) -> None:
-        """The old name of ``set_gradient_divide_factor``."""
+        """Deprecated name of ``set_gradient_divide_factor``."""
         self.set_gradient_divide_factor(factor)
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
-        """Whether the whole parameters are let go after backward."""
+        """Set whether the full parameters are freed after backward."""
         self._each(recurse, lambda module: setattr(module._shards, "reshard_after_backward", reshard_after_backward))
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
@@ -110,7 +110,7 @@ class FSDPModule:
         return super()._apply(*args, **kwargs)  # type: ignore[misc]
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Whether what goes on is waited for after the next backward: nothing goes on after a backward here."""
+        """Do nothing: no communication is pending after a backward here."""
 
 
 def _shards_of(modules: Any) -> list[Shards]:
@@ -121,7 +121,7 @@ def _shards_of(modules: Any) -> list[Shards]:
 
 
 def register_fsdp_forward_method(module: Any, method_name: str) -> None:
-    """Let a method be treated as ``forward`` is. ValueError without such a method."""
+    """Make a method gather and free parameters as ``forward`` does. Raise ValueError if there is no such method."""
     if not isinstance(module, FSDPModule):
         return
     if not hasattr(module, method_name):
@@ -142,7 +142,7 @@ def register_fsdp_forward_method(module: Any, method_name: str) -> None:
 
 
 def _managed(module: Any, ignored: set[int]) -> dict[Any, list[tuple[Any, str]]]:
-    """Return the parameters of a module and its parts, without those of parts that are sharded already; where they are."""
+    """Return the parameters of a module that no sharded submodule manages, each with the places that refer to it."""
     found: dict[Any, list[tuple[Any, str]]] = {}
     waiting, seen = [module], set()
     while waiting:
@@ -162,11 +162,11 @@ def fully_shard(
     mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
     offload_policy: OffloadPolicy = OffloadPolicy(), ignored_params: Any = None,
 ) -> Any:  # fmt: skip
-    """Let each process keep a part, along the first dimension, of a module's parameters, which become DTensors.
+    """Shard a module's parameters over ranks along dimension 0; they become DTensors.
 
-    They are put together before forward and, unless they were kept, for backward, which averages the gradients and gives each
-    process its part. Parts of the module that are to be put together by themselves are sharded first. Over a mesh of two
-    dimensions, the first has copies. NotImplementedError for more dimensions, other placements, and parameters that are DTensors.
+    They are all-gathered before forward and, if freed, before backward, which reduce-scatters the gradients. Submodules that are to be
+    gathered separately are sharded first. On a 2-d mesh, the first dimension replicates. Raise NotImplementedError for more dimensions,
+    other placements, and parameters that are DTensors.
     """
     if isinstance(module, list):
         raise NotImplementedError(f"mstorch: fully_shard of a list of modules {not_yet()}")
@@ -215,7 +215,7 @@ def _cast(value: Any, kind: Any) -> Any:
 
 
 def gather(module: Any) -> None:
-    """Let a module that is about to compute have its whole parameters."""
+    """All-gather a module's parameters before it computes."""
     shards = module._shards
     if module._reshard_given is None and not getattr(module, "_inner", False):
         shards.reshard_after_forward = False  # as in torch, the outermost one is needed again at once
@@ -226,7 +226,7 @@ def gather(module: Any) -> None:
 
 
 def let_go(module: Any) -> None:
-    """A module has computed: its whole parameters go, if they are not kept for backward."""
+    """Free a module's full parameters after it has computed, unless backward keeps them."""
     shards = module._shards
     if shards.reshard_after_forward or not torch.is_grad_enabled():
         shards.reshard()
@@ -242,7 +242,7 @@ def before(module: Any, inputs: Any, kwargs: Any) -> Any:
 
 
 def _given(module: Any, shards: Shards, inputs: Any, kwargs: Any) -> Any:
-    """Return the arguments, moved and cast; None where they are as they were."""
+    """Return the arguments, moved and cast; None if nothing changes."""
     policy = shards.policy
     if shards.device.type != "cpu" and not getattr(module, "_inner", False):
         inputs, kwargs = moved_inputs(inputs, shards.device), moved_inputs(kwargs, shards.device)

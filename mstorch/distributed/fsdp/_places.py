@@ -1,4 +1,4 @@
-"""Where a module under FSDP computes and keeps its parts."""
+"""The devices on which an FSDP module computes and keeps its shards."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from ...utils._pytree import tree_map_only
 
 
 def move_states(tensors: Iterable[Any], device: Any) -> None:
-    """Bring parameters and buffers that are on the CPU to a device; they stay the same objects."""
+    """Move CPU parameters and buffers to a device, keeping the same objects."""
     for one in tensors:
         if one.device.type == "cpu" != device.type:
             with torch.no_grad():
@@ -21,12 +21,12 @@ def move_states(tensors: Iterable[Any], device: Any) -> None:
 
 
 def moved_inputs(value: Any, device: Any) -> Any:
-    """Return arguments with their tensors on a device; those of the CPU are left, as everything is there."""
+    """Return arguments with their tensors moved to a device; for the CPU they are returned as they are."""
     return value if device.type == "cpu" else tree_map_only(torch.Tensor, lambda one: one.to(device), value)
 
 
 def device_of_id(device_id: Any, rank: int) -> Any:
-    """Return the device that ``device_id`` names, with its index; None without one."""
+    """Return the device of ``device_id``, with its index; None if it is None."""
     device = device_id if device_id is None or isinstance(device_id, torch.device) else torch.device(device_id)
     if device is not None and device.type == "cpu":
         return device
@@ -44,7 +44,7 @@ def device_of_id(device_id: Any, rank: int) -> Any:
 
 
 def compute_device(parameters: Iterable[Any], named: Any, rank: int) -> Any:
-    """Return where a module computes: where its parameters are, on the current accelerator if that is the CPU."""
+    """Return the device a module computes on: its parameters', or the current accelerator if those are on the CPU."""
     if named is not None and named.type == "cpu":
         return named
     first = next(iter(parameters), None)
@@ -59,7 +59,7 @@ def compute_device(parameters: Iterable[Any], named: Any, rank: int) -> Any:
 
 
 def sync_states(parameters: Iterable[Any], buffers: Iterable[Any], group: Any) -> None:
-    """Give all processes the parameters and buffers of the first; ValueError for those on the CPU."""
+    """Broadcast rank 0's parameters and buffers; raise ValueError if they are on the CPU."""
     states = [one.detach() for one in (*parameters, *buffers)]
     if any(one.device.type == "cpu" for one in states):
         raise ValueError(

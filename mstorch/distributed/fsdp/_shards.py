@@ -1,4 +1,4 @@
-"""The parameters of one ``fully_shard``: each process keeps a part; the whole is there while it is used."""
+"""The parameters of one ``fully_shard``: each rank keeps a shard; the full parameters exist while in use."""
 from __future__ import annotations
 
 import weakref
@@ -20,7 +20,7 @@ _wholes: weakref.WeakKeyDictionary[Any, tuple[Shards, int]] = weakref.WeakKeyDic
 
 
 class Owner:
-    """A parameter, and where modules have it."""
+    """A parameter, and the modules and names that refer to it."""
 
     def __init__(self, parameter: Any, places: list[tuple[Any, str]], mesh: Any, offload: bool = False) -> None:
         self.places, self.mesh = places, mesh
@@ -37,7 +37,7 @@ class Owner:
         self.put(self.sharded)
 
     def give(self, local: Any) -> None:
-        """Add this process's part of a gradient."""
+        """Add to this rank's shard of the gradient."""
         local = local.to(self.local().device)
         held = self.sharded.grad
         if held is not None:
@@ -45,11 +45,11 @@ class Owner:
         self.sharded.grad = wrapped(local, self.mesh, self.placements, self.shape)
 
     def local(self) -> Any:
-        """Return what this process has."""
+        """Return this rank's shard."""
         return self.sharded.to_local().detach()
 
     def follow(self) -> None:
-        """Take the parameter that a module has now: ``load_state_dict(assign=True)`` and ``to_empty`` put others there."""
+        """Adopt the module's current parameter, which ``load_state_dict(assign=True)`` or ``to_empty`` may have replaced."""
         module, name = self.places[0]
         found = module._parameters[name]
         if found is not self.sharded:
@@ -59,13 +59,13 @@ class Owner:
             self.put(found)
 
     def put(self, tensor: Any) -> None:
-        """Let the modules have a tensor as their parameter."""
+        """Set the modules' parameter to a tensor."""
         for module, name in self.places:
             module._parameters[name] = tensor
 
 
 class Shards:
-    """Parts of some parameters, put together for forward and for backward, and their gradients' averages."""
+    """Sharded parameters: all-gathered for forward and backward; their gradients are reduce-scattered."""
 
     def __init__(self, owners: Sequence[Any], group: Any, reshard: bool, policy: Any, device: Any, copies: Any = None) -> None:
         self.device = device  # where the wholes are; parts may be kept on the CPU
@@ -82,7 +82,7 @@ class Shards:
     # Putting together
 
     def begin(self) -> None:
-        """Begin to receive the wholes, each in memory of its own."""
+        """Start the all-gather into separate full tensors."""
         if self.begun is not None or self.together or self.again is not None:
             return
         kind = self.policy.param_dtype
@@ -93,7 +93,7 @@ class Shards:
             self.begun = wholes, self.group._allgather_pieces(self._rows(wholes), parts)
 
     def _gathered(self) -> list[Any]:
-        """Return the whole of each parameter."""
+        """Return the full tensor of each parameter."""
         self.begin()
         assert self.begun is not None
         (wholes, work), self.begun = self.begun, None
@@ -101,7 +101,7 @@ class Shards:
         return wholes
 
     def _rows(self, wholes: list[Any]) -> list[list[Any]]:
-        """For each process, its parts of the wholes."""
+        """Return for each rank its slices of the full tensors."""
         size = self.group.size()
         limits = [[bounds(len(whole), size, member) for whole in wholes] for member in range(size)]
         return [[whole[first:last] for whole, (first, last) in zip(wholes, places)] for places in limits]
@@ -112,19 +112,19 @@ class Shards:
         return bool(self.owners) and all(owner.whole is not None for owner in self.owners)
 
     def prepare(self) -> None:
-        """Begin to put the wholes together."""
+        """Start the all-gather, unless the modules have full parameters."""
         if self.owners and not self.together:
             for owner in self.owners:
                 owner.follow()
             self.begin()
 
     def prefetch(self) -> None:
-        """Begin with those that are to be there for the next forward."""
+        """Start the all-gather of the modules prefetched for the next forward."""
         for other in self.before_forward:
             other.prepare()
 
     def unshard(self) -> None:
-        """Let the modules have the whole parameters."""
+        """Give the modules their full parameters."""
         if self.together or not self.owners:
             return
         for owner in self.owners:
@@ -138,7 +138,7 @@ class Shards:
             owner.whole = whole  # last: what an interrupt comes before is done again
 
     def reshard(self) -> None:
-        """Let the modules have their parts, and let the memory of the wholes go."""
+        """Give the modules their shards and free the full parameters."""
         if self.begun is not None:
             self._gathered()
         for owner in self.owners:
@@ -149,7 +149,7 @@ class Shards:
                 whole._array = whole._raw = whole._at = None
 
     def _storage(self, place: int) -> Any:
-        """Return the memory of a whole parameter in backward, which is put together anew."""
+        """Return the storage of a full parameter in backward, gathered again if freed."""
         owner = self.owners[place]
         if owner.whole is not None:
             return owner.whole._storage
@@ -174,13 +174,13 @@ class Shards:
             next_callback(self.finish)
 
     def expect(self, wholes: list[Any]) -> None:
-        """Remember the wholes whose gradients backward brings."""
+        """Remember the full tensors whose gradients backward will deliver."""
         self.waiting = wholes
 
     waiting: list[Any] = []
 
     def finish(self) -> None:
-        """Average the gradients that have come, and let go of the wholes."""
+        """Reduce the gradients that have arrived, and free the full parameters."""
         if not self.queued:
             return
         self.queued, self.arrived, self.again = False, 0, None
@@ -216,7 +216,7 @@ class Shards:
                         owner.give(part.to(owner.dtype))
 
     def _over_copies(self, owner: Any, part: Any) -> Any:
-        """Return a part of a gradient, averaged over the copies; None while that is put off."""
+        """Return a gradient shard, averaged over the replicas; None while that is deferred."""
         part = part if owner.partial is None else part + owner.partial
         owner.partial = None if self.averages_copies else part
         if not self.averages_copies:
@@ -226,7 +226,7 @@ class Shards:
         return part if divisor is None or self.divisor is not None else part.div_(divisor)
 
     def _way(self, group: Any, parts: Sequence[Any]) -> tuple[ReduceOp, float | None]:
-        """Return how gradients are combined, and what they are divided by then: HCCL has sums, and no averages."""
+        """Return the reduction of gradients and the divisor afterwards; HCCL has SUM but not AVG."""
         if self.divisor is None and parts[0].device.type == "cpu":
             return ReduceOp.AVG, None
         return ReduceOp.SUM, group.size() if self.divisor is None else self.divisor
@@ -247,5 +247,5 @@ def _unpack(kept: Any) -> Any:
 
 
 def forgetting() -> saved_tensors_hooks:
-    """Return a context manager within which backward keeps no whole parameters, but asks for them again."""
+    """Return a context manager in which autograd saves no full parameters, but gathers them again in backward."""
     return saved_tensors_hooks(_pack, _unpack)

@@ -10,7 +10,7 @@ from ...nn.modules.batchnorm import _BatchNorm
 
 
 class ShardingStrategy(enum.Enum):
-    """The values that are spread over processes: parameters, gradients and states; only the latter two; none; or within machines."""
+    """What is sharded: parameters, gradients and states; only gradients and states; nothing; or within machines."""
 
     FULL_SHARD = enum.auto()
     SHARD_GRAD_OP = enum.auto()
@@ -20,14 +20,14 @@ class ShardingStrategy(enum.Enum):
 
 
 class BackwardPrefetch(enum.Enum):
-    """When the next parameters of backward are asked for: before or after the present gradients."""
+    """When backward prefetches the next parameters: before or after computing the current gradients."""
 
     BACKWARD_PRE = enum.auto()
     BACKWARD_POST = enum.auto()
 
 
 class StateDictType(enum.Enum):
-    """The form of states: whole tensors, this process's flat part, or parts that know the whole."""
+    """The form of state dicts: full tensors, this rank's flat shard, or sharded tensors."""
 
     FULL_STATE_DICT = enum.auto()
     LOCAL_STATE_DICT = enum.auto()
@@ -36,7 +36,7 @@ class StateDictType(enum.Enum):
 
 @dataclasses.dataclass
 class MixedPrecision:
-    """Dtypes of whole parameters, of the averages of gradients and of buffers; which inputs are cast."""
+    """Dtypes of full parameters, of the gradient reduction and of buffers; whether inputs are cast."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -49,68 +49,68 @@ class MixedPrecision:
 
 @dataclasses.dataclass
 class CPUOffload:
-    """Whether parts, their gradients and states are kept on the CPU."""
+    """Whether shards, their gradients and states are kept on the CPU."""
 
     offload_params: bool = False
 
 
 @dataclasses.dataclass
 class StateDictConfig:
-    """Where a state's tensors are put."""
+    """Whether a state dict's tensors are moved to the CPU."""
 
     offload_to_cpu: bool = False
 
 
 @dataclasses.dataclass
 class FullStateDictConfig(StateDictConfig):
-    """Whole tensors, in every process or only in the first."""
+    """Full tensors, on every rank or only on rank 0."""
 
     rank0_only: bool = False
 
 
 @dataclasses.dataclass
 class LocalStateDictConfig(StateDictConfig):
-    """Flat parts."""
+    """Flat shards."""
 
 
 @dataclasses.dataclass
 class ShardedStateDictConfig(StateDictConfig):
-    """Parts that know the whole."""
+    """Sharded tensors."""
 
     _use_dtensor: bool = False
 
 
 @dataclasses.dataclass
 class OptimStateDictConfig:
-    """Where the tensors of an optimiser's state are put."""
+    """Whether an optimizer state's tensors are moved to the CPU."""
 
     offload_to_cpu: bool = True
 
 
 @dataclasses.dataclass
 class FullOptimStateDictConfig(OptimStateDictConfig):
-    """Whole tensors, in every process or only in the first."""
+    """Full tensors, on every rank or only on rank 0."""
 
     rank0_only: bool = False
 
 
 @dataclasses.dataclass
 class LocalOptimStateDictConfig(OptimStateDictConfig):
-    """Flat parts."""
+    """Flat shards."""
 
     offload_to_cpu: bool = False
 
 
 @dataclasses.dataclass
 class ShardedOptimStateDictConfig(OptimStateDictConfig):
-    """Parts that know the whole."""
+    """Sharded tensors."""
 
     _use_dtensor: bool = False
 
 
 @dataclasses.dataclass
 class StateDictSettings:
-    """The kind of states, and its settings."""
+    """The StateDictType, and the configs of model and optimizer states."""
 
     state_dict_type: StateDictType
     state_dict_config: StateDictConfig

@@ -1,4 +1,4 @@
-"""torch.distributed.fsdp.fully_sharded_data_parallel: a module whose parameters lie in one flat one, of which each process has a part."""
+"""torch.distributed.fsdp.fully_sharded_data_parallel: a module wrapper with one flat parameter, sharded over ranks."""
 from __future__ import annotations
 
 import enum
@@ -50,14 +50,14 @@ _CONFIGS = {
 
 
 class OptimStateKeyType(enum.Enum):
-    """By what an optimiser's state knows parameters."""
+    """Whether an optimizer state is keyed by parameter names or ids."""
 
     PARAM_NAME = enum.auto()
     PARAM_ID = enum.auto()
 
 
 def clean_name(name: str) -> str:
-    """Return a name without what wrapping put into it."""
+    """Return a name without the prefixes of FSDP wrappers."""
     return name.replace(FSDP_PREFIX, "")
 
 
@@ -66,11 +66,11 @@ def _refuse(what: str) -> NoReturn:
 
 
 class FullyShardedDataParallel(Module):
-    """A module of whose parameters each process keeps a flat part; they are put together for forward and for backward.
+    """Wraps a module and shards its parameters as one flat parameter; they are all-gathered for forward and backward.
 
-    It computes where its parameters are, or on the device of ``device_id``, to which they are brought. As in torch, RuntimeError on a
-    machine without an accelerator unless ``device_id=torch.device("cpu")``. NotImplementedError for
-    hybrid strategies, NO_SHARD, communication hooks and ``param_init_fn``.
+    It computes on its parameters' device, or on that of ``device_id``, to which they are moved. As in torch, raises RuntimeError on a
+    machine without an accelerator unless ``device_id=torch.device("cpu")``. Raises NotImplementedError for hybrid strategies, NO_SHARD,
+    communication hooks and ``param_init_fn``.
     """
 
     def __init__(
@@ -170,33 +170,33 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def fsdp_modules(module: Any, root_only: bool = False) -> list[FullyShardedDataParallel]:
-        """Return the wrapped modules in a module; with ``root_only`` those that no other one has."""
+        """Return the FSDP modules in a module; with ``root_only``, only those that are in no other one."""
         found = [part for part in module.modules() if isinstance(part, FullyShardedDataParallel)]
         return [part for part in found if not root_only or part is module or not getattr(part, "_inner", False)]
 
     def check_is_root(self) -> bool:
-        """Return whether no other wrapped module has this one."""
+        """Return whether this module is in no other FSDP module."""
         return not getattr(self, "_inner", False)
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """Parameters by name, within ``summon_full_params`` by their own."""
+        """Yield the parameters by name; within ``summon_full_params``, with their original names."""
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield (clean_name(name) if getattr(self, "_summoned", False) else name), parameter
 
     def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """Buffers by name; their own within ``summon_full_params``."""
+        """Yield the buffers by name; within ``summon_full_params``, with their original names."""
         for name, buffer in super().named_buffers(*args, **kwargs):
             yield (clean_name(name) if getattr(self, "_summoned", False) else name), buffer
 
     def apply(self, fn: Callable[[Any], None]) -> FullyShardedDataParallel:
-        """Call a function with each part, which has its whole parameters."""
+        """Call a function on each submodule, with full parameters."""
         with self.summon_full_params(self):
             return super().apply(fn)
 
     # Forward and gradients
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the module gives."""
+        """Run the wrapped module with full parameters."""
         root, mixed = not getattr(self, "_inner", False), self.mixed_precision
         if root and mixed.buffer_dtype is not None:
             for buffer in self.module.buffers():
@@ -234,13 +234,13 @@ class FullyShardedDataParallel(Module):
         return self
 
     def no_sync(self) -> AbstractContextManager[None]:
-        """Return a context manager within which gradients of the whole add up in each process."""
+        """Return a context manager in which gradients are not reduced: they accumulate on each rank."""
         if getattr(self, "_inner", False):
             raise RuntimeError("`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on root FSDP module.")
         return _without_sync([part._shards for part in self.fsdp_modules(self)])
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
-        """Let the norm of all gradients, in all processes, not exceed ``max_norm``; gives what it was."""
+        """Clip the gradients to a total norm of ``max_norm`` over all ranks; return the norm before."""
         if getattr(self, "_inner", False):
             raise RuntimeError("`clip_grad_norm_()` should only be called on the root FSDP instance")
         order, largest = float(norm_type), float(norm_type) == float("inf")
@@ -257,7 +257,7 @@ class FullyShardedDataParallel(Module):
         return total
 
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
-        """Raises NotImplementedError."""
+        """Raise NotImplementedError."""
         _refuse(".register_comm_hook")
 
     # Whole parameters
@@ -268,8 +268,8 @@ class FullyShardedDataParallel(Module):
         module: Any, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:  # fmt: skip
-        """A block in which modules have their whole parameters, whose values are kept afterwards with ``writeback``; with ``rank0_only``
-        those of the first process of a group, and the others their parts.
+        """Context manager in which modules have their full parameters; with ``writeback`` changes are kept, with ``rank0_only`` only rank 0
+        has the full ones.
         """
         if with_grads:
             _refuse(".summon_full_params(with_grads=True)")
@@ -284,7 +284,7 @@ class FullyShardedDataParallel(Module):
 
     @contextmanager
     def _with_parts(self) -> Iterator[None]:
-        """Take part in the others' gathering, with nothing gained."""
+        """Take part in the other ranks' all-gather, then keep the shards."""
         if not self._shards.together:
             self._shards.unshard()
             self._shards.reshard()
@@ -320,7 +320,7 @@ class FullyShardedDataParallel(Module):
         module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> StateDictSettings:  # fmt: skip
-        """Let states of the wrapped modules in a module be of a kind; gives what was set before."""
+        """Set the state dict type of the FSDP modules in a module; return the previous settings."""
         config, optim_config = _CONFIGS[state_dict_type]
         chosen = StateDictSettings(state_dict_type, state_dict_config or config(), optim_state_dict_config or optim_config())
         for given, wanted in ((chosen.state_dict_config, config), (chosen.optim_state_dict_config, optim_config)):
@@ -333,7 +333,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def get_state_dict_type(module: Any) -> StateDictSettings:
-        """Return the kind of states of the wrapped modules in a module."""
+        """Return the state dict settings of the FSDP modules in a module."""
         found = [part._settings for part in FullyShardedDataParallel.fsdp_modules(module)]
         if not found:
             return StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
@@ -347,12 +347,12 @@ class FullyShardedDataParallel(Module):
         undo: Undo, module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> None:  # fmt: skip
-        """A block in which states are of a kind."""
+        """Context manager in which state dicts are of the given type."""
         undo[END:] = [values_again(part, "_settings") for part in FullyShardedDataParallel.fsdp_modules(module)]
         FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """Return the module's state under its own names: whole tensors, or DTensors over the mesh."""
+        """Return the state dict with the original names: full tensors, or DTensors over the mesh."""
         names = dict(zip(("destination", "prefix", "keep_vars"), args))
         destination, prefix = names.get("destination", destination), names.get("prefix", prefix)
         kind, config = self._settings.state_dict_type, self._settings.state_dict_config
@@ -380,7 +380,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def optim_state_dict(model: Any, optim: Any, optim_state_dict: dict[str, Any] | None = None, group: Any = None) -> dict[str, Any]:
-        """Return an optimiser's state with whole tensors under the parameters' own names."""
+        """Return an optimizer's state with full tensors under the original parameter names."""
         if optim_state_dict is not None:
             _refuse(".optim_state_dict of a state that is given")
         settings = FullyShardedDataParallel.get_state_dict_type(model)
@@ -393,7 +393,7 @@ class FullyShardedDataParallel(Module):
     def full_optim_state_dict(
         model: Any, optim: Any, optim_input: Any = None, rank0_only: bool = True, group: Any = None
     ) -> dict[str, Any]:
-        """``optim_state_dict`` with whole tensors, by default only in the first process."""
+        """Return ``optim_state_dict`` with full tensors, by default only on rank 0."""
         return named_state(model, optim, rank0_only, _prefixes(model))
 
     @staticmethod
@@ -401,7 +401,7 @@ class FullyShardedDataParallel(Module):
         model: Any, optim: Any, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False, load_directly: bool = False,
         group: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Return what ``optim.load_state_dict`` takes here, of a state with whole tensors by name."""
+        """Convert a state with full tensors by name to what ``optim.load_state_dict`` takes here."""
         if is_named_optimizer:
             _refuse(".optim_state_dict_to_load(is_named_optimizer=True)")
         found = loadable_state(model, optim, optim_state_dict, _prefixes(model))
@@ -418,7 +418,7 @@ def _without_sync(undo: Undo, shards: list[Shards]) -> None:
 
 
 def _own_parts(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """A module and its parts, with the beginnings of their names, without those that are wrapped by themselves."""
+    """Yield (name prefix, submodule) of a module, without FSDP-wrapped submodules."""
     waiting, seen = [(prefix, module)], set()
     while waiting:
         name, part = waiting.pop(0)
@@ -430,7 +430,7 @@ def _own_parts(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _names(owner: FlatOwner, module: Any, prefix: str) -> list[str]:
-    """Return the names of all places of an owner's parameters, all names of a module that stands under several among them."""
+    """Return all qualified names of an owner's parameters, including those of modules registered under several names."""
     parts: dict[Any, list[str]] = {}
     for name, part in _own_places(module, ""):
         parts.setdefault(part, []).append(name)
@@ -438,7 +438,7 @@ def _names(owner: FlatOwner, module: Any, prefix: str) -> list[str]:
 
 
 def _own_places(module: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """``_own_parts`` with each name that a part has."""
+    """Yield ``_own_parts``, with every name that a submodule has."""
     yield name, module
     for child, part in module._modules.items():
         if part is not None and not isinstance(part, FullyShardedDataParallel):

@@ -1,4 +1,4 @@
-"""torch.distributed.fsdp.sharded_grad_scaler: losses scaled where each process has a part of the gradients."""
+"""torch.distributed.fsdp.sharded_grad_scaler: loss scaling when gradients are sharded."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,7 +8,7 @@ from .._world import chosen
 
 
 class ShardedGradScaler(GradScaler):
-    """A GradScaler that leaves a step out in all processes if one of them has a gradient that is infinite or NaN."""
+    """A GradScaler that skips a step on all ranks if one of them has an inf or NaN gradient."""
 
     def __init__(
         self, device: str = "cuda", init_scale: float = 2.0**16, backoff_factor: float = 0.5, growth_factor: float = 2.0,
@@ -22,7 +22,7 @@ class ShardedGradScaler(GradScaler):
             self.process_group = process_group
 
     def scale(self, outputs: Any) -> Any:
-        """Return a tensor, or the tensors of an iterable, multiplied by the scale, in their own dtype."""
+        """Return a tensor, or each tensor of an iterable, multiplied by the scale, in its own dtype."""
         found = super().scale(outputs)
         return found.type(outputs.dtype) if self._enabled and hasattr(outputs, "dtype") else found
 

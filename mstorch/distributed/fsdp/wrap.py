@@ -1,4 +1,4 @@
-"""torch.distributed.fsdp.wrap: which parts of a module are wrapped by themselves."""
+"""torch.distributed.fsdp.wrap: policies that select the submodules to wrap."""
 from __future__ import annotations
 
 import copy
@@ -11,7 +11,7 @@ from ..._leaving import END, Undo, undoing
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
-    """True: every part."""
+    """Return True: wrap every submodule."""
     return True
 
 
@@ -20,12 +20,12 @@ def _module_wrap_policy(module: Any, recurse: bool, nonwrapped_numel: int, modul
 
 
 def lambda_auto_wrap_policy(module: Any, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[Any], bool]) -> bool:
-    """Return parts for which a function says so."""
+    """Return True when recursing, else ``lambda_fn(module)``."""
     return recurse or lambda_fn(module)
 
 
 def transformer_auto_wrap_policy(module: Any, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: set[type]) -> bool:
-    """Return parts of some classes."""
+    """Return True when recursing, else whether the module is of one of the classes."""
     return _module_wrap_policy(module, recurse, nonwrapped_numel, transformer_layer_cls)
 
 
@@ -41,7 +41,7 @@ def size_based_auto_wrap_policy(
     module: Any, recurse: bool, nonwrapped_numel: int, min_num_params: int = int(1e8), force_leaf_modules: set[type] | None = None,
     exclude_wrap_modules: set[type] | None = None,
 ) -> bool:  # fmt: skip
-    """Return parts with at least so many numbers that are not wrapped yet."""
+    """Return whether a module has at least ``min_num_params`` elements in parameters that are not wrapped yet."""
     leaves = _FORCE_LEAF_MODULES if force_leaf_modules is None else force_leaf_modules
     excluded = _EXCLUDE_WRAP_MODULES if exclude_wrap_modules is None else exclude_wrap_modules
     return nonwrapped_numel >= min_num_params and not isinstance(module, tuple(leaves if recurse else excluded))
@@ -53,14 +53,14 @@ vars(size_based_auto_wrap_policy).update(EXCLUDE_WRAP_MODULES=_EXCLUDE_WRAP_MODU
 
 
 class _Policy:
-    """Says for all parts at once which are wrapped, and with which settings."""
+    """Base of policies that select the submodules to wrap, with their settings."""
 
     def _run_policy(self, root_module: Any, ignored_modules: set[Any], root_kwargs: dict[str, Any]) -> dict[Any, dict[str, Any]]:
         raise NotImplementedError
 
 
 class ModuleWrapPolicy(_Policy):
-    """Parts of some classes."""
+    """Wraps modules of the given classes."""
 
     def __init__(self, module_classes: Iterable[type]) -> None:
         self._module_classes = set(module_classes)
@@ -78,7 +78,7 @@ class ModuleWrapPolicy(_Policy):
 
 
 class CustomPolicy(_Policy):
-    """Parts for which a function gives True, or a dict of settings that differ."""
+    """Wraps modules for which a function returns True, or a dict of settings that differ."""
 
     def __init__(self, lambda_fn: Callable[[Any], bool | dict[str, Any]]) -> None:
         self._lambda_fn = lambda_fn
@@ -99,7 +99,7 @@ class CustomPolicy(_Policy):
 
 
 def apply_policy(root: Any, chosen: dict[Any, dict[str, Any]], wrapper: Callable[..., Any]) -> None:
-    """Put the wrapped form of each part chosen in its place, inner ones first; the root stays."""
+    """Replace each selected submodule by its wrapped form, inner ones first; the root is not wrapped."""
     seen = {root}
 
     def visit(module: Any) -> None:
@@ -117,7 +117,7 @@ def _recursive_wrap(
     module: Any, auto_wrap_policy: Callable[..., bool], wrapper_cls: Callable[..., Any], ignored_modules: set[Any],
     ignored_params: set[Any], only_wrap_children: bool = False, **kwargs: Any,
 ) -> tuple[Any, int]:  # fmt: skip
-    """Wrap parts as a policy says, inner ones first; gives the module and how many numbers are wrapped."""
+    """Wrap submodules as a policy says, inner ones first; return the module and the number of wrapped elements."""
     for part in module.modules():
         if part not in ignored_modules and isinstance(wrapper_cls, type) and isinstance(part, wrapper_cls):
             raise AssertionError(f"Child module {part} is already wrapped by {wrapper_cls}")
@@ -136,7 +136,7 @@ def _recursive_wrap(
 
 
 class _Context:
-    """The wrapper that ``wrap`` uses."""
+    """The wrapper class that ``wrap`` uses."""
 
     wrapper: Callable[..., Any] | None = None
     settings: dict[str, Any] = {}
@@ -144,7 +144,7 @@ class _Context:
 
 @undoing
 def enable_wrap(undo: Undo, *, wrapper_cls: Any, **wrapper_kwargs: Any) -> None:
-    """A block in which ``wrap`` wraps. NotImplementedError within another one."""
+    """Context manager in which ``wrap`` wraps modules. Raise NotImplementedError when nested."""
     if _Context.wrapper is not None:
         raise NotImplementedError("You are already within an autowrap context and we currently do not supported nested autowrap.")
     undo[END:] = (partial(setattr, _Context, "wrapper", None), partial(setattr, _Context, "settings", {}))
@@ -152,7 +152,7 @@ def enable_wrap(undo: Undo, *, wrapper_cls: Any, **wrapper_kwargs: Any) -> None:
 
 
 def wrap(module: Any, **wrap_overrides: Any) -> Any:
-    """Return the module, wrapped within ``enable_wrap``."""
+    """Return the module, wrapped if within ``enable_wrap``."""
     if _Context.wrapper is None:
         return module
     return _Context.wrapper(module, **{**_Context.settings, **wrap_overrides})

@@ -1,4 +1,4 @@
-"""torch.distributed.launcher: functions in several processes."""
+"""torch.distributed.launcher: run functions in several processes."""
 from . import api
 from .api import LaunchConfig, elastic_launch
 

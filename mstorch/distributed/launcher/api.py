@@ -1,4 +1,4 @@
-"""torch.distributed.launcher.api: a function in several processes."""
+"""torch.distributed.launcher.api: run a function in several processes."""
 from __future__ import annotations
 
 import dataclasses
@@ -14,7 +14,7 @@ from .._agent import Agent, Job
 
 @dataclasses.dataclass
 class LaunchConfig:
-    """How a function or a program is started."""
+    """How many processes and machines run a function, and how."""
 
     min_nodes: int
     max_nodes: int
@@ -49,9 +49,9 @@ with open(sys.argv[2] + os.environ["RANK"], "wb") as file:
 
 
 class elastic_launch:
-    """Run a function, which stands at the top of a module, or a program, in processes as a LaunchConfig says.
+    """Runs a module-level function, or a program, in processes as a LaunchConfig says.
 
-    The call gives what the function returned, by the processes' numbers. ChildFailedError when one fails.
+    The call returns a dict from rank to result. Raises ChildFailedError when a process fails.
     """
 
     def __init__(self, config: LaunchConfig, entrypoint: Callable[..., Any] | str | None) -> None:

@@ -1,4 +1,4 @@
-"""Batch normalisation by the mean and the variance of all processes' batches."""
+"""Batch normalization with the mean and variance over all ranks' batches."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,9 @@ from . import functional
 def normalized(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, factor: float, eps: float, group: Any
 ) -> Any:
-    """(N, C, *) → (N, C, *), and the running statistics moved by ``factor``. ValueError for one value a channel in all."""
+    """Normalize (N, C, *) with statistics over all ranks, and update the running statistics by ``factor``. Raise ValueError for a single
+    value per channel in all.
+    """
     found = chosen(group)
     dims = [dim for dim in range(input.dim()) if dim != 1]
     shape = [1, -1] + [1] * (input.dim() - 2)

@@ -1,6 +1,6 @@
-"""torch.distributed.nn.functional: collectives whose results have gradients, which take the way back.
+"""torch.distributed.nn.functional: collectives that autograd differentiates.
 
-All processes have to run backward, for it communicates too.
+All ranks have to run backward, which communicates too.
 """
 from __future__ import annotations
 
@@ -135,39 +135,43 @@ class _AllToAllSingle(Function):
 
 
 def broadcast(tensor: Any, src: int, group: Any = None) -> Any:
-    """Return the tensor of process ``src``. ValueError without a group."""
+    """Return the tensor of rank ``src``. Raise ValueError if there is no process group."""
     return _Broadcast.apply(src, chosen(group), tensor)
 
 
 def gather(tensor: Any, dst: int = 0, group: Any = None) -> Any:
-    """Return the processes' tensors in process ``dst``, zeros in others. ValueError without a group."""
+    """Return the ranks' tensors on rank ``dst``, zeros on others. Raise ValueError if there is no process group."""
     return _Gather.apply(dst, chosen(group), tensor)
 
 
 def scatter(tensors: Any, src: int = 0, group: Any = None) -> Any:
-    """Return the tensor that process ``src`` has for this one. ValueError without a group."""
+    """Return this rank's entry of rank ``src``'s list. Raise ValueError if there is no process group."""
     return _Scatter.apply(src, chosen(group), *tensors)
 
 
 def reduce(tensor: Any, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
-    """Return the combination of the processes' tensors in process ``dst``. ValueError without a group."""
+    """Return the tensor reduced over all ranks, on rank ``dst``. Raise ValueError if there is no process group."""
     return _Reduce.apply(dst, op, chosen(group), tensor)
 
 
 def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
-    """Return the combination of what the processes have for this one; ``output`` is filled with it too. ValueError without a group."""
+    """Reduce the ranks' lists elementwise and return this rank's entry, also written to ``output``. Raise ValueError if there is no process
+    group.
+    """
     made = _ReduceScatter.apply(op, chosen(group), output.shape, *input_list)
     _fill(output, made)
     return made
 
 
 def all_gather(tensor: Any, group: Any = None) -> Any:
-    """Return the processes' tensors. ValueError without a group."""
+    """Return a tuple of the ranks' tensors. Raise ValueError if there is no process group."""
     return _AllGather.apply(chosen(group), tensor)
 
 
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None) -> Any:
-    """Return what the processes have for this one; the list's tensors are filled with it too. ValueError without a group."""
+    """Send ``input_tensor_list[i]`` to rank i; return what each rank sent, also written to ``output_tensor_list``. Raise ValueError if
+    there is no process group.
+    """
     made = _AllToAll.apply(chosen(group), [one.shape for one in output_tensor_list], *input_tensor_list)
     for output, one in zip(output_tensor_list, made):
         _fill(output, one)
@@ -177,14 +181,15 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
 def all_to_all_single(
     output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None
 ) -> Any:
-    """Return the processes' parts for this one; ``output`` is filled with them too. ValueError without a group."""
+    """Send one chunk to each rank; return the received chunks, also written to ``output``. Raise ValueError if there is no process group.
+    """
     made = _AllToAllSingle.apply(chosen(group), output.shape, output_split_sizes, input_split_sizes, input)
     _fill(output, made)
     return made
 
 
 def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
-    """Return the combination of the processes' tensors. ValueError without a group."""
+    """Return the tensor reduced over all ranks. Raise ValueError if there is no process group."""
     return _AllReduce.apply(op, chosen(group), tensor)
 
 

@@ -1,4 +1,4 @@
-"""torch.distributed.optim: optimisers whose state is spread over processes, or whose parameters become their mean."""
+"""torch.distributed.optim: optimizers with sharded state, or with periodic model averaging."""
 from ..._hook import missing as _missing
 from .post_localSGD_optimizer import PostLocalSGDOptimizer
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer

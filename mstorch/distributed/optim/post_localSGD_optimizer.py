@@ -1,4 +1,4 @@
-"""An optimiser of each process's own, whose parameters become their mean from time to time (https://arxiv.org/abs/1808.07217)."""
+"""Optimizer of post-local SGD: each rank steps locally, and parameters are averaged periodically (https://arxiv.org/abs/1808.07217)."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from ..algorithms.model_averaging.averagers import ModelAverager
 
 
 class PostLocalSGDOptimizer(Optimizer):
-    """An optimiser whose steps are followed by an averager's."""
+    """Runs a local optimizer's step, then a model averager's."""
 
     def __init__(self, optim: Optimizer, averager: ModelAverager) -> None:
         self.optim, self.averager = optim, averager
@@ -17,18 +17,18 @@ class PostLocalSGDOptimizer(Optimizer):
 
     @property
     def state(self) -> Any:  # type: ignore[override]
-        """The optimiser's state."""
+        """The local optimizer's state."""
         return self.optim.state
 
     def __repr__(self) -> str:
         return repr(self.optim)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the optimiser's state, and the averager's step."""
+        """Return the optimizer's state dict with the averager's step added."""
         return {**self.optim.state_dict(), "step": self.averager.step}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take a state; without a step, the averager begins anew, with a warning."""
+        """Load a state dict; if it has no step, warn and restart the averager."""
         self.optim.load_state_dict(state_dict)
         if "step" not in state_dict:
             warn(
@@ -37,16 +37,16 @@ class PostLocalSGDOptimizer(Optimizer):
         self.averager.step = state_dict.get("step", 0)
 
     def step(self) -> None:  # type: ignore[override]
-        """A step of the optimiser, and one of the averager."""
+        """Run one optimizer step, then one step of the model averager."""
         self.optim.step()
         self.averager.average_parameters(self.param_groups)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Let the gradients go."""
+        """Clear the gradients."""
         self.optim.zero_grad(set_to_none=set_to_none)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Give the optimiser another group."""
+        """Add a param group to the optimizer."""
         self.optim.add_param_group(param_group)
 
 

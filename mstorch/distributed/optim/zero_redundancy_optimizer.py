@@ -1,4 +1,4 @@
-"""ZeroRedundancyOptimizer: each process updates a part of the parameters, and has the state of those only."""
+"""ZeroRedundancyOptimizer: each rank updates a shard of the parameters and keeps only their state."""
 from __future__ import annotations
 
 import copy
@@ -15,21 +15,21 @@ from ..algorithms.join import Join, Joinable, JoinHook
 
 
 class _ZeROJoinHook(JoinHook):
-    """A process without inputs steps along, for others need its part."""
+    """Join hook: a rank without inputs still steps, because the others need its shard."""
 
     def __init__(self, zero: ZeroRedundancyOptimizer) -> None:
         self.zero = zero
 
     def main_hook(self) -> None:
-        """One iteration of the others."""
+        """Run one step, as in an iteration of the other ranks."""
         self.zero.step()
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """An optimiser of a class, of which each process has the state of a part of the parameters.
+    """An optimizer of a given class whose state is sharded over ranks.
 
-    After its step, each process sends its parameters to the others. NotImplementedError for ``overlap_with_ddp``; RuntimeError
-    for a state_dict that was not brought together (``consolidate_state_dict``).
+    After its step, each rank broadcasts the parameters that it updates. Raises NotImplementedError for ``overlap_with_ddp``, RuntimeError
+    for ``state_dict()`` before ``consolidate_state_dict``.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._rebuild()
 
     def _parts(self) -> list[list[list[Any]]]:
-        """For each process, for each group of parameters: those that it updates; the largest go to who has least."""
+        """Return for each rank and param group the parameters that the rank updates; the largest go to the rank with the least."""
         sizes = [0] * self.world_size
         found: list[list[list[Any]]] = [[] for _ in range(self.world_size)]
         for group in self.param_groups:
@@ -86,7 +86,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             other.update({key: value for key, value in one.items() if key != "params"})
 
     def step(self, closure: Callable[[], float] | None = None, **kwargs: Any) -> float | None:
-        """Update this process's parameters, and take the others' from them; returns what ``closure`` returns."""
+        """Update this rank's shard of the parameters, and receive the others; return what ``closure`` returns."""
         Join.notify_join_context(self)
         self._options(self.param_groups, self.optim.param_groups)
         loss = self.optim.step(**kwargs) if closure is None else self.optim.step(closure=closure, **kwargs)
@@ -101,7 +101,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return loss
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Further parameters with their options."""
+        """Add a param group."""
         super().add_param_group(param_group)
         if self.optim is not None:
             self._rebuild()
@@ -109,14 +109,14 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # State
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Bring the state of all processes to process ``to``, whose ``state_dict`` has it then."""
+        """Gather the state of all ranks on rank ``to``, where ``state_dict`` then returns it."""
         self._options(self.param_groups, self.optim.param_groups)
         gathered: list[Any] | None = [None] * self.world_size if self.rank == to else None
         gather_object(self.optim.state_dict(), gathered, group=self.process_group, group_dst=to)
         self._gathered = gathered or []
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of all parameters. RuntimeError where it was not brought together."""
+        """Return the state dict of all parameters. Raise RuntimeError unless it was consolidated on this rank."""
         if not self._gathered:
             raise RuntimeError(
                 f"Optimizer state has not been consolidated on this rank. Please call `consolidate_state_dict(to={self.rank})` on all "
@@ -132,7 +132,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take the state of all parameters; this process keeps that of its own."""
+        """Load the state dict of all parameters; this rank keeps that of its shard."""
         everyone = [one for group in self.param_groups for one in group["params"]]
         places = {id(one): place for place, one in enumerate(everyone)}
         own = [one for part in self._partition[self.rank] for one in part]
@@ -146,17 +146,17 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # Processes with inputs of different lengths
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return what this process does when it has no more inputs."""
+        """Return the JoinHook to run when this rank has no more inputs."""
         return _ZeROJoinHook(self)
 
     @property
     def join_device(self) -> Any:
-        """Where the processes' messages are."""
+        """The device of the tensors that Join communicates."""
         return torch.device("cpu")
 
     @property
     def join_process_group(self) -> Any:
-        """The processes."""
+        """The process group that Join communicates over."""
         return self.process_group
 
 

@@ -1,4 +1,4 @@
-"""The actions of a process in a step, in order: forward or backward of a stage on a microbatch."""
+"""The actions of a rank in one step, in order: forward or backward of a stage on a microbatch."""
 from __future__ import annotations
 
 import re
@@ -23,7 +23,7 @@ class _ComputationType(str, Enum):
 
     @staticmethod
     def from_str(action: str) -> _ComputationType:
-        """Read a kind of action. RuntimeError for another text."""
+        """Parse a computation type. Raise RuntimeError for an unknown one."""
         try:
             return _ComputationType(action)
         except ValueError as error:
@@ -52,13 +52,13 @@ class _Action(NamedTuple):
 
     @property
     def is_compute_op(self) -> bool:
-        """Whether the stage computes."""
+        """Whether the action computes, rather than communicates."""
         kind = _ComputationType
         return self.computation_type in (kind.FORWARD, kind.FULL_BACKWARD, kind.BACKWARD_INPUT, kind.BACKWARD_WEIGHT, kind.OVERLAP_F_B)
 
     @staticmethod
     def from_str(action_string: str) -> _Action | None:
-        """Read what ``repr`` writes; None for nothing."""
+        """Parse what ``repr`` writes; return None for an empty string."""
         text = action_string.strip()
         if not text:
             return None
@@ -76,7 +76,7 @@ class _Action(NamedTuple):
 
 
 def with_reductions(actions: Iterable[_Action | None], microbatches: int) -> list[_Action | None]:
-    """Return the actions alone, and after a stage's last backward the one that ends its gradients."""
+    """Return the actions alone, with a gradient reduction after each stage's last backward."""
     found: list[_Action | None] = []
     done: dict[int, int] = {}
     for action in actions:
@@ -99,13 +99,15 @@ def _backwards(stage: int, numbers: Iterable[int]) -> list[_Action | None]:
 
 
 def gpipe(rank: int, microbatches: int) -> list[_Action | None]:
-    """Return all forwards, then all backwards."""
+    """Return GPipe's order: all forwards, then all backwards."""
     every = range(microbatches)
     return with_reductions(_forwards(rank, every) + _backwards(rank, every), microbatches)
 
 
 def one_forward_one_backward(rank: int, size: int, microbatches: int) -> list[_Action | None]:
-    """As many forwards as stages follow, then a forward and a backward in turn, then the backwards that are left."""
+    """Return the 1F1B order: warm-up forwards, one per later stage, then a forward and a backward alternately, then the remaining
+    backwards.
+    """
     first = size - 1 - rank
     found = _forwards(rank, range(first))
     for number in range(microbatches - first):
@@ -114,7 +116,7 @@ def one_forward_one_backward(rank: int, size: int, microbatches: int) -> list[_A
 
 
 def breadth_first(rank: int, size: int, local: int, microbatches: int) -> list[_Action | None]:
-    """Return all microbatches through one of the process's stages before its next, and back."""
+    """Return the looped BFS order: all microbatches through one local stage, then through the next; backwards in reverse."""
     stages = range(rank, size * local, size)
     found: list[_Action | None] = [None] * rank
     for stage in stages:
@@ -126,7 +128,7 @@ def breadth_first(rank: int, size: int, local: int, microbatches: int) -> list[_
 
 
 def interleaved(rank: int, size: int, local: int, microbatches: int, in_round: int) -> list[_Action | None]:
-    """Rounds of microbatches through all the process's stages; once the first are back, a forward and a backward in turn."""
+    """Return the interleaved 1F1B order: warm-up forwards over all local stages, then a forward and a backward alternately."""
     every = local * microbatches
     first = min((local - 1) * in_round + 2 * (size - 1 - rank), every)
     counted: dict[tuple[_ComputationType, int], int] = {}
@@ -150,9 +152,9 @@ def interleaved(rank: int, size: int, local: int, microbatches: int, in_round: i
 
 
 def aligned(orders: dict[int, list[_Action | None]], last: int, backward: bool) -> list[dict[int, _Action]]:
-    """Return what each process does at each time, if all keep their order and nothing begins before what it waits for has ended.
+    """Return what each rank does at each time slot, if all keep their order and nothing starts before its inputs are there.
 
-    ``last``: the last stage. All processes find the same, so that each knows what is sent to it when. AssertionError where none can go on.
+    ``last`` is the last stage. All ranks compute the same result, so each knows what it receives when. Raise AssertionError on a deadlock.
     """
     kinds = (FORWARD, FULL_BACKWARD) if backward else (FORWARD,)
     left = {rank: [one for one in order if one is not None and one.computation_type in kinds] for rank, order in orders.items()}

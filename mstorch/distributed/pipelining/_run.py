@@ -1,4 +1,4 @@
-"""A step of a pipeline in one process: it computes, and what neighbours send or want goes between them in one batch each time."""
+"""One pipeline step on one rank: it computes, and exchanges with its neighbours one batch of tensors per time slot."""
 from __future__ import annotations
 
 import pickle
@@ -20,14 +20,14 @@ _BEHIND = 2
 
 
 class _Batch:
-    """Sendings and receivings that were begun together; the tensors are kept until all is done."""
+    """Sends and receives started as one batch; their tensors are kept alive until all have completed."""
 
     def __init__(self, operations: list[Any]) -> None:
         self._operations = operations
         self._works = dist.batch_isend_irecv(operations) if operations else []
 
     def wait(self) -> None:
-        """Wait for all of them, and let go of the tensors."""
+        """Wait for all operations, and release the tensors."""
         while self._works:
             self._works.pop().wait()
         self._operations.clear()
@@ -38,14 +38,14 @@ def _room(known: Any, device: Any) -> Any:
 
 
 def _laid_out(tensor: Any, known: Any) -> Any:
-    """Return what came in a row, with the strides that it had."""
+    """Return a received contiguous tensor with the strides that it had at the sender."""
     if tensor.stride() == known.stride:
         return tensor
     return torch.empty_strided(known.shape, known.stride, dtype=known.dtype, device=tensor.device).copy_(tensor)
 
 
 class Run:
-    """One step. ``peers``: by stage, its process in the group; ``forward`` and ``backward`` compute a stage for a microbatch."""
+    """One pipeline step. ``peers`` maps stages to ranks; ``forward`` and ``backward`` compute a stage on a microbatch."""
 
     def __init__(
         self, stages: dict[int, PipelineStage], rank: int, peers: dict[int, int], forward: Callable[..., Any], backward: Callable[..., Any]
@@ -61,7 +61,7 @@ class Run:
         """Which stages had told the next one what they send before this step."""
 
     def go(self, times: list[dict[int, _Action]]) -> None:
-        """Do this process's part, and wait until all that it sent has been read."""
+        """Run this rank's actions, and wait until all that it sent has been read."""
         for now in times:
             operations: list[Any] = []
             mine = now.get(self._rank)
@@ -85,7 +85,7 @@ class Run:
         return dist.P2POp(kind, tensor, group=self._group, group_peer=peer)
 
     def _compute(self, action: _Action) -> list[Any]:
-        """Compute, hand over to a stage of this process, or give what is to be sent."""
+        """Compute an action; deliver its output to a local stage, or return the tensors to send."""
         index, kind, number, _ = action
         stage = self._stages[index]
         waited = self._coming.pop((index, kind, number), None)
@@ -119,7 +119,7 @@ class Run:
         target.receive(number, tensors)
 
     def _arrivals(self, action: _Action) -> list[tuple[Any, ...]]:
-        """Return what another process's action brings: what waits for it, room for it, whence, and what is to be done when it is there."""
+        """Return what another rank's action delivers: its key, the receive buffers, the sender, and what to do on arrival."""
         index, kind, number, _ = action
         target = index + 1 if kind is FORWARD else index - 1
         stage = self._stages.get(target)
@@ -142,7 +142,7 @@ class Run:
 
     @by_the_host
     def _tell(self, known: Any, peer: int) -> None:
-        """Begin to send what a stage's outputs are."""
+        """Start to send the metadata of a stage's outputs."""
         data = torch.from_numpy(np.frombuffer(bytearray(pickle.dumps(known)), np.uint8))
         size = torch.tensor([data.numel()], dtype=torch.int64, device="cpu")
         for one in (size, data):

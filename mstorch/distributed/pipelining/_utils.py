@@ -1,4 +1,4 @@
-"""Descriptions of the tensors that stages exchange, and the process of each stage."""
+"""Tensor metadata that stages exchange, and the rank of each stage."""
 from __future__ import annotations
 
 import warnings
@@ -11,12 +11,12 @@ from ..tensor import DTensor
 
 
 class PipeliningMetadataError(RuntimeError):
-    """Tensors between stages are not what was expected."""
+    """Raised when tensors between stages have unexpected metadata."""
 
 
 @dataclass(frozen=True)
 class _TensorMeta:
-    """The description that a process needs to receive a tensor."""
+    """The metadata a rank needs to receive a tensor."""
 
     shape: Any
     stride: tuple[int, ...]
@@ -30,7 +30,7 @@ class _TensorMeta:
         return _TensorMeta(tensor.shape, tensor.stride(), tensor.dtype, tensor.requires_grad)
 
     def get_diff(self, other: _TensorMeta) -> list[str]:
-        """Tell the differences from another; whether gradients are wanted is none."""
+        """Return the differences from another; ``requires_grad`` is not compared."""
         found = []
         for field in ("shape", "stride", "dtype"):
             mine, others = getattr(self, field), getattr(other, field)
@@ -40,7 +40,7 @@ class _TensorMeta:
 
 
 def normalized(args: Any, allow_none: bool = False) -> tuple[Any, ...] | None:
-    """Return arguments of a stage as a tuple of tensors; PipeliningMetadataError for other things."""
+    """Return a stage's arguments as a tuple of tensors. Raise PipeliningMetadataError for other types."""
     if args is None:
         return None
     if isinstance(args, torch.Tensor):
@@ -59,12 +59,12 @@ def normalized(args: Any, allow_none: bool = False) -> tuple[Any, ...] | None:
 
 
 def metas(tensors: Any) -> Any:
-    """Return what is known of each tensor."""
+    """Return the metadata of each tensor."""
     return None if tensors is None else tuple(None if one is None else _TensorMeta.from_tensor(one) for one in tensors)
 
 
 def differences(what: str, expected: tuple[Any, ...], actual: tuple[Any, ...]) -> list[tuple[str, str]]:
-    """Return where tensors are not what was expected: the place and the difference."""
+    """Return (place, difference) for tensors that do not match the expected metadata."""
     if len(expected) != len(actual):
         return [(what, f"expected {len(expected)} tensors, got {len(actual)}")]
     found = []
@@ -76,7 +76,7 @@ def differences(what: str, expected: tuple[Any, ...], actual: tuple[Any, ...]) -
 
 
 def warn_of(what: str, expected: Any, actual: Any) -> None:
-    """Warn where tensors are not what the user said; what they are counts."""
+    """Warn if tensors do not match the user's metadata; the actual one is used."""
     if not expected or not actual:
         return
     for place, text in differences(what, expected, actual):
@@ -85,7 +85,7 @@ def warn_of(what: str, expected: Any, actual: Any) -> None:
 
 
 def generate_stage_to_rank_mapping(pp_size: int, num_stages: int, style: str = "loop") -> dict[int, int]:
-    """Give the process of each stage: round and round ("loop"), or back and forth ("v")."""
+    """Return the rank of each stage, assigned round-robin ("loop") or back and forth ("v")."""
     if style == "loop":
         return {stage: stage % pp_size for stage in range(num_stages)}
     if style != "v":
@@ -100,7 +100,7 @@ def generate_stage_to_rank_mapping(pp_size: int, num_stages: int, style: str = "
 
 
 def generate_rank_to_stage_mapping(pp_size: int, num_stages: int, style: str = "loop") -> dict[int, list[int]]:
-    """Give the stages of each process, in their order."""
+    """Return the stages of each rank, in order."""
     found: dict[int, list[int]] = {}
     for stage, rank in generate_stage_to_rank_mapping(pp_size, num_stages, style).items():
         found.setdefault(rank, []).append(stage)

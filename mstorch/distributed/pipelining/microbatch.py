@@ -1,4 +1,4 @@
-"""Cutting the arguments of a model into microbatches, and putting results together."""
+"""Splitting a model's arguments into microbatches, and merging the results."""
 from __future__ import annotations
 
 import operator
@@ -15,7 +15,7 @@ DEFAULT_CHUNK_DIM = 0
 
 
 class _CustomReducer:
-    """How results that are not put side by side become one: ``reduce_fn`` from ``init_value`` on."""
+    """How results that are not concatenated are merged: reduced by ``reduce_fn``, starting with ``init_value``."""
 
     def __init__(self, init_value: Any, reduce_fn: Callable[[Any, Any], Any]) -> None:
         self.init_value = init_value
@@ -30,7 +30,7 @@ sum_reducer = _LossReducer(torch.tensor(0.0, device="cpu"), operator.add)
 
 
 class TensorChunkSpec:
-    """A tensor is cut along a dimension."""
+    """Specifies that a tensor is split along a dimension."""
 
     split_dim: int
 
@@ -45,17 +45,17 @@ class TensorChunkSpec:
 
     @staticmethod
     def from_tuple(chunk_dims: Any) -> Any:
-        """Make a specification of each dimension in a tuple."""
+        """Return a TensorChunkSpec for each dimension in a tuple."""
         return tree_map(TensorChunkSpec, chunk_dims)
 
     @staticmethod
     def from_dict(chunk_dims: Any) -> Any:
-        """Make a specification of each dimension in a dictionary."""
+        """Return a TensorChunkSpec for each dimension in a dict."""
         return tree_map(TensorChunkSpec, chunk_dims)
 
 
 class _Replicate:
-    """Every microbatch has the whole value."""
+    """Specifies that every microbatch gets the whole value."""
 
 
 def _is_replicated(spec: Any) -> bool:
@@ -63,7 +63,7 @@ def _is_replicated(spec: Any) -> bool:
 
 
 def _split_tensor(tensor: Any, spec: TensorChunkSpec, num_chunks: int) -> Sequence[Any]:
-    """Return views of a tensor's parts; those of a leaf keep their gradients."""
+    """Return the chunks of a tensor as views; those of a leaf retain their gradients."""
     if tensor.size(spec.split_dim) < num_chunks:
         raise AssertionError(f"Tensor size {tensor.size(spec.split_dim)} is smaller than num_chunks")
     if isinstance(tensor, DTensor):
@@ -76,7 +76,7 @@ def _split_tensor(tensor: Any, spec: TensorChunkSpec, num_chunks: int) -> Sequen
 
 
 def _parts_of(value: Any, spec: Any, most: int) -> int:
-    """Into how many parts a value can be cut."""
+    """Return into how many chunks a value can be split."""
     if _is_replicated(spec):
         return most
     if isinstance(value, BlockMask):
@@ -93,7 +93,7 @@ def _is_mask(value: Any) -> bool:
 
 
 def _cut(values: dict[Any, Any], specs: dict[Any, Any], chunks: int) -> list[dict[Any, Any]]:
-    """Return a dictionary of arguments for each microbatch."""
+    """Return a dict of arguments for each microbatch."""
     if not values:
         return [{} for _ in range(chunks)]
     if len(values) != len(specs):
@@ -109,7 +109,7 @@ def _cut(values: dict[Any, Any], specs: dict[Any, Any], chunks: int) -> list[dic
 def split_args_kwargs_into_chunks(
     args: tuple[Any, ...], kwargs: dict[str, Any] | None, chunks: int, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None
 ) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:
-    """Cut arguments into at most ``chunks`` microbatches: tensors along dimension 0 unless told, other values go whole to each."""
+    """Split arguments into at most ``chunks`` microbatches: tensors along dimension 0 by default; other values are replicated."""
     kwargs = {} if kwargs is None else kwargs
 
     def usual(value: Any) -> Any:
@@ -146,7 +146,7 @@ def _merged(spec: Any, values: list[Any]) -> Any:
 
 
 def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any:
-    """Put the results of microbatches together: tensors along dimension 0 unless told."""
+    """Merge the results of microbatches: tensors are concatenated, along dimension 0 by default."""
     if chunk_spec is None:
         first, form = tree_flatten(chunks[0])
         specs: list[Any] = [TensorChunkSpec(DEFAULT_CHUNK_DIM)] * len(first)

@@ -1,4 +1,4 @@
-"""Schedules: in which order the processes of a pipeline compute microbatches forwards and backwards."""
+"""Schedules: the order in which ranks run forwards and backwards of microbatches."""
 from __future__ import annotations
 
 import sys
@@ -26,7 +26,7 @@ def _check_list(microbatches: Any, name: str, number: int) -> None:
 
 
 class _PipelineSchedule(ABC):
-    """Base of all schedules: a batch is split, goes through the stages, and is merged."""
+    """Base of all schedules: a batch is split, sent through the stages, and merged."""
 
     def __init__(
         self, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
@@ -44,19 +44,20 @@ class _PipelineSchedule(ABC):
 
     @abstractmethod
     def _mine(self) -> list[PipelineStage]:
-        """Give the stages of this process."""
+        """Return the local stages."""
 
     @abstractmethod
     def _orders(self) -> dict[int, list[_Action | None]]:
-        """Give what each process of the group does, in its order."""
+        """Return the ordered actions of each rank."""
 
     def step(
         self, *args: Any, target: Any = None, losses: list[Any] | None = None, return_outputs: bool = True, loss_kwargs: Any = None,
         **kwargs: Any,
     ) -> Any:  # fmt: skip
-        """Send a batch through the pipeline, forwards and, with a loss function, backwards.
+        """Run a batch forward through the pipeline and, with a loss function, backward.
 
-        ``args`` are the first stage's, ``target`` the last stage's; its process gets the outputs, and in ``losses`` each microbatch's loss.
+        ``args`` are passed on the first stage's rank, ``target`` on the last one's, which gets the outputs and, in ``losses``, the loss of
+        each microbatch.
         """
         self._check_gradients()
         for stage in self._mine():
@@ -72,7 +73,7 @@ class _PipelineSchedule(ABC):
         return None
 
     def eval(self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any) -> Any:
-        """Send a batch through the pipeline, forwards alone."""
+        """Run a batch forward through the pipeline, without gradients."""
         before = self._has_backward
         try:
             self._has_backward = False
@@ -88,7 +89,7 @@ class _PipelineSchedule(ABC):
             )
 
     def _check_inputs(self, arg_mbs: Any = None, kwarg_mbs: Any = None, target_mbs: Any = None, losses: Any = None) -> tuple[Any, Any]:
-        """Check lists of microbatches; give empty ones for those that are not there."""
+        """Check the lists of microbatches and return them, with empty ones for those that are None."""
         number = self._n_microbatches
         for given, name in ((arg_mbs, "arg_mbs"), (kwarg_mbs, "kwarg_mbs"), (target_mbs, "target_mbs")):
             if given is not None:
@@ -101,7 +102,7 @@ class _PipelineSchedule(ABC):
         self, arg_mbs: Any = None, kwarg_mbs: Any = None, target_mbs: Any = None, losses: Any = None, return_outputs: bool = True,
         loss_kwargs: Any = None,
     ) -> None:  # fmt: skip
-        """Send microbatches through the pipeline."""
+        """Run microbatches through the pipeline."""
         arg_mbs, kwarg_mbs = self._check_inputs(arg_mbs, kwarg_mbs, target_mbs, losses)
         stages, backward = self._mine(), self._has_backward
         orders, peers = self._orders(), self._peers()
@@ -136,7 +137,7 @@ class _PipelineSchedule(ABC):
         self._update_losses(stages, losses)
 
     def _peers(self) -> dict[int, int]:
-        """By stage: the process that has it; RuntimeError unless this one has its own."""
+        """Return a dict from stage to rank. Raise RuntimeError unless this rank's stages are in it."""
         found: dict[int, int] = {}
         for rank, order in self._orders().items():
             for action in order:
@@ -162,7 +163,7 @@ class _PipelineSchedule(ABC):
         return self._internal_losses[number]
 
     def _update_losses(self, stages: Any, losses: Any) -> None:
-        """Give the losses of a step to the caller's list."""
+        """Copy the losses of a step to the caller's list."""
         several = stages if isinstance(stages, list) else [stages]
         if losses is not None and any(stage.is_last for stage in several):
             if len(self._internal_losses) != self._n_microbatches:
@@ -183,9 +184,9 @@ class _PipelineSchedule(ABC):
 
 
 class PipelineScheduleSingle(_PipelineSchedule):
-    """Schedules with one stage in each process.
+    """Schedules with one stage per rank.
 
-    With ``scale_grads`` gradients are divided by the number of microbatches: right for a loss that is a mean, not for one that is a sum.
+    With ``scale_grads``, gradients are divided by the number of microbatches: right for a mean loss, not for a sum.
     """
 
     def __init__(
@@ -210,7 +211,7 @@ class PipelineScheduleSingle(_PipelineSchedule):
 
 
 class _ScheduleForwardOnly(PipelineScheduleSingle):
-    """Forwards alone."""
+    """A schedule of forwards only."""
 
     def _get_pipeline_order(self) -> dict[int, list[_Action | None]]:
         return {rank: [_Action(rank, FORWARD, number) for number in range(self._n_microbatches)] for rank in range(self._num_stages)}
@@ -225,14 +226,14 @@ class _ScheduleForwardOnly(PipelineScheduleSingle):
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
-    """All microbatches forwards, then all backwards."""
+    """GPipe: all forwards, then all backwards."""
 
     def _get_pipeline_order(self) -> dict[int, list[_Action | None]]:
         return {rank: _actions.gpipe(rank, self._n_microbatches) for rank in range(self._num_stages)}
 
 
 class Schedule1F1B(PipelineScheduleSingle):
-    """Once the pipeline is full, a microbatch forwards and one backwards in turn."""
+    """1F1B: once the pipeline is full, a forward and a backward alternate."""
 
     def __init__(
         self, stage: Any, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
@@ -250,9 +251,9 @@ class Schedule1F1B(PipelineScheduleSingle):
 
 
 class PipelineScheduleMulti(_PipelineSchedule):
-    """Schedules with several stages in each process; ``pipeline_order`` says what each process does.
+    """Schedules with several stages per rank; ``pipeline_order`` lists the actions of each rank.
 
-    With ``scale_grads`` gradients are divided by the number of microbatches: right for a loss that is a mean, not for one that is a sum.
+    With ``scale_grads``, gradients are divided by the number of microbatches: right for a mean loss, not for a sum.
     """
 
     def __init__(
@@ -280,16 +281,16 @@ class PipelineScheduleMulti(_PipelineSchedule):
 
 
 class _PipelineScheduleRuntime(PipelineScheduleMulti):
-    """Schedules whose order is known when they are made.
+    """Schedules whose order is known when they are created.
 
-    ``defer_pp_recv`` changes nothing: room for what comes is made in the time in which it is sent.
+    ``defer_pp_recv`` has no effect: receive buffers are allocated in the time slot of the send.
     """
 
     def __init__(self, *args: Any, defer_pp_recv: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
 
     def _prepare_schedule_with_comms(self, actions: dict[int, list[_Action | None]], format: str = "compute_only") -> None:
-        """Take an order; AssertionError where the processes would wait for each other for ever."""
+        """Set the order of actions. Raise AssertionError if the ranks would deadlock."""
         if format != "compute_only":
             raise NotImplementedError(f"format={format!r} is not implemented")
         _actions.aligned(actions, self._num_stages - 1, True)
@@ -297,7 +298,7 @@ class _PipelineScheduleRuntime(PipelineScheduleMulti):
 
 
 class ScheduleLoopedBFS(_PipelineScheduleRuntime):
-    """All microbatches through one of a process's stages before its next."""
+    """Looped breadth-first: all microbatches through one local stage, then through the next."""
 
     def __init__(
         self, stages: Any, n_microbatches: int, loss_fn: Any = None, output_merge_spec: Any = None, scale_grads: bool = True,
@@ -312,7 +313,7 @@ class ScheduleLoopedBFS(_PipelineScheduleRuntime):
 
 
 class ScheduleInterleaved1F1B(_PipelineScheduleRuntime):
-    """Rounds of microbatches through all stages of a process; once they are back, one forwards and one backwards in turn."""
+    """Interleaved 1F1B: microbatches go in rounds through all local stages; after the warm-up, a forward and a backward alternate."""
 
     def __init__(
         self, stages: Any, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
@@ -343,7 +344,7 @@ _NAMES = (
 
 
 def get_schedule_class(schedule_name: str) -> Any:
-    """Give the schedule of a name, in capitals or not. ValueError for another name."""
+    """Return the schedule class of a name, ignoring case. Raise ValueError for an unknown one."""
     found = next((name for name in _NAMES if name.lower() == schedule_name.lower()), None)
     if found is None:
         raise ValueError(f"Unknown schedule name '{schedule_name}'. The valid options are {list(_NAMES)}")

@@ -1,4 +1,4 @@
-"""A stage of a pipeline: the part of a model that one process computes, and the tensors on the way to it and from it."""
+"""A stage of a pipeline: the submodule that one rank computes, with its input and output buffers."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,12 +14,12 @@ from ._utils import PipeliningMetadataError, differences, metas, normalized, war
 
 
 def as_tuple(output: Any) -> tuple[Any, ...]:
-    """Give what a model returns as a tuple."""
+    """Return ``output`` as a tuple, wrapped if it is not a tuple or list."""
     return tuple(output) if type(output) in (list, tuple) else (output,)
 
 
 def _told(value: Any) -> Any:
-    """Return arguments for a message: tensors by their shape."""
+    """Return arguments for a message, with tensors shown by their shape."""
 
     def told(one: Any) -> str:
         return f"Tensor({one.shape}, grad={one.requires_grad}, dtype={one.dtype})" if isinstance(one, torch.Tensor) else str(one)
@@ -28,7 +28,7 @@ def _told(value: Any) -> Any:
 
 
 class _PipelineStageBase:
-    """Base of stages, as schedules use it."""
+    """Base of stages, with the interface that schedules use."""
 
     def __init__(
         self, submodule: Any, stage_index: int, num_stages: int, device: Any, group: Any = None, dw_builder: Any = None
@@ -59,21 +59,21 @@ class _PipelineStageBase:
 
     @property
     def is_first(self) -> bool:
-        """Whether no stage is before this one."""
+        """Whether this is the first stage."""
         return self.stage_index == 0
 
     @property
     def is_last(self) -> bool:
-        """Whether no stage is after this one."""
+        """Whether this is the last stage."""
         return self.stage_index == self.num_stages - 1
 
     def clear_runtime_states(self) -> None:
-        """Forget the last step."""
+        """Clear the buffers of the last step."""
         for one in (self.fwd_cache, self.activations, self.gradients, self.output_chunks):
             one.clear()  # type: ignore[attr-defined]
 
     def scale_grads(self, grad_scale_factor: int) -> None:
-        """Divide the gradients of the stage's parameters."""
+        """Divide the gradients of the stage's parameters by ``grad_scale_factor``."""
         if grad_scale_factor == 1:
             return
         for parameter in self.submod.parameters():
@@ -82,10 +82,10 @@ class _PipelineStageBase:
 
 
 class PipelineStage(_PipelineStageBase):
-    """Stage ``stage_index`` of ``num_stages``: ``submodule``, on ``device``, in a process of ``group``.
+    """Stage ``stage_index`` of ``num_stages``: ``submodule``, on ``device``, on a rank of ``group``.
 
-    What stages exchange has the shapes and dtypes of the first microbatch that goes through them: each stage tells the next one.
-    ``input_args`` and ``output_args`` say what is expected: a warning where it is something else.
+    Tensors between stages have the shapes and dtypes of the first microbatch; each stage tells the next. ``input_args`` and ``output_args``
+    are expectations: a mismatch warns.
     """
 
     def __init__(
@@ -101,33 +101,33 @@ class PipelineStage(_PipelineStageBase):
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget what the stages exchange: the next microbatch tells."""
+        """Forget the metadata of the exchanged tensors; the next microbatch sets it."""
         self.inputs: tuple[Any, ...] | None = None
         self.outputs: tuple[Any, ...] | None = None
 
     def expect(self, inputs: tuple[Any, ...]) -> None:
-        """Take what the stage before says of its tensors."""
+        """Set the metadata of the inputs, as the previous stage sent it."""
         warn_of(f"Stage {self.stage_index} input", self._expected_inputs, inputs)
         self.inputs = inputs
 
     def _wanted(self, known: tuple[Any, ...] | None) -> list[int]:
-        """Return which of several tensors have gradients that go between stages."""
+        """Return which tensors get gradients from another stage."""
         return [number for number, one in enumerate(known or ()) if one.requires_grad] if self.has_backward else []
 
     def input_gradients(self) -> list[int]:
-        """Tell which inputs have gradients for the stage before."""
+        """Return which inputs have gradients to send to the previous stage."""
         return self._wanted(self.inputs)
 
     def output_gradients(self) -> list[int]:
-        """Tell which outputs have gradients from the stage after."""
+        """Return which outputs get gradients from the next stage."""
         return self._wanted(self.outputs)
 
     def receive(self, number: int, tensors: Any) -> None:
-        """Take what comes from the stage before for a microbatch."""
+        """Store the inputs that the previous stage sent for a microbatch."""
         self.activations[number] = tuple(tensors)
 
     def receive_gradients(self, number: int, tensors: Any) -> None:
-        """Take the gradients from the stage after for a microbatch."""
+        """Store the gradients that the next stage sent for a microbatch."""
         self.gradients[number] = tuple(tensors)
 
     def _arguments(self, number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -140,7 +140,7 @@ class PipelineStage(_PipelineStageBase):
         return tuple(one.detach().requires_grad_(place in wanted) for place, one in enumerate(came))
 
     def forward_one_chunk(self, fwd_chunk_id: int, args: tuple[Any, ...], kwargs: Any = None, save_forward_output: bool = True) -> Any:
-        """Compute the stage for a microbatch. ``args`` are for the first stage alone, ``kwargs`` for every one."""
+        """Run the stage on a microbatch. ``args`` are used by the first stage only, ``kwargs`` by every one."""
         named = kwargs or {}
         given = self._arguments(fwd_chunk_id, args)
         foretold = self._expected_inputs is not None and self._expected_outputs is not None
@@ -161,7 +161,7 @@ class PipelineStage(_PipelineStageBase):
         return output
 
     def _check_outputs(self, output: Any, foretold: bool) -> None:
-        """Hold a stage's outputs against those of the first microbatch: the next stage expects the same."""
+        """Check that the outputs match those of the first microbatch, as the next stage expects."""
         if self.is_last and foretold:
             return
         outputs = metas(normalized(output))
@@ -175,7 +175,7 @@ class PipelineStage(_PipelineStageBase):
                 raise PipeliningMetadataError(f"{place}: {text}")
 
     def backward_one_chunk(self, bwd_chunk_id: int, loss: Any = None) -> tuple[Any, ...]:
-        """Compute the gradients of a microbatch: the parameters' are added up, those for the stage before are given."""
+        """Run the backward of a microbatch: parameter gradients accumulate, those of the inputs are returned."""
         outputs, inputs = self.fwd_cache.pop(bwd_chunk_id)
         if self.is_last:
             output, gradients, pairs = loss, None, [(loss, None)]

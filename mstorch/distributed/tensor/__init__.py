@@ -1,4 +1,4 @@
-"""torch.distributed.tensor: tensors spread over processes."""
+"""torch.distributed.tensor: DTensor, tensors sharded or replicated over ranks."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ def distribute_module(
     module: Any, device_mesh: DeviceMesh, partition_fn: Callable[..., None] | None = None, input_fn: Callable[..., Any] | None = None,
     output_fn: Callable[..., Any] | None = None,
 ) -> Any:  # fmt: skip
-    """Return a module whose parameters are DTensors: ``partition_fn(name, submodule, mesh)`` makes them, those that it leaves are
-    replicated.
+    """Convert a module's parameters to DTensors: ``partition_fn(name, submodule, mesh)`` shards them, the rest is replicated. Return the
+    module.
     """
     for name, part in module.named_modules():
         if partition_fn is not None:
@@ -56,7 +56,7 @@ rand, randn = _made(torch.rand), _made(torch.randn)
 
 
 def full(size: Any, fill_value: Any, **more: Any) -> DTensor:
-    """Return a DTensor filled with a number."""
+    """Return a DTensor filled with ``fill_value``."""
     kind, mesh = ({} if more.get("dtype") is None else {"dtype": more["dtype"]}), more["device_mesh"]
     return distribute_tensor(torch.full(tuple(size), fill_value, device=mesh.device_type, **kind), mesh, more.get("placements"))
 

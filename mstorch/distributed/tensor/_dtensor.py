@@ -1,7 +1,7 @@
-"""DTensor: a tensor spread over processes. Its memory is what this process has; operations see the whole.
+"""DTensor: a tensor distributed over ranks. Its memory is the local shard; operations see the global tensor.
 
-Operations that go element by element are computed on the parts, ``linear`` and ``matmul`` where a cut allows it; others
-on the whole, which every process puts together: the values are right in any case.
+Elementwise operations run on the shards, ``linear`` and ``matmul`` where the sharding allows it; others run on the full tensor, which every
+rank gathers: values are right in any case.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RANDOM = {"normal_", "uniform_", "trunc_normal_", "bernoulli_", "exponential_",
 
 
 def _normal(placements: Any, mesh: DeviceMesh, rank: int) -> tuple[Placement, ...]:
-    """Placements for all dimensions of a mesh, with dimensions counted from the front."""
+    """Return a placement for each mesh dimension, with nonnegative dimensions."""
     given = tuple(placements) if placements is not None else (Replicate(),) * mesh.ndim
     if len(given) != mesh.ndim:
         raise ValueError(f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: {len(given)}, and device_mesh.ndim: {mesh.ndim}.")  # fmt: skip  # noqa: E501
@@ -43,20 +43,20 @@ def _normal(placements: Any, mesh: DeviceMesh, rank: int) -> tuple[Placement, ..
 
 
 def wrapped(local: Any, mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int]) -> DTensor:
-    """Return a fresh plain tensor, with its history, as what this process has of a DTensor."""
+    """Turn a fresh plain tensor, with its history, into the local shard of a DTensor."""
     made = in_class(local, DTensor)
     made.__dict__["_spec"] = (mesh, tuple(placements), tuple(shape))
     return made
 
 
 def _unwrap(tensor: DTensor) -> Any:
-    """Return what this process has, as a plain tensor with history."""
+    """Return the local shard as a plain tensor with history."""
     with level_set_to(WITHOUT_SUBCLASSES):
         return in_class(views.alias(tensor), Tensor)
 
 
 class DTensor(Tensor):
-    """A tensor spread over the processes of a mesh: ``distribute_tensor`` and ``from_local`` make one."""
+    """A tensor distributed over the ranks of a mesh, made by ``distribute_tensor`` and ``from_local``."""
 
     __slots__ = ()
 
@@ -72,12 +72,12 @@ class DTensor(Tensor):
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The processes."""
+        """The mesh."""
         return self.__dict__["_spec"][0]
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """How it is spread along each dimension of the mesh."""
+        """The placement along each mesh dimension."""
         return self.__dict__["_spec"][1]
 
     @property
@@ -89,27 +89,28 @@ class DTensor(Tensor):
         local_tensor: Any, device_mesh: DeviceMesh, placements: Any = None, *, run_check: bool = False, shape: Any = None,
         stride: Any = None,
     ) -> DTensor:  # fmt: skip
-        """Return what each process has, as a DTensor. ``shape`` is the whole's where parts differ in size; gradients reach the parts."""
+        """Return a DTensor of the ranks' local shards. ``shape`` is the global one, if shards differ in size; gradients reach the shards.
+        """
         local_tensor = _on(device_mesh, local_tensor)
         found = _normal(placements, device_mesh, local_tensor.dim())
         whole = tuple(shape) if shape is not None else whole_shape(local_tensor, device_mesh, found)
         return wrapped(views.alias(local_tensor), device_mesh, found, whole)
 
     def to_local(self, *, grad_placements: Any = None) -> Any:
-        """Return what this process has, with history."""
+        """Return the local shard, with history."""
         if grad_placements is not None and tuple(grad_placements) != self.placements:
             raise NotImplementedError("mstorch: DTensor.to_local takes gradients that are spread as the tensor is")
         return _unwrap(self)
 
     def full_tensor(self, *, grad_placements: Any = None) -> Any:
-        """Return the whole, in every process, with history."""
+        """Return the full tensor, on every rank, with history."""
         return _whole(self)
 
     def redistribute(
         self, device_mesh: DeviceMesh | None = None, placements: Any = None, *, async_op: bool = False, forward_dtype: Any = None,
         backward_dtype: Any = None,
     ) -> DTensor:  # fmt: skip
-        """Return the same tensor, spread in another way over the same mesh."""
+        """Return the same tensor with other placements on the same mesh."""
         mesh, before, shape = self.__dict__["_spec"]
         if device_mesh is not None and device_mesh != mesh:
             raise NotImplementedError("mstorch: a DTensor stays on its mesh")
@@ -119,12 +120,12 @@ class DTensor(Tensor):
         return wrapped(views.alias(move(_unwrap(self), shape, mesh, before, after)), mesh, after, shape)
 
     def _spread_zeros(self) -> DTensor:
-        """Return zeros that are spread as this is."""
+        """Return a DTensor of zeros with the same placements."""
         mesh, placements, shape = self.__dict__["_spec"]
         return wrapped(torch.zeros_like(_unwrap(self).detach()), mesh, placements, shape)
 
     def _global_norm(self, order: float) -> Any:
-        """Return the norm of the whole, as a plain tensor."""
+        """Return the norm of the full tensor, as a plain tensor."""
         mesh, placements, shape = self.__dict__["_spec"]
         local = _unwrap(self).detach()
         if any(isinstance(one, Partial) for one in placements):
@@ -137,7 +138,7 @@ class DTensor(Tensor):
         return part if largest else part.pow(1.0 / order)
 
     def _everywhere(self, value: Any) -> DTensor:
-        """Return a plain tensor that every process has, as a DTensor over the same mesh."""
+        """Return a plain tensor, equal on all ranks, as a replicated DTensor on the same mesh."""
         mesh = self.__dict__["_spec"][0]
         return wrapped(value, mesh, (Replicate(),) * mesh.ndim, value.shape)
 
@@ -199,7 +200,7 @@ _OWN = set(
 
 
 def _name(func: Any) -> tuple[str, str]:
-    """Return a call's name, and for a property whether it is read or set."""
+    """Return a call's name; for a property, also whether it is read or set."""
     owner = getattr(func, "__self__", None)
     if owner is not None and isinstance(owner, property):
         return getattr(owner, "__name__", ""), func.__name__
@@ -239,7 +240,7 @@ def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _fill_by_fan(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Any:
-    """``kaiming_uniform_``: the whole's fan, each process's own numbers."""
+    """Run ``kaiming_uniform_`` with the fan of the full tensor; each rank draws its own numbers."""
     fan = torch.nn.init._calculate_correct_fan(torch.empty(_shape(tensor), device="meta"), mode)
     bound = math.sqrt(3.0 / fan) * torch.nn.init.calculate_gain(nonlinearity, a)
     with torch.no_grad():
@@ -327,7 +328,7 @@ def _compute(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _write_whole(func: Any, target: Any, args: Any, kwargs: Any) -> Any:
-    """Let a function write a copy of the whole, and each process take its part. NotImplementedError where gradients are recorded."""
+    """Let a function write to a gathered copy, then copy back each rank's shard. Raise NotImplementedError if gradients are recorded."""
     if not isinstance(target, DTensor):
         raise RuntimeError(f"mstorch: {func.__name__} of a plain tensor takes no DTensor")
     if torch.is_grad_enabled() and target.requires_grad:
@@ -340,7 +341,7 @@ def _write_whole(func: Any, target: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _replicated(value: Any, mesh: DeviceMesh) -> Any:
-    """Return results that every process has, as DTensors."""
+    """Return results that are equal on all ranks as replicated DTensors."""
     leaves, form = tree_flatten(value)
     everywhere = (Replicate(),) * mesh.ndim
     plain = [isinstance(one, Tensor) and not isinstance(one, DTensor) for one in leaves]
@@ -371,7 +372,7 @@ def _write(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _product(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], mesh: DeviceMesh) -> Any:
-    """Return a product on a mesh of one dimension, where a cut of one factor allows it to be computed in parts; None elsewhere."""
+    """Return a product on a 1-d mesh, computed on shards if the sharding of a factor allows it; else None."""
     if mesh.ndim != 1 or kwargs or not all(isinstance(one, DTensor) for one in args[:2]):
         return None
     x, w = args[:2]
@@ -404,14 +405,14 @@ def _biased(found: DTensor, bias: DTensor, shape: tuple[int, ...], mesh: DeviceM
 
 
 def _on(mesh: DeviceMesh, tensor: Any) -> Any:
-    """Return a tensor on the kind of device on which a mesh is."""
+    """Return a tensor moved to the mesh's device type."""
     return tensor if tensor.device.type == mesh.device_type or tensor.is_meta else tensor.to(mesh.device_type)
 
 
 def distribute_tensor(
     tensor: Any, device_mesh: DeviceMesh | None = None, placements: Any = None, *, src_data_rank: int | None = 0
 ) -> DTensor:
-    """Return a tensor spread over a mesh: that of the first process in each row is taken; None takes each process's own."""
+    """Return a tensor distributed over a mesh: rank 0's of each row is sent, or with ``src_data_rank=None`` each rank's own is used."""
     if device_mesh is None:
         raise NotImplementedError("mstorch: distribute_tensor needs a device_mesh")
     if not tensor.is_leaf:

@@ -1,4 +1,4 @@
-"""From one way of spreading a tensor to another: what the processes of a group send each other, with gradients."""
+"""Redistribution of tensors between placements, with gradients."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from .placement_types import Partial, Placement, Replicate, Shard
 
 
 def bounds(length: int, parts: int, place: int) -> tuple[int, int]:
-    """Return where the part of one process begins and ends, of a dimension cut as ``chunk`` cuts."""
+    """Return where a rank's shard begins and ends in a dimension split as by ``chunk``."""
     each = -(-length // parts)
     return min(place * each, length), min((place + 1) * each, length)
 
 
 def cut(tensor: Any, dim: int, group: Any) -> Any:
-    """This process's part of a tensor."""
+    """Return this rank's shard of a tensor along ``dim``."""
     first, last = bounds(tensor.shape[dim], group.size(), group.rank())
     return tensor.narrow(dim, first, last - first)
 
 
 def joined(part: Any, dim: int, length: int, group: Any) -> Any:
-    """Return the whole tensor of which every process has a part: parts are made equal on the way."""
+    """All-gather shards along ``dim`` into the full tensor; shards are padded to equal size for the transfer."""
     size = group.size()
     each = -(-length // size)
     rows = part.transpose(0, dim).contiguous()
@@ -37,7 +37,7 @@ def joined(part: Any, dim: int, length: int, group: Any) -> Any:
 
 
 def summed_part(tensor: Any, dim: int, group: Any, op: Any = ReduceOp.SUM) -> Any:
-    """This process's part of the sum of the processes' tensors."""
+    """Reduce-scatter: return this rank's shard of the sum over the ranks."""
     size, length = group.size(), tensor.shape[dim]
     each = -(-length // size)
     rows = tensor.transpose(0, dim).contiguous()
@@ -50,14 +50,14 @@ def summed_part(tensor: Any, dim: int, group: Any, op: Any = ReduceOp.SUM) -> An
 
 
 def total(tensor: Any, group: Any, op: Any = ReduceOp.SUM) -> Any:
-    """Return the sum of the processes' tensors."""
+    """Return the sum over the ranks."""
     made = tensor.clone(memory_format=torch.contiguous_format)
     plain.all_reduce(made, op, group)
     return made
 
 
 class _Gather(Function):
-    """Parts to the whole; every process has the same gradient of that, and takes its part."""
+    """Shard to full tensor; backward takes this rank's shard of the gradient, which is equal on all ranks."""
 
     @staticmethod
     def forward(ctx: Any, part: Any, dim: int, length: int, group: Any) -> Any:
@@ -70,7 +70,7 @@ class _Gather(Function):
 
 
 class _Cut(Function):
-    """The whole to parts; the gradient of the whole is put together."""
+    """Full tensor to shard; backward all-gathers the gradient."""
 
     @staticmethod
     def forward(ctx: Any, whole: Any, dim: int, group: Any) -> Any:
@@ -83,7 +83,7 @@ class _Cut(Function):
 
 
 class _Sum(Function):
-    """Parts of a sum to the sum; every process has the same gradient of that."""
+    """Partial to replicated sum; the gradient is equal on all ranks."""
 
     @staticmethod
     def forward(ctx: Any, part: Any, op: Any, group: Any) -> Any:
@@ -96,7 +96,7 @@ class _Sum(Function):
 
 
 class _SumPart(Function):
-    """Parts of a sum to this process's part of the sum."""
+    """Partial to this rank's shard of the sum."""
 
     @staticmethod
     def forward(ctx: Any, part: Any, dim: int, op: Any, group: Any) -> Any:
@@ -111,7 +111,7 @@ class _SumPart(Function):
 
 
 class Fan(Function):
-    """A tensor that is the same everywhere and is used with different parts: its gradient is the sum of the processes'."""
+    """Identity of a replicated tensor that is used with different shards; backward sums the gradient over the ranks."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Any, group: Any) -> Any:
@@ -124,7 +124,7 @@ class Fan(Function):
 
 
 class _Share(Function):
-    """The same everywhere to parts of a sum: the first process has it, the others zeros."""
+    """Replicated to partial: rank 0 keeps the tensor, the others have zeros."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Any, group: Any) -> Any:
@@ -139,7 +139,7 @@ _OPS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "max": ReduceOp.MAX, "min": Re
 
 
 def move(local: Any, shape: Sequence[int], mesh: Any, before: Sequence[Placement], after: Sequence[Placement]) -> Any:
-    """Return what a process has of a tensor of a shape, spread in another way. NotImplementedError for two cuts of one dimension."""
+    """Return the local shard redistributed from ``before`` to ``after``. Raise NotImplementedError if a dimension is sharded twice."""
     changed = [dim for dim in range(mesh.ndim) if before[dim] != after[dim]]
     for placements in (before, after):
         cuts = [one.dim for one in placements if isinstance(one, Shard)]
@@ -162,7 +162,7 @@ def move(local: Any, shape: Sequence[int], mesh: Any, before: Sequence[Placement
 
 
 def part_shape(shape: Sequence[int], mesh: Any, placements: Sequence[Placement]) -> tuple[int, ...]:
-    """Return the shape of what this process has."""
+    """Return the shape of the local shard."""
     found = list(shape)
     for dim, placement in enumerate(placements):
         if isinstance(placement, Shard):
@@ -173,7 +173,7 @@ def part_shape(shape: Sequence[int], mesh: Any, placements: Sequence[Placement])
 
 
 def whole_shape(local: Any, mesh: Any, placements: Sequence[Placement]) -> tuple[int, ...]:
-    """Return the shape of the tensor of which the processes have equal parts."""
+    """Return the shape of the full tensor, from equal shards."""
     found = list(local.shape)
     for dim, placement in enumerate(placements):
         if isinstance(placement, Shard):

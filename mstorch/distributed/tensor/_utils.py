@@ -1,4 +1,4 @@
-"""Which part of a tensor a process has."""
+"""The shape and offset of a rank's shard."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from .placement_types import Placement, Shard
 def compute_local_shape_and_global_offset(
     global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape of what this process has of a tensor, and where that begins."""
+    """Return the shape of the local shard and its offset in the global tensor."""
     sizes, begin = list(global_shape), [0] * len(global_shape)
     for dim, placement in enumerate(placements):
         if isinstance(placement, Shard):

@@ -1,8 +1,8 @@
-"""torch.fx.experimental.proxy_tensor: a function's calls of ``torch.ops.aten`` as a graph, forward and backward.
+"""torch.fx.experimental.proxy_tensor: a function's ``torch.ops.aten`` calls as a graph, forward and backward.
 
 The function runs once with its arguments, under a mode that sees every call. Differs from torch: it computes in every ``tracing_mode``,
-since there are no tensors without values to trace with, and sizes are numbers (``symbolic`` raises); ``detach`` calls that autograd makes
-for itself are not shown.
+since there are no fake tensors to trace with, and sizes are ints (``symbolic`` raises); ``detach`` calls that autograd makes internally are
+not seen.
 """
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _READ = (
 
 
 def _describe(node: Node, tensor: Tensor) -> None:
-    """Write into a node what its tensor looks like."""
+    """Write a tensor's metadata to a node."""
     node.meta["val"], node.meta["tensor_meta"] = tensor.detach().to("meta"), _extract_tensor_metadata(tensor)
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
-    """Writes the calls that it sees into a graph. A tensor is known by its window on memory, which its copies without history share."""
+    """Records calls in a graph. A tensor is identified by its view of memory, which detached aliases share."""
 
     def __init__(self, graph: Graph, decompositions: Mapping[Any, Callable[..., Any]]) -> None:
         super().__init__()
@@ -54,19 +54,17 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self._alive: list[Tensor] = []  # no other tensor gets their place
 
     def enter(self, tensor: Tensor, node: Node) -> None:
-        """Let a node stand for a tensor."""
+        """Associate a node with a tensor."""
         self._nodes[_place(tensor)] = node
         self._alive.append(tensor)
         _describe(node, tensor)
 
     def is_traced(self, tensor: Tensor) -> bool:
-        """Return whether a node stands for a tensor."""
+        """Return whether a tensor has a node."""
         return _place(tensor) in self._nodes
 
     def node_of(self, value: Any) -> Any:
-        """Return the node that stands for a tensor, which becomes an attribute of the graph's module if none does; other values as they
-        are.
-        """
+        """Return a tensor's node; one without becomes an attribute of the graph module; other values are returned unchanged."""
         if not isinstance(value, Tensor):
             return value
         place = _place(value)
@@ -83,7 +81,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         return found
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Return the call's result; a node of the graph stands for it."""
+        """Run the call and record it as a node; return its result."""
         kwargs = kwargs or {}
         if tangents.LEVELS:  # tangents are computed with the values, below what a mode sees
             words = "derivatives by forward mode (jvp, jacfwd, hessian) are"
@@ -114,20 +112,20 @@ def _place(tensor: Tensor) -> Any:
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
-    """Return the mode that writes a graph at the moment; None outside of ``make_fx``."""
+    """Return the active tracing mode; None outside ``make_fx``."""
     return next((mode for mode in reversed(state.dispatchers) if isinstance(mode, ProxyTorchDispatchMode)), None)
 
 
 @undoing
 def disable_proxy_modes_tracing(undo: Undo) -> None:
-    """No graph is written in the block."""
+    """Context manager in which calls are not recorded."""
     before = state.dispatchers
     undo[END:] = (values_again(state, "dispatchers"),)
     state.dispatchers = [mode for mode in before if not isinstance(mode, ProxyTorchDispatchMode)]
 
 
 def _names_of(function: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
-    """Return the names of positional parameters; ``arg0`` and so on where the function says none."""
+    """Return the names of positional parameters; ``arg0`` and so on if the function has none."""
     plain = inspect.unwrap(function)
     code = getattr(plain, "__code__", None)
     if code is None or code.co_flags & inspect.CO_VARARGS:
@@ -142,10 +140,10 @@ def make_fx(
     _allow_fake_constant: bool = False, _error_on_data_dependent_ops: bool = True, record_stack_traces: bool = False,
     proxy_module_inputs: bool = False, _disable_torch_fn_metadata_mode: bool = False,
 ) -> Callable[..., GraphModule]:  # fmt: skip
-    """Return a function that runs ``f`` with arguments and gives a GraphModule of the calls of ``torch.ops.aten`` that it made.
+    """Return a function that runs ``f`` and returns a GraphModule of its ``torch.ops.aten`` calls.
 
-    ``decomposition_table`` maps overloads to functions that are traced in their place. Tensors that are no arguments become attributes of
-    the module. RuntimeError where ``f`` reads a value of a traced tensor, NotImplementedError for ``tracing_mode="symbolic"`` and
+    ``decomposition_table`` maps overloads to functions that are traced in their place. Tensors that are not arguments become attributes of
+    the module. Raise RuntimeError if ``f`` reads a value of a traced tensor, NotImplementedError for ``tracing_mode="symbolic"`` and
     ``pre_dispatch``.
     """
     if tracing_mode not in ("real", "fake", "symbolic"):

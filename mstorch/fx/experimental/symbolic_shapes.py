@@ -1,4 +1,4 @@
-"""torch.fx.experimental.symbolic_shapes: questions about sizes that vary. Sizes are numbers here, so each has its answer."""
+"""torch.fx.experimental.symbolic_shapes: queries about symbolic sizes. Sizes are ints here, so every query has an answer."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,11 +7,11 @@ from ..._hook import missing as _missing
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
-    """A question about a size that depends on values. Nothing here raises it."""
+    """In torch, raised for a guard on a value-dependent size; never raised here."""
 
 
 def guard_or_false(a: Any) -> bool:
-    """Return the condition's truth."""
+    """Return ``bool(a)``: sizes are concrete, so no guard is needed."""
     return bool(a)
 
 
@@ -19,7 +19,7 @@ guard_or_true = statically_known_true = guard_size_oblivious = guard_or_false
 
 
 def free_symbols(val: Any) -> set[Any]:
-    """Return the sizes that vary in a value: none."""
+    """Return an empty set: values have no symbolic sizes."""
     return set()
 
 
@@ -27,12 +27,12 @@ free_unbacked_symbols = free_symbols
 
 
 def has_free_symbols(val: Any) -> bool:
-    """Return whether a value has sizes that vary: it has none."""
+    """Return False: values have no symbolic sizes."""
     return False
 
 
 def is_concrete_int(a: Any) -> bool:
-    """Return whether a size is a number: it is."""
+    """Return whether a size is an int."""
     return isinstance(a, int)
 
 

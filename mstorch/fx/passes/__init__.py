@@ -1,4 +1,4 @@
-"""torch.fx.passes: what is done to whole graphs."""
+"""torch.fx.passes: transformations of graphs."""
 from ..._hook import missing as _missing
 from . import shape_prop
 

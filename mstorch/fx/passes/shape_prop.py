@@ -1,4 +1,4 @@
-"""torch.fx.passes.shape_prop: the shape and dtype of each value of a graph, for given inputs."""
+"""torch.fx.passes.shape_prop: the shape and dtype of every value in a graph, for given inputs."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from ..node import Node, map_aggregate
 
 
 class TensorMetadata(NamedTuple):
-    """The facts of a tensor without its values."""
+    """A tensor's metadata."""
 
     shape: Any
     dtype: Any
@@ -34,7 +34,7 @@ class ShapeProp(Interpreter):
     """Runs a graph and writes ``meta["tensor_meta"]`` and ``meta["type"]`` of each node."""
 
     def run_node(self, n: Node) -> Any:
-        """Return the node's value."""
+        """Run the node, write its metadata, and return its value."""
         result = super().run_node(n)
         found = [False]
 

@@ -1,1 +1,1 @@
-"""Nested tensors: the classes of both layouts, and what public calls with them become."""
+"""Nested tensors: the classes of both layouts, and the dispatch of public calls."""

@@ -1,6 +1,6 @@
-"""The common base of nested tensors of both layouts: one tensor keeps the elements of all parts, and the history.
+"""The base class of nested tensors of both layouts: one tensor holds the elements of all components, and the history.
 
-A nested tensor asks that tensor whatever autograd asks it, so a recorded operation on the elements is all that a gradient needs.
+Autograd's queries are answered by that tensor, so a recorded operation on the elements is all that a gradient needs.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..._tensor import Tensor
 
 
 class Unanswered(NotImplementedError):
-    """A nested tensor was asked for what only a plain one has."""
+    """Raised when a nested tensor is asked for an attribute that only a plain one has."""
 
 
 def _refused(what: str) -> Any:
@@ -39,7 +39,7 @@ def _of_values(name: str) -> Any:
 
 
 class Nested(Tensor):
-    """A tensor of tensors of one rank. ``_values`` keeps their elements."""
+    """A tensor of tensors of one rank. ``_values`` holds their elements."""
 
     _values: Any
     FORMS: dict[str, Callable[..., Any]]  # of operations by name, for the tensors of a layout
@@ -55,20 +55,20 @@ class Nested(Tensor):
     _dtype, _node, _number, _auto, _counter = map(_of_values, ("_dtype", "_node", "_number", "_auto", "_counter"))
 
     def _like(self, values: Any) -> Any:
-        """Other values, in the same order, of the same structure."""
+        """Return a nested tensor with other values in the same structure."""
         raise NotImplementedError
 
     # What a tensor says of itself
 
     @property
     def device(self) -> device:
-        """Where the elements are."""
+        """The device of the elements."""
         return self._values.device  # type: ignore[no-any-return]
 
     is_meta = property(lambda self: self._values.is_meta, doc="Whether the elements are on the meta device.")
 
     def dim(self) -> int:
-        """The number of dimensions, that of the parts included."""
+        """Return the number of dimensions, including the batch dimension."""
         raise NotImplementedError
 
     def ndimension(self) -> int:
@@ -83,7 +83,7 @@ class Nested(Tensor):
         return self.size()  # type: ignore[no-any-return]
 
     def nelement(self) -> int:
-        """Return the number of elements of all parts."""
+        """Return the number of elements in all components."""
         return self.numel()
 
     def __len__(self) -> int:
@@ -109,7 +109,7 @@ class Nested(Tensor):
         return self._values.untyped_storage()
 
     def storage_offset(self) -> int:
-        """Return the position of the first element in its storage."""
+        """Return the storage offset of the first element."""
         return self._values.storage_offset()  # type: ignore[no-any-return]
 
     def get_device(self) -> int:
@@ -121,15 +121,15 @@ class Nested(Tensor):
         return self._values.is_pinned()  # type: ignore[no-any-return]
 
     def record_stream(self, s: Any) -> None:
-        """Let the memory live until a stream is through with it."""
+        """Keep the memory alive until a stream has finished with it."""
         self._values.record_stream(s)
 
     def tolist(self) -> list[Any]:
-        """Return the parts as nested lists of Python numbers."""
+        """Return the components as nested lists of Python numbers."""
         return [part.tolist() for part in self.unbind()]
 
     def numpy(self, *, force: bool = False) -> NoReturn:
-        """Raises: NumPy has no such arrays."""
+        """Raise RuntimeError: NumPy has no nested arrays."""
         raise RuntimeError("numpy(): not supported for nested tensors; to_padded_tensor() makes a tensor of one shape of them")
 
     def item(self) -> Any:
@@ -137,7 +137,7 @@ class Nested(Tensor):
         return self._values.item()
 
     def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
-        """Return a tensor of one shape of the parts, the rest filled with ``padding``."""
+        """Return a dense tensor of the components, padded with ``padding``."""
         return self.FORMS["to_padded_tensor"](None, self, padding, output_size)
 
     def _is_view(self) -> bool:
@@ -145,7 +145,7 @@ class Nested(Tensor):
 
     @property
     def _base(self) -> Tensor:
-        """The nested tensor, or the tensor with the values, that this one is a view of."""
+        """The nested tensor, or the values tensor, of which this one is a view."""
         shown = self.__dict__.get("_view_of")
         return self._values._base if shown is None else shown
 
@@ -165,30 +165,30 @@ class Nested(Tensor):
     grad = property(_get_grad, _set_grad, _drop_grad, "The gradient that backward accumulated, or None.")  # type: ignore[assignment]
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Start (or stop) recording operations on a leaf; returns the tensor."""
+        """Set requires_grad of a leaf; return the tensor."""
         self._values.requires_grad_(requires_grad)
         return self
 
     def retain_grad(self) -> None:
-        """Let ``grad`` be filled for a tensor that is not a leaf."""
+        """Make backward fill ``grad`` of this non-leaf."""
         self._values.retain_grad()
 
     def backward(
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
-        """Accumulate into the leaves the gradient of this tensor times ``gradient``."""
+        """Accumulate the gradient of this tensor times ``gradient`` into the leaves."""
         above.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
-        """Call ``hook(grad)`` whenever a gradient for the tensor is computed; what it returns replaces the gradient."""
+        """Register ``hook(grad)`` to run whenever a gradient of the tensor is computed; what it returns replaces the gradient."""
         return self._values.register_hook(lambda gradient: kept(hook(self._like(gradient))))
 
     def detach(self) -> Tensor:
-        """Return the same elements, which take no part in autograd."""
+        """Return the same elements without history."""
         return self._like(self._values.detach())
 
     def detach_(self) -> Any:
-        """Cut the tensor off from its history."""
+        """Detach the tensor from its history, in place."""
         self._values.detach_()
         return self
 
@@ -206,7 +206,7 @@ class Nested(Tensor):
     # Movement
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the tensor in another dtype or on another device; itself where nothing changes."""
+        """Return the tensor with another dtype or on another device; self if nothing changes."""
         args = tuple(kept(item) for item in args)
         moved = self._values.to(*args, **{key: kept(item) for key, item in kwargs.items()})
         return self if moved is self._values else self._like(moved)
@@ -227,7 +227,7 @@ class Nested(Tensor):
         return memo[id(self)]
 
     def stored(self) -> tuple[Any, ...]:
-        """Return the tensor's form in a file: the arguments of ``restorer``."""
+        """Return the arguments of ``restorer`` that represent the tensor in a file."""
         raise NotImplementedError
 
     def __reduce_ex__(self, protocol: int) -> Any:
@@ -241,7 +241,7 @@ class Nested(Tensor):
 
 
 def new(cls: type, values: Tensor) -> Any:
-    """Return a nested tensor of a class, whose elements ``values`` keeps, without a structure yet."""
+    """Return a nested tensor of a class with ``values`` as its elements, still without structure."""
     made: Any = object.__new__(cls)
     made.__dict__["_values"] = values
     return made

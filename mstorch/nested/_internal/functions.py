@@ -1,4 +1,4 @@
-"""Functions of nested tensors that torch keeps under names with an underscore: what layers and other packages call."""
+"""Private functions of nested tensors in torch, which layers and packages call."""
 from __future__ import annotations
 
 from typing import Any
@@ -33,12 +33,12 @@ def _aligned(kept: np.ndarray) -> bool:
 
 
 def _nested_tensor_from_mask_left_aligned(t: Any, mask: Any) -> bool:
-    """Return whether in each row of a mask what is true comes first."""
+    """Return whether the True elements come first in each row of a mask."""
     return _aligned(_checked_mask(t, mask))
 
 
 def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -> Tensor:
-    """Return the rows of a padded tensor (N, L, D) up to the lengths that a mask tells, as a nested tensor."""
+    """Return the rows of a padded tensor (N, L, D), cut to the lengths in a mask, as a nested tensor."""
     kept = _checked_mask(t, mask)
     if mask_check and not _aligned(kept):
         raise RuntimeError("Mask must be left-aligned without gaps")
@@ -47,7 +47,7 @@ def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -
 
 
 def _nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False) -> Tensor:
-    """Return a nested tensor of the sizes of a table, of what a padded tensor holds; with heads (N, H, L, D) joined if asked."""
+    """Return a nested tensor of the given sizes from a padded tensor; with heads (N, H, L, D) merged if requested."""
     sizes = np.array(array_of(cpu_nested_shape_example), np.int64)
     if fuse_transform_0213:
         dense = padded.transpose(1, 2)
@@ -57,48 +57,48 @@ def _nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_t
 
 
 def _nested_from_padded_and_nested_example(padded: Any, nt_example: Any) -> Any:
-    """Return a nested tensor of the sizes of another, of what a padded tensor holds."""
+    """Return a nested tensor with another's sizes from a padded tensor."""
     return _nested_from_padded(padded, nt_example._nested_tensor_size())
 
 
 def _nested_tensor_from_tensor_list(list: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Any:
-    """Return a nested tensor of copies of tensors, to which gradients go back."""
+    """Return a nested tensor of copies of tensors, with gradients to them."""
     return from_list(list, dtype, device)
 
 
 def _nested_compute_contiguous_strides_offsets(nested_size: Tensor) -> tuple[Any, Any]:
-    """Tables of strides and starts of parts that lie one after the other."""
+    """Return the tables of strides and offsets of contiguous components."""
     steps, starts = in_rows(np.array(array_of(nested_size), np.int64))
     return made(steps), made(starts)
 
 
 def _nested_view_from_buffer(self: Tensor, nested_size: Tensor, nested_strides: Tensor, offsets: Tensor) -> Tensor:
-    """Return a buffer as a nested tensor."""
+    """Return a nested tensor that views a buffer."""
     return in_buffer(alias(self), *(np.array(array_of(table), np.int64) for table in (nested_size, nested_strides, offsets)))
 
 
 def _nested_view_from_buffer_copy(self: Any, nested_size: Any, nested_strides: Any, offsets: Any) -> Any:
-    """Return a copy of a buffer as a nested tensor."""
+    """Return a nested tensor over a copy of a buffer."""
     return _nested_view_from_buffer(self.clone(), nested_size, nested_strides, offsets)
 
 
 def _nested_view_from_jagged(
     self: Any, offsets: Any, dummy: Any, lengths: Any = None, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
 ) -> Any:
-    """Return a view of values as a nested tensor of the jagged layout."""
+    """Return a jagged nested tensor that views values."""
     cache = {name: value for name, value in (("min_seqlen", min_seqlen), ("max_seqlen", max_seqlen)) if value is not None}
     return NestedTensor(alias(self), offsets, lengths=lengths, _ragged_idx=ragged_idx, _metadata_cache=cache)
 
 
 def _nested_view_from_jagged_copy(self: Any, *args: Any, **named: Any) -> Any:
-    """Return a copy of values as a nested tensor of the jagged layout."""
+    """Return a jagged nested tensor over a copy of values."""
     return _nested_view_from_jagged(self.clone(), *args, **named)
 
 
 def _nested_from_padded_tensor(
     padded: Tensor, offsets: Tensor, dummy: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
 ) -> Tensor:
-    """Return a nested tensor of the jagged layout, of what a padded tensor holds."""
+    """Return a jagged nested tensor from a padded tensor."""
     cache = {name: value for name, value in (("min_seqlen", min_seqlen), ("max_seqlen", max_seqlen)) if value is not None}
     return ops.from_padded(padded, of_values(padded.flatten(0, 1), offsets, None, ragged_idx, cache))
 
@@ -114,37 +114,37 @@ def _nested_get_values_copy(self: Any) -> Any:
 
 
 def _nested_get_offsets(self: Any) -> Any:
-    """Return where the parts of a nested tensor begin."""
+    """Return the offsets of a nested tensor's components."""
     return self._offsets
 
 
 def _nested_get_lengths(self: Any) -> Any:
-    """Return how long the parts of a nested tensor are, None where the offsets tell."""
+    """Return the lengths of a nested tensor's components; None if the offsets determine them."""
     return self._lengths
 
 
 def _nested_get_ragged_idx(self: Any) -> int:
-    """Return the dimension in which the parts differ."""
+    """Return the ragged dimension."""
     return self._ragged_idx  # type: ignore[no-any-return]
 
 
 def _nested_get_min_seqlen(self: Any) -> Any:
-    """Return the tensor that holds the least length, if it is known."""
+    """Return the tensor that stores the minimum length, if it is known."""
     return self._min_seqlen_tensor
 
 
 def _nested_get_max_seqlen(self: Any) -> Any:
-    """Return the tensor that holds the greatest length, if it is known."""
+    """Return the tensor that stores the maximum length, if it is known."""
     return self._max_seqlen_tensor
 
 
 def _nested_get_jagged_dummy(any: Any) -> Any:
-    """Return a nested tensor that stands for none in particular."""
+    """Return a dummy nested tensor."""
     return _nt_view_dummy()
 
 
 def _jagged_to_padded_dense_forward(values: Any, offsets: Any, max_lengths: Any, padding_value: float = 0.0) -> Any:
-    """Return one tensor with a length for all parts of values, the rest filled."""
+    """Return jagged values as a dense tensor, padded."""
     if len(offsets) != 1 or len(max_lengths) != 1:
         raise RuntimeError("_jagged_to_padded_dense_forward(): only a single jagged dim is supported for now")
     if offsets[0].dim() != 1:
@@ -153,7 +153,7 @@ def _jagged_to_padded_dense_forward(values: Any, offsets: Any, max_lengths: Any,
 
 
 def _padded_dense_to_jagged_forward(dense: Any, offsets: Any, total_L: Any = None) -> Any:
-    """Return the parts that a padded tensor holds, one after the other."""
+    """Return the components of a padded tensor, concatenated."""
     if len(offsets) != 1:
         raise RuntimeError("_padded_dense_to_jagged_forward(): only a single jagged dim is supported for now")
     if offsets[0].dim() != 1:
@@ -166,19 +166,19 @@ def _padded_dense_to_jagged_forward(dense: Any, offsets: Any, total_L: Any = Non
 
 
 def _nested_tensor_softmax_with_shape(self: Any, query: Any) -> Any:
-    """softmax of padded scores along the last dimension, of what the parts of ``query`` have."""
+    """Return the softmax of padded scores along the last dimension, over the valid lengths of ``query``."""
     lengths = made(np.array([part.shape[0] for part in query.unbind()], np.int64)).to(self.device)
     mask = made(np.arange(self.shape[-1])).to(self.device) < lengths.reshape(-1, *(1,) * (self.dim() - 1))
     return self.masked_fill(mask.logical_not(), -np.inf).softmax(-1)
 
 
 def is_non_overlapping_and_dense(self: Any) -> bool:
-    """Return whether the elements fill their memory, each in a place of its own; False for a nested tensor."""
+    """Return whether the elements are dense in memory without overlap; False for a nested tensor."""
     return not is_nested(self) and dense_order(tuple(self.shape), self.stride()) is not None
 
 
 def size(self: Any) -> Any:
-    """Return the length of each dimension. RuntimeError for a nested tensor."""
+    """Return the shape. Raise RuntimeError for a nested tensor."""
     if is_nested(self):
         raise RuntimeError(
             "NestedTensor does not support directly calling torch.ops.aten.size; please use `nested_tensor.size()` instead."
@@ -187,7 +187,7 @@ def size(self: Any) -> Any:
 
 
 def sym_stride(self: Any, dim: int | None = None) -> Any:
-    """Return the stride of each dimension, or of one."""
+    """Return the strides, or one of them."""
     return self.stride() if dim is None else self.stride(dim)
 
 
@@ -197,7 +197,7 @@ def sym_numel(self: Any) -> int:
 
 
 def sym_storage_offset(self: Any) -> int:
-    """Return the position of the first element in its storage."""
+    """Return the storage offset of the first element."""
     return self.storage_offset()  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Reading a nested tensor at an index: numbers, slices, ``None`` and the dots."""
+"""Indexing of nested tensors: ints, slices, ``None`` and the ellipsis."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _WHOLE = object()  # a dimension that the dots stand for
 
 
 def read(input: Any, key: Any, sliced: Callable[[Any, int, slice], Any]) -> Any:
-    """Return what an index shows; ``sliced`` gives what a slice along a dimension of a nested tensor does."""
+    """Return the indexed part; ``sliced`` implements a slice along a dimension."""
     keys = list(key) if isinstance(key, tuple) else [key]
     taken = sum(item is not None and item is not Ellipsis for item in keys)
     at = next((i for i, item in enumerate(keys) if item is Ellipsis), None)

@@ -1,4 +1,4 @@
-"""The length of a ragged dimension: a number that is known by which lengths it stands for, and by a factor."""
+"""Nested ints: the length of a ragged dimension, identified by its lengths, with a factor."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,22 +7,22 @@ __all__ = ["NestedIntNode"]
 
 
 class _Constant:
-    """A plain number beside nested ones."""
+    """A plain int as operand of nested ints."""
 
     def __init__(self, value: int) -> None:
         self.value = value
 
     def is_constant(self) -> bool:
-        """True."""
+        """Return True: the value is a constant."""
         return True
 
     def constant_int(self) -> int:
-        """Return the number."""
+        """Return the value."""
         return self.value
 
 
 def _at_least(one: Any, other: Any) -> bool:
-    """Return whether ``one >= other``; ValueError where the lengths decide. A ragged length counts as at least 2."""
+    """Return whether ``one >= other``. Raise ValueError if that depends on the lengths. A ragged length counts as at least 2."""
     nested, beside = isinstance(one, NestedIntNode), isinstance(other, NestedIntNode)
     if nested and beside and one.t_id == other.t_id:
         return bool(one.coeff >= other.coeff)
@@ -34,7 +34,7 @@ def _at_least(one: Any, other: Any) -> bool:
 
 
 class NestedIntNode:
-    """The node of a ``torch.SymInt`` for a ragged length: ``t_id`` names the lengths, ``coeff`` multiplies them."""
+    """The node of a ``torch.SymInt`` for a ragged length: ``t_id`` identifies the lengths, ``coeff`` multiplies them."""
 
     def __init__(self, t_id: int, coeff: int) -> None:
         self.t_id = t_id
@@ -45,75 +45,75 @@ class NestedIntNode:
         return self.coeff
 
     def nested_int(self) -> int:
-        """Return the name of the lengths."""
+        """Return the id of the lengths."""
         return self.t_id
 
     def maybe_as_int(self) -> int | None:
-        """None: it is no one number."""
+        """Return None: the length is no single number."""
         return None
 
     def is_int(self) -> bool:
-        """True."""
+        """Return True: the node is an int."""
         return True
 
     def is_float(self) -> bool:
-        """False."""
+        """Return False: the node is no float."""
         return False
 
     def is_bool(self) -> bool:
-        """False."""
+        """Return False: the node is no bool."""
         return False
 
     def is_nested_int(self) -> bool:
-        """True."""
+        """Return True: the node is a nested int."""
         return True
 
     def is_symbolic(self) -> bool:
-        """False: there is no expression."""
+        """Return False: there is no symbolic expression."""
         return False
 
     def is_constant(self) -> bool:
-        """False."""
+        """Return False: the value is no constant."""
         return False
 
     def clone(self) -> NestedIntNode:
-        """Itself, for it does not change."""
+        """Return self, which is immutable."""
         return self
 
     def wrap_int(self, num: int) -> _Constant:
-        """Return a plain number in the form of an operand."""
+        """Return an int wrapped as an operand."""
         if type(num) is not int:
             raise AssertionError(f"Expected num to be int, but got {type(num).__name__}")
         return _Constant(num)
 
     def mul(self, other: Any) -> NestedIntNode:
-        """Return the lengths times a plain number."""
+        """Return the lengths times an int."""
         if not other.is_constant():
             raise ValueError(f"unsupported: {type(other)}")
         return NestedIntNode(self.t_id, self.coeff * other.constant_int())
 
     def eq(self, other: Any) -> bool:
-        """Return whether both are the same lengths times the same number."""
+        """Return whether both have the same lengths and factor."""
         return isinstance(other, NestedIntNode) and (self.t_id, self.coeff) == (other.t_id, other.coeff)
 
     def ne(self, other: Any) -> bool:
-        """Return whether they are not."""
+        """Return whether lengths or factor differ."""
         return not self.eq(other)
 
     def ge(self, other: Any) -> bool:
-        """``self >= other``."""
+        """Return ``self >= other``."""
         return _at_least(self, other)
 
     def gt(self, other: Any) -> bool:
-        """``self > other``."""
+        """Return ``self > other``."""
         return not _at_least(other, self)
 
     def le(self, other: Any) -> bool:
-        """``self <= other``."""
+        """Return ``self <= other``."""
         return _at_least(other, self)
 
     def lt(self, other: Any) -> bool:
-        """``self < other``."""
+        """Return ``self < other``."""
         return not _at_least(self, other)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Nested tensors of the jagged layout: the parts differ in one dimension, along which they stand one after the other in one tensor."""
+"""Jagged nested tensors: components that differ in one dimension, concatenated along it."""
 from __future__ import annotations
 
 import copy
@@ -29,7 +29,7 @@ _tensor_id_counter = 0
 
 
 def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
-    """Return the symbol of the lengths that a tensor of offsets, or lengths, tells; each tensor has one."""
+    """Return the symbolic length of a tensor of offsets, or lengths; each tensor has its own."""
     global _tensor_id_counter
     found = _tensor_symint_registry.get(tensor)
     if found is None:
@@ -39,7 +39,7 @@ def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
 
 
 def share_symint(tensor: Any, other: Any) -> None:
-    """Let a tensor tell the same lengths as another, of which it is a copy elsewhere."""
+    """Give a tensor the symbolic length of another, of which it is a copy on another device."""
     if tensor is not other:
         _tensor_symint_registry[tensor] = get_tensor_symint(other)
 
@@ -62,9 +62,9 @@ def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> Tensor:
 
 
 class NestedTensor(Nested):
-    """A nested tensor whose ``_values`` hold the parts one after the other along dimension ``_ragged_idx - 1``.
+    """A nested tensor whose ``_values`` hold the components concatenated along dimension ``_ragged_idx - 1``.
 
-    ``_offsets`` says where each begins (and the last ends), ``_lengths``, where it is given, how long each is if there are gaps.
+    ``_offsets`` are the beginnings of the components and the end, ``_lengths``, if given, their lengths with gaps between.
     """
 
     restorer = staticmethod(_rebuild_njt)
@@ -76,7 +76,7 @@ class NestedTensor(Nested):
     def __new__(
         cls, values: Tensor, offsets: Tensor, *, lengths: Tensor | None = None, requires_grad: bool = False, **kwargs: Any
     ) -> Tensor:
-        """Of values that other parts of the program know: they are seen through a tensor of their own."""
+        """Return a nested tensor over an alias of ``values``, so that the user's tensor keeps its own history."""
         if offsets is None:
             raise AssertionError("offsets must not be None")
         if offsets.dim() != 1:
@@ -103,7 +103,7 @@ class NestedTensor(Nested):
         return of_values(values, self._offsets, self._lengths, self._ragged_idx, self._metadata_cache)
 
     def _seed(self, gradient: Tensor) -> Any:
-        """Return a gradient's elements, as they lie."""
+        """Return a gradient's elements in their order in memory."""
         return gradient._values
 
     # What a tensor says of itself
@@ -125,19 +125,19 @@ class NestedTensor(Nested):
         return (self._size[self._ragged_idx] * steps[self._ragged_idx - 1], *steps)
 
     def dim(self) -> int:
-        """Return the number of dimensions, that of the parts included."""
+        """Return the number of dimensions, including the batch dimension."""
         return self._values.dim() + 1  # type: ignore[no-any-return]
 
     def size(self, dim: int | None = None) -> tuple[int, ...]:
-        """Return the length of each dimension, or of one; that of the ragged one is a symbol."""
+        """Return the shape, or the length of one dimension; that of the ragged dimension is symbolic."""
         return Size(self._size) if dim is None else self._size[wrap_dim(dim, self.dim())]
 
     def stride(self, dim: int | None = None) -> Any:
-        """Return the stride of each dimension, or of one."""
+        """Return the strides, or one of them."""
         return self._strides if dim is None else self._strides[wrap_dim(dim, self.dim())]
 
     def numel(self) -> int:
-        """Return the number of elements of all parts."""
+        """Return the number of elements in all components."""
         if self._lengths is None:
             return self._values.numel()  # type: ignore[no-any-return]
         rest = np.delete(np.array(self._values.shape), self._ragged_idx - 1).prod()
@@ -145,15 +145,15 @@ class NestedTensor(Nested):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all elements take."""
+        """The size of all elements in bytes."""
         return self.numel() * self._dtype.itemsize
 
     def is_contiguous(self, memory_format: memory_format = contiguous_format) -> bool:
-        """Return whether there are no gaps and the values lie in rows."""
+        """Return whether there are no gaps and the values are contiguous."""
         return self._lengths is None and self._values.is_contiguous(memory_format=memory_format)
 
     def is_same_size(self, other: Any) -> bool:
-        """Return whether both have the same lengths, known by the same symbol."""
+        """Return whether both have the same shape, including the symbolic length."""
         return self._size == other._size
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -164,23 +164,23 @@ class NestedTensor(Nested):
     # What it is made of
 
     def values(self) -> Any:
-        """Return the tensor with all parts, a view."""
+        """Return a view of the tensor with all components."""
         return alias(self._values)
 
     def offsets(self) -> Tensor:
-        """Return where each part begins, and where the last ends."""
+        """Return the beginning of each component, and the end of the last."""
         return self._offsets
 
     def lengths(self) -> Tensor | None:
-        """Return how long each part is, None where the offsets tell."""
+        """Return the length of each component; None if the offsets determine it."""
         return self._lengths
 
     def part_lengths(self) -> np.ndarray:
-        """Return how long each part is, on the host."""
+        """Return the length of each component, as a host array."""
         return np.diff(lengths_on_host(self._offsets)) if self._lengths is None else lengths_on_host(self._lengths)
 
     def row_lengths(self) -> Tensor:
-        """Return how long each part is, as a tensor."""
+        """Return the length of each component, as a tensor."""
         return self._offsets.diff() if self._lengths is None else self._lengths
 
     def _cached(self, name: str, function: Any) -> int:
@@ -225,7 +225,7 @@ class NestedTensor(Nested):
         return None if found is None else _load_val_from_tensor(found)
 
     def unbind(self, dim: int = 0) -> Sequence[Tensor]:
-        """Return the parts, views of the values."""
+        """Return the components as views of the values."""
         if dim != 0:
             raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
         place = self._ragged_idx - 1
@@ -251,12 +251,12 @@ class NestedTensor(Nested):
     # Copies
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the tensor in another dtype or on another device; itself where nothing changes."""
+        """Return the tensor with another dtype or on another device; self if nothing changes."""
         moved = super().to(*args, **kwargs)
         return moved if moved is self else moved._following()
 
     def _following(self) -> Any:
-        """Itself with offsets and lengths on the device of the values."""
+        """Return the tensor with offsets and lengths moved to the values' device."""
         where = self._values.device
         if self._offsets.device != where:
             offsets, lengths = self._offsets, self._lengths
@@ -269,7 +269,7 @@ class NestedTensor(Nested):
         return self
 
     def clone(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """Return a copy; without gaps if ``memory_format`` asks for rows."""
+        """Return a copy; without gaps if ``memory_format`` is contiguous."""
         if self._lengths is not None and memory_format is contiguous_format:
             if self._ragged_idx != 1:
                 raise AssertionError("NJT with ragged_idx != 1 not supported for contiguous clone")
@@ -277,7 +277,7 @@ class NestedTensor(Nested):
         return self._like(self._values.clone() if memory_format is None else self._values.clone(memory_format=memory_format))
 
     def contiguous(self, memory_format: memory_format = contiguous_format) -> Any:
-        """Itself where it is contiguous, else a copy that is."""
+        """Return self if contiguous, else a contiguous copy."""
         return self if self.is_contiguous() else self.clone(memory_format=contiguous_format)
 
     def _take(self, other: Any) -> None:
@@ -293,7 +293,7 @@ class NestedTensor(Nested):
         return memo[id(self)]
 
     def stored(self) -> tuple[Any, ...]:
-        """Return what a file holds of the tensor."""
+        """Return what a file stores of the tensor."""
         return ({
             "values": self._values.detach(), "offsets": self._offsets, "lengths": self._lengths, "_ragged_idx": self._ragged_idx,
             "_metadata_cache": self._metadata_cache, "requires_grad": self.requires_grad,
@@ -316,7 +316,7 @@ class NestedTensor(Nested):
 def of_values(
     values: Any, offsets: Any, lengths: Any = None, _ragged_idx: int = 1, _metadata_cache: dict[str, Any] | None = None
 ) -> Any:
-    """Return a nested tensor over values, whose history is its own."""
+    """Return a nested tensor over values, with their history."""
     tensor = new(NestedTensor, values)
     tensor._offsets, tensor._lengths, tensor._ragged_idx = offsets, lengths, _ragged_idx
     tensor._metadata_cache = {} if _metadata_cache is None else dict(_metadata_cache)
@@ -326,7 +326,7 @@ def of_values(
 def nested_from_padded(
     padded: Tensor, offsets: Tensor, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: int | None = None
 ) -> Tensor:
-    """Return the parts that a padded tensor holds at their start, as a nested tensor."""
+    """Return a jagged nested tensor from a padded tensor."""
     return above.torch._nested_from_padded_tensor(
         padded, offsets, None, ragged_idx, **_extremes(min_seqlen, max_seqlen)
     )
@@ -343,7 +343,7 @@ def _extremes(min_seqlen: int | None, max_seqlen: int | None) -> dict[str, Any]:
 
 
 class ViewBufferFromNested(Function):
-    """The values of a nested tensor, as an operation of its own."""
+    """Returns the values of a nested tensor, as an autograd Function."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -352,12 +352,12 @@ class ViewBufferFromNested(Function):
 
     @staticmethod
     def backward(ctx: Any, gO: Any) -> Any:
-        """Return the gradient as it is."""
+        """Return the gradient unchanged."""
         return gO
 
 
 class ViewNestedFromBuffer:
-    """A nested tensor over values, which ``apply`` makes."""
+    """Returns a nested tensor over values, by ``apply``."""
 
     @staticmethod
     def apply(values: Any, offsets: Any, metadata_cache: dict[str, Any] | None = None) -> Any:
@@ -401,7 +401,7 @@ def jagged_from_list(
 
 
 def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tensor) -> tuple[Any, Any, Any]:
-    """Return a view of a part of each row of a tensor; its offsets and, where there are gaps, its lengths."""
+    """Return a nested view of a slice of each row of a tensor, its offsets and, if there are gaps, its lengths."""
     count = tensor.shape[0]
     if any(tuple(item.shape) not in ((), (1,), (count,)) for item in (starts, lengths)):
         raise RuntimeError(
@@ -439,7 +439,7 @@ def _nt_view_dummy() -> Any:
 def nested_view_from_values_offsets(
     values: Tensor, offsets: Tensor, ragged_idx: int = 1, min_seqlen: int | None = None, max_seqlen: int | None = None
 ) -> Tensor:
-    """Return a view of values as a nested tensor."""
+    """Return a nested tensor that views values."""
     return nested_view_from_values_offsets_lengths(values, offsets, None, ragged_idx, min_seqlen, max_seqlen)
 
 
@@ -447,7 +447,7 @@ def nested_view_from_values_offsets_lengths(
     values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged_idx: int = 1, min_seqlen: int | None = None,
     max_seqlen: int | None = None
 ) -> Tensor:
-    """Return a view of values as a nested tensor, with gaps where there are lengths."""
+    """Return a nested tensor that views values, with gaps if there are lengths."""
     return NestedTensor(
         alias(values), offsets, lengths=lengths, _ragged_idx=ragged_idx, _metadata_cache=_extremes(min_seqlen, max_seqlen)
     )

@@ -1,7 +1,7 @@
-"""Operations on nested tensors of the jagged layout. Each takes the public function that was called, and its arguments.
+"""Operations on jagged nested tensors. Each takes the public function that was called, and its arguments.
 
-Dimension ``d`` of the nested tensor is dimension ``d - 1`` of the values, in which the parts stand one after the other; so what does
-not look along the parts is computed on the values of all parts at once.
+Dimension ``d`` of the nested tensor is dimension ``d - 1`` of the values, in which the components are concatenated; so operations along
+other dimensions run on the values of all components at once.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ form = FORMS.enter
 
 
 def like(input: Any, values: Any, ragged_idx: int | None = None) -> Any:
-    """Return values as a nested tensor of the lengths of ``input``."""
+    """Return a nested tensor of ``values`` with the lengths of ``input``."""
     place = input._ragged_idx if ragged_idx is None else ragged_idx
     found = of_values(values, input._offsets, input._lengths, place, input._metadata_cache)
     if values._auto is not None and values._auto.base is input._values:
@@ -42,7 +42,7 @@ def like(input: Any, values: Any, ragged_idx: int | None = None) -> Any:
 
 
 def wrapped(result: Any, input: Any, ragged_idx: int | None = None) -> Any:
-    """Return the tensors of a result as nested tensors; ``input`` itself where its values were written."""
+    """Return a result's tensors as nested tensors; ``input`` itself if its values were written."""
     if result is input._values:
         return input
     if isinstance(result, TensorBase):
@@ -53,13 +53,14 @@ def wrapped(result: Any, input: Any, ragged_idx: int | None = None) -> Any:
 
 
 def needs_plain(input: Tensor, name: str, argument: str = "self") -> None:
-    """ValueError for a nested tensor with gaps, or whose ragged dimension is not the next after the first."""
+    """Raise ValueError for a nested tensor with gaps, or whose ragged dimension is not dimension 1."""
     if not isinstance(input, NestedTensor) or input._lengths is not None or input._ragged_idx != 1:
         raise ValueError(f"NestedTensor {name}({argument}: jt, ...): expected {argument} to be a contiguous jagged layout NestedTensor")
 
 
 def inner(input: Any, dim: int, name: str, ragged: bool = False, more: int = 0) -> int:
-    """Return a dimension of the values, of one of ``input``. RuntimeError for the first, and unless ``ragged`` for the ragged one."""
+    """Convert a dimension of ``input`` to one of the values. Raise RuntimeError for dimension 0, and unless ``ragged`` for the ragged one.
+    """
     place = wrap_dim(dim, input.dim() + more)
     if place == input._ragged_idx and not ragged:
         raise RuntimeError(f"{name}(): not supported for NestedTensor on ragged dim")
@@ -69,7 +70,7 @@ def inner(input: Any, dim: int, name: str, ragged: bool = False, more: int = 0) 
 
 
 def matches(input: Any, size: Sequence[Any]) -> bool:
-    """Return whether a size begins as that of ``input`` does, up to the ragged dimension; -1 matches anything."""
+    """Return whether a size starts like ``input``'s, up to the ragged dimension; -1 matches anything."""
     own = input._size[: input._ragged_idx + 1]
     given = tuple(size)[: input._ragged_idx + 1]
     return len(own) == len(given) and all(one == other or isinstance(other, int) and other == -1 for one, other in zip(own, given))
@@ -79,7 +80,7 @@ def matches(input: Any, size: Sequence[Any]) -> bool:
 
 
 def padded_values(input: Any, padding: Any, length: int) -> Tensor:
-    """Return one tensor with ``length`` along the ragged dimension, the rest filled; what is longer is cut off."""
+    """Return a dense tensor with ``length`` along the ragged dimension, padded; longer components are truncated."""
     place = input._ragged_idx - 1
     rows = input._values.movedim(place, 0) if place else input._values
     starts, lengths = lengths_on_host(input._offsets)[:-1], input.part_lengths()
@@ -101,7 +102,7 @@ def padded_values(input: Any, padding: Any, length: int) -> Tensor:
 
 
 def from_padded(dense: Any, input: Any) -> Tensor:
-    """Return the parts, as long as those of ``input``, that a padded tensor holds at their start."""
+    """Return the leading parts of a padded tensor's rows, with the lengths of ``input``, as a nested tensor."""
     place = input._ragged_idx
     rows = dense.movedim(place, 1) if place > 1 else dense
     lengths, width = lengths_on_host(input._offsets), rows.shape[1]
@@ -119,14 +120,14 @@ def from_padded(dense: Any, input: Any) -> Tensor:
 
 
 def longest(input: Any) -> int:
-    """Return the length to pad to: the known maximum, or what is enough for any part."""
+    """Return the length to pad to: the known maximum, or an upper bound."""
     known = input._maybe_max_seqlen
     return input._values.shape[input._ragged_idx - 1] if known is None else known
 
 
 @form("to_padded_tensor", "nested_to_padded_tensor")
 def to_padded_tensor(public: Function, input: Any, padding: Any, output_size: Any = None, out: Tensor | None = None) -> Tensor:
-    """Return one tensor of all parts, the rest filled with ``padding``."""
+    """Return a dense tensor of all components, padded with ``padding``."""
     if input._lengths is not None:
         raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
     if output_size is not None:
@@ -140,7 +141,7 @@ def to_padded_tensor(public: Function, input: Any, padding: Any, output_size: An
 
 
 def pointwise(lead: Tensor, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return an operation on each element, computed on the values."""
+    """Run an elementwise operation on the values."""
     for item in args:
         if getattr(type(item), "is_symbolic_number", False):
             raise RuntimeError(f"NestedTensor {name}: invalid argument {item}")
@@ -166,7 +167,7 @@ def _mismatch(name: str, args: Sequence[Any], lead: Any, other: Any) -> RuntimeE
 
 
 def _beside(dense: Any, lead: Any, name: str, args: Sequence[Any]) -> Any:
-    """Return a plain tensor in the form in which it meets the values of a nested one."""
+    """Return a plain tensor in the shape in which it broadcasts against a nested tensor's values."""
     if dense.dim() > lead.dim():
         raise NotImplementedError("NYI: broadcasting NT with T with larger dim")
     small = dense
@@ -190,7 +191,7 @@ NestedTensor.FORMS = FORMS  # type: ignore[attr-defined]
 
 @form("where")
 def where(public: Function, condition: Tensor, input: Tensor | None = None, other: Tensor | None = None, **named: Any) -> Tensor:
-    """Return elements of one operand or another."""
+    """Select between elements of two operands."""
     input, other = named.get("input", named.get("self", input)), named.get("other", other)
     lead = next(nested_among((condition, input, other)))
     return pointwise(lead, public, "where", (condition, input, other), {})
@@ -198,13 +199,13 @@ def where(public: Function, condition: Tensor, input: Tensor | None = None, othe
 
 @form("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
 def made_like(public: Function, input: Any, *args: Any, layout: layout | None = None, **named: Any) -> Tensor:
-    """Return other values of the same lengths."""
+    """Create other values with the same lengths."""
     return like(input, public(input._values, *args, **named))._following()
 
 
 @form("copy_")
 def copy_(public: Function, input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Return elements of another nested tensor, whose parts have the same shapes."""
+    """Copy elements from another nested tensor whose components have the same shapes."""
     if not isinstance(src, NestedTensor) or not isinstance(input, NestedTensor):
         raise ValueError(
             "NestedTensor copy_(self: jt_all, src: jt_all, non_blocking: any?): expected src to be a jagged layout NestedTensor"
@@ -222,14 +223,14 @@ def copy_(public: Function, input: Tensor, src: Tensor, non_blocking: bool = Fal
 
 @form("apply_")
 def apply_(public: Function, input: Any, function: Any) -> Any:
-    """Return a Python function of each element."""
+    """Apply a Python function to each element, in place."""
     input._values.detach().apply_(function)
     return input
 
 
 @form("new_empty", "new_zeros", "new_ones", "new_full")
 def new_tensor(public: Function, input: Tensor, size: int, *args: Any, **named: Any) -> Any:
-    """Return a tensor of no dimension."""
+    """Return an empty plain tensor of the same dtype."""
     if not isinstance(size, (tuple, list)) or len(size):
         raise RuntimeError("new_empty() not supported for NJT with shape != ()")
     return public(input._values, size, *args, **named)
@@ -262,7 +263,7 @@ def _padding_of(name: str, input: Tensor) -> float:
 
 @form(*_NEUTRAL)
 def reduced(public: Function, input: Any, dim: Any = None, keepdim: Any = False, **named: Any) -> Any:
-    """Return a reduction: of everything, along the ragged dimension (a plain tensor is left), or along others."""
+    """Reduce everything, along the ragged dimension (to a plain tensor), or along others."""
     name = public_name(public)
     if isinstance(dim, TensorBase) or "other" in named:
         other = named.get("other", dim)
@@ -313,7 +314,7 @@ def _along_parts(public: Function, name: str, input: Any, keepdim: bool, named: 
 
 @form("softmax", "log_softmax")
 def softmax(public: Function, input: Any, dim: Any = None, *rest: Any, **named: Any) -> Tensor:
-    """softmax within each part, or along another dimension."""
+    """Apply softmax within each component, or along another dimension."""
     name = public_name(public)
     if isinstance(dim, tuple):
         raise RuntimeError(f"{name}(): not supported for dimensions of type 'tuple' for NestedTensor")
@@ -337,7 +338,7 @@ def softmax(public: Function, input: Any, dim: Any = None, *rest: Any, **named: 
 def layer_norm(
     public: Function, input: Any, normalized_shape: tuple[int, ...], weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
 ) -> Tensor:
-    """Layer normalisation, also over whole parts."""
+    """Apply layer normalization, also over whole components."""
     if input.dim() <= 2:
         raise RuntimeError("layer_norm(): not supported for NestedTensor objects with 2 or fewer dimensions")
     shape = list(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else [normalized_shape]
@@ -360,7 +361,7 @@ def layer_norm(
 
 @form("rms_norm")
 def rms_norm(public: Function, input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
-    """Normalisation by the root of the mean square, over dimensions after the ragged one."""
+    """Apply RMS normalization over dimensions after the ragged one."""
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     if len(shape) > input.dim() - input._ragged_idx - 1:
         raise ValueError("rms_norm(): Normalization over the ragged dim not supported for nested tensors")
@@ -372,14 +373,14 @@ def rms_norm(public: Function, input: Any, normalized_shape: Any, weight: Any = 
 
 @form("linear")
 def linear(public: Function, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return the layer on the last dimension of all parts at once."""
+    """Apply a linear layer to the last dimension of all components at once."""
     needs_plain(input, "linear_default")
     return like(input, public(input._values, weight, bias))
 
 
 @form("embedding")
 def embedding(public: Function, input: Tensor, weight: Tensor, *rest: Any, **named: Any) -> Tensor:
-    """Rows of a table, for parts of numbers of rows; in either order of the two."""
+    """Look up rows of a table by components of indices; the two may be passed in either order."""
     if not is_nested(input):
         input, weight = weight, input
         needs_plain(input, "embedding_default", "indices")
@@ -390,7 +391,7 @@ def embedding(public: Function, input: Tensor, weight: Tensor, *rest: Any, **nam
 
 @form("embedding_bag")
 def embedding_bag(public: Function, input: Any, weight: Any, offsets: Any = None, *args: Any, **named: Any) -> Tensor:
-    """Return sums, means or maxima of rows of a table, one for each part of numbers of rows."""
+    """Return sums, means or maxima of table rows, one per component of indices."""
     if offsets is not None:
         raise ValueError("embedding_bag(): offsets must be None when input is a nested tensor")
     if is_nested(named.get("per_sample_weights")):
@@ -401,7 +402,7 @@ def embedding_bag(public: Function, input: Any, weight: Any, offsets: Any = None
 
 @form("conv1d", "conv2d", "conv3d")
 def convolution(public: Function, input: Any, *args: Any, **named: Any) -> Any:
-    """Return a convolution of all parts, along whose dimension it does not go."""
+    """Apply a convolution to all components, along other dimensions than the ragged one."""
     needs_plain(input, "convolution_default", "input")
     return like(input, public(input._values, *args, **named))
 
@@ -411,7 +412,7 @@ def attention(
     public: Function, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Attention within each part: all of them at once, padded, with a mask of the keys that are there."""
+    """Compute attention within each component: all at once, padded, with a mask of valid keys."""
     _check_attention(query, key, value, attn_mask)
     if min(item.dim() for item in (query, key, value)) > 3 and query._ragged_idx == 1:
         mask = attn_mask._values if is_nested(attn_mask) else attn_mask
@@ -426,7 +427,7 @@ def attention(
 
 
 def _longest_part(input: Any) -> int:
-    """Return the length of the longest part, at least 1."""
+    """Return the length of the longest component, at least 1."""
     lengths = input.part_lengths()
     return max(int(lengths.max()) if len(lengths) else 0, 1)
 
@@ -464,7 +465,7 @@ def _check_attention(query: Any, key: Any, value: Any, mask: Any) -> None:
 
 @form("share_memory_")
 def share_memory_(public: Function, input: Any) -> Any:
-    """Move values and offsets to memory that processes share."""
+    """Move values and offsets to shared memory."""
     for part in (input._values, input._offsets, input._lengths):
         if part is not None:
             part.share_memory_()
@@ -473,13 +474,13 @@ def share_memory_(public: Function, input: Any) -> Any:
 
 @form("is_shared")
 def is_shared(public: Function, input: Any) -> bool:
-    """Return whether values and offsets are in memory that processes share."""
+    """Return whether values and offsets are in shared memory."""
     return bool(input._values.is_shared() and input._offsets.is_shared())
 
 
 @form("masked_select")
 def masked_select(public: Function, input: Any, mask: Any) -> Tensor:
-    """Return the elements of each part where a mask is true."""
+    """Return the elements of each component where a mask is True."""
     if input.dim() > 2:
         raise RuntimeError("masked_select only support 2-D selections currently")
     if input.shape != mask.shape:

@@ -1,4 +1,4 @@
-"""From parts of several lengths to one padded tensor and back, each by one movement of rows; where rows go is told on the host."""
+"""Padding of variable-length components and back, by one gather of rows; row positions are computed on the host."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from ...utils.weak import WeakTensorKeyDictionary
 
 
 def lengths_on_host(tensor: Tensor) -> np.ndarray:
-    """Offsets or lengths as an array; read from a device once for each version of the tensor."""
+    """Return offsets or lengths as an array; read from a device once per version of the tensor."""
     known = _on_host.get(tensor)
     if known is None or known[0] != tensor._counter.version:
         known = _on_host[tensor] = (tensor._counter.version, np.array(array_of(tensor), np.int64))
@@ -27,14 +27,14 @@ _on_host: Any = WeakTensorKeyDictionary()  # arrays of offsets and lengths, with
 
 
 def with_host(array: np.ndarray, device: device | str | int) -> Tensor:
-    """Return an array as a tensor on a device, whose values need not be read from there again."""
+    """Return an array as a tensor on a device, whose host values are remembered."""
     tensor = made(np.ascontiguousarray(array, np.int64)).to(device)
     _on_host[tensor] = (tensor._counter.version, np.array(array, np.int64))
     return tensor
 
 
 def on_device(array: np.ndarray, beside: Any) -> Tensor:
-    """Return positions as a tensor beside another."""
+    """Return an int64 array as a tensor on another's device."""
     return made(np.ascontiguousarray(array, np.int64)).to(beside.device)
 
 
@@ -42,7 +42,7 @@ _positions: Any = WeakTensorKeyDictionary()  # of offsets: their version, and by
 
 
 def padded_positions(offsets: Tensor, width: int) -> Tensor:
-    """Return where the rows of parts, cut off at ``width``, stand in a tensor (parts, width), counted in rows; kept for the next call."""
+    """Return the row positions of components, truncated to ``width``, in a (components, width) tensor; cached for the next call."""
     known = _positions.get(offsets)
     if known is None or known[0] != offsets._counter.version:
         known = _positions[offsets] = (offsets._counter.version, {})
@@ -56,14 +56,14 @@ def padded_positions(offsets: Tensor, width: int) -> Tensor:
 
 
 def steps_within(lengths: np.ndarray) -> np.ndarray:
-    """0, 1, … within each part, one part after the other."""
+    """Return 0, 1, … within each component, concatenated."""
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)  # type: ignore[no-any-return]
 
 
 def places(sizes: np.ndarray, outer: Sequence[int]) -> tuple[np.ndarray, int]:
-    """Return where rows of parts stand in a tensor of shape (parts, *outer), counted in rows, and how many elements are a row.
+    """Return the row positions of components in a tensor of shape (components, *outer), and the number of elements per row.
 
-    Trailing dimensions that all parts have as a whole are one row.
+    Trailing dimensions that all components fill completely form one row.
     """
     rank = sizes.shape[1]
     whole = rank
@@ -81,7 +81,7 @@ def places(sizes: np.ndarray, outer: Sequence[int]) -> tuple[np.ndarray, int]:
 
 
 def padded(rows: Tensor, sizes: np.ndarray, outer: Sequence[int], padding: float) -> Tensor:
-    """Return a tensor of shape (parts, *outer) of the elements of parts that lie one after the other, the rest filled."""
+    """Return a tensor of shape (components, *outer) from concatenated elements of components, padded."""
     position, width = places(sizes, outer)
     shape = (len(sizes), *outer)
     if len(position) * width == int(np.prod(shape, dtype=np.int64)):
@@ -91,7 +91,7 @@ def padded(rows: Tensor, sizes: np.ndarray, outer: Sequence[int], padding: float
 
 
 def unpadded(dense: Tensor, sizes: np.ndarray) -> Tensor:
-    """Return the elements of parts of these sizes, which a padded tensor holds at its start, one after the other."""
+    """Return the elements of components of the given sizes from the start of a padded tensor, concatenated."""
     position, width = places(sizes, tuple(dense.shape[1:]))
     rows = dense.reshape(-1, width) if width else dense.reshape(0, 0)
     if len(position) == len(rows):

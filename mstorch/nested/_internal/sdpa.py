@@ -1,4 +1,4 @@
-"""Attention of parts of several lengths: all of them at once, padded, with a mask of the keys that are there."""
+"""Attention on variable-length components: all at once, padded, with a mask of valid keys."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from .padding import padded, unpadded
 
 
 def mask_of(lengths: np.ndarray, query: Tensor, width: int, is_causal: bool = False) -> Any:
-    """Return which of ``width`` padded keys the padded queries may look at; None where all keys are there."""
+    """Return which of ``width`` padded keys each query may attend to; None if all keys are valid."""
     if (lengths == width).all():
         return None
     kept = (np.arange(width) < lengths[:, None]).reshape(len(lengths), *(1,) * (query.dim() - 2), width)
@@ -25,7 +25,9 @@ def mask_of(lengths: np.ndarray, query: Tensor, width: int, is_causal: bool = Fa
 def attend(
     elements: Sequence[Any], sizes: Sequence[np.ndarray], dropout_p: float = 0.0, scale: float | None = None
 ) -> tuple[Any, np.ndarray]:
-    """Attention of queries, keys and values, each the elements of parts (…, length, features) one after the other; results and sizes."""
+    """Compute attention of queries, keys and values, each given as concatenated elements of components (…, length, features); return
+    elements and sizes.
+    """
     query, key, value = (padded(item, table, tuple(table.max(0).tolist()), 0.0) for item, table in zip(elements, sizes))
     mask = mask_of(sizes[1][:, -2], query, key.shape[-2])
     found = F.scaled_dot_product_attention(query, key, value, mask, dropout_p, scale=scale)

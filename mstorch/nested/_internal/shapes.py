@@ -1,4 +1,4 @@
-"""Views, pieces and products of nested tensors of the jagged layout."""
+"""Views, slices and products of jagged nested tensors."""
 from __future__ import annotations
 
 import math
@@ -31,7 +31,7 @@ def _sizes(shape: tuple[Any, ...]) -> list[Any]:
 
 @form("transpose")
 def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Tensor:
-    """Return two dimensions exchanged, neither of them the first."""
+    """Transpose two dimensions, neither of them dimension 0."""
     one, other = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
     place = input._ragged_idx
     if place in (one, other):
@@ -43,13 +43,13 @@ def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Tensor:
 
 @form("mT of a tensor")
 def matrix_transpose(public: Function, input: Any) -> Any:
-    """Return the last two dimensions exchanged."""
+    """Transpose the last two dimensions."""
     return transpose(public, input, -2, -1)
 
 
 @form("permute")
 def permute(public: Function, input: Any, *dims: Any) -> Tensor:
-    """Return the dimensions in another order, in which the first stays."""
+    """Permute the dimensions; dimension 0 stays first."""
     order = _sizes(dims)
     if len(order) != input.dim():
         raise ValueError(
@@ -67,7 +67,7 @@ def permute(public: Function, input: Any, *dims: Any) -> Tensor:
 
 
 def _viewed(input: Any, size: list[Any], name: str, function: Any = None) -> Tensor:
-    """Return the values in another shape, in which the parts keep their length."""
+    """Reshape the values; the components keep their lengths."""
     if input._ragged_idx != 1 and tuple(input._size) != tuple(size):
         raise RuntimeError(
             f"view(): does not support ragged_idx != 1 except when inp._size == size. inp._size is ({input._size}) and size is "
@@ -82,7 +82,7 @@ def _viewed(input: Any, size: list[Any], name: str, function: Any = None) -> Ten
 
 @form("view")
 def view(public: Function, input: Any, *shape: Any) -> Tensor:
-    """Return another shape, a view."""
+    """Return a view with another shape."""
     size = _sizes(shape)
     if len(size) == 1 and not isinstance(size[0], int) and not getattr(type(size[0]), "is_symbolic_number", False):
         return like(input, input._values.view(size[0]))  # another dtype
@@ -91,25 +91,25 @@ def view(public: Function, input: Any, *shape: Any) -> Tensor:
 
 @form("reshape")
 def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
-    """Return another shape, a copy where a view cannot be."""
+    """Return a view with another shape, or a copy where that is impossible."""
     return _viewed(input, _sizes(shape), "reshape")
 
 
 @form("_unsafe_view")
 def unsafe_view(public: Function, input: Any, size: Any) -> Any:
-    """Return another shape, in which nobody sees a view."""
+    """Reshape like ``view``, without a view relation."""
     return _viewed(input, list(size), "view", public)
 
 
 @form("view_as", "reshape_as")
 def view_as(public: Function, input: Any, other: Any) -> Any:
-    """Return the shape of another tensor."""
+    """Return a view with another tensor's shape."""
     return _viewed(input, list(other.shape), public_name(public).removesuffix("_as"))
 
 
 @form("flatten")
 def flatten(public: Function, input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Return dimensions as one, none of them the first or the ragged one."""
+    """Merge consecutive dimensions, other than dimension 0 and the ragged one."""
     start, end = (inner(input, dim, "flatten") + 1 for dim in (start_dim, end_dim))
     if start == end:
         return input
@@ -119,14 +119,14 @@ def flatten(public: Function, input: Any, start_dim: int = 0, end_dim: int = -1)
 
 @form("unflatten")
 def unflatten(public: Function, input: Any, dim: int, sizes: Any) -> Tensor:
-    """Return a dimension as several."""
+    """Split a dimension into several."""
     place = inner(input, dim, "unflatten")
     return like(input, input._values.unflatten(place, sizes), input._ragged_idx + (len(sizes) - 1 if place < input._ragged_idx - 1 else 0))
 
 
 @form("squeeze")
 def squeeze(public: Function, input: Any, dim: Any = None) -> Tensor:
-    """Return a dimension of length 1 removed."""
+    """Remove a dimension of length 1."""
     if dim is None:
         raise NotImplementedError("squeeze() of a nested tensor needs a dimension")
     needs_plain(input, "squeeze_dim")
@@ -135,14 +135,14 @@ def squeeze(public: Function, input: Any, dim: Any = None) -> Tensor:
 
 @form("unsqueeze")
 def unsqueeze(public: Function, input: Any, dim: int) -> Tensor:
-    """Return a dimension of length 1 inserted, not as the first."""
+    """Insert a dimension of length 1, not as the first."""
     place = inner(input, dim, "unsqueeze", True, 1)
     return like(input, input._values.unsqueeze(place), input._ragged_idx + (place <= input._ragged_idx - 1))
 
 
 @form("expand")
 def expand(public: Function, input: Any, *shape: Any) -> Tensor:
-    """Return dimensions of length 1 repeated, without a copy."""
+    """Expand dimensions of length 1, without a copy."""
     size = _sizes(shape)
     if not matches(input, size):
         raise RuntimeError(f"expand(): cannot expand shape {input._size} -> {size}")
@@ -151,7 +151,7 @@ def expand(public: Function, input: Any, *shape: Any) -> Tensor:
 
 @form("expand_as")
 def expand_as(public: Function, input: Any, other: Any) -> Any:
-    """Return a tensor in the shape of a nested one."""
+    """Expand a tensor to a nested tensor's shape."""
     if is_nested(input):
         return expand(public, input, *other.shape)
     return like(other, input.expand_as(other._values))
@@ -159,7 +159,7 @@ def expand_as(public: Function, input: Any, other: Any) -> Any:
 
 @form("broadcast_to")
 def broadcast_to(public: Function, input: Any, size: Any) -> Any:
-    """Return dimensions of length 1 repeated, without a copy."""
+    """Expand dimensions of length 1 to ``size``, without a copy. Raise ValueError if ``size`` has more dimensions."""
     if len(size) <= input.dim():
         return expand(public, input, *(1,) * (input.dim() - len(size)), *size)
     raise ValueError(
@@ -169,7 +169,7 @@ def broadcast_to(public: Function, input: Any, size: Any) -> Any:
 
 @form("broadcast_tensors")
 def broadcast_tensors(public: Function, *tensors: Any) -> Any:
-    """Nested tensors and plain ones of fewer dimensions in one shape."""
+    """Broadcast nested tensors and plain ones of fewer dimensions to one shape."""
     operands = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     lead = next(nested_among(operands))
     if any(not is_nested(item) and item.dim() >= lead.dim() for item in operands):
@@ -187,7 +187,7 @@ def broadcast_tensors(public: Function, *tensors: Any) -> Any:
 def split(
     public: Function, input: Any, split_size: int | Sequence[int] | None = None, dim: int = 0, *, split_sizes: Sequence[int] | None = None
 ) -> tuple[Tensor, ...]:
-    """Return pieces along a dimension other than the first and the ragged one."""
+    """Split along a dimension other than dimension 0 and the ragged one."""
     sizes = split_size if split_sizes is None else split_sizes
     name = "split" if isinstance(sizes, int) else "split_with_sizes"
     needs_plain(input, "split_tensor" if isinstance(sizes, int) else "split_with_sizes_default")
@@ -197,7 +197,7 @@ def split(
 
 @form("chunk")
 def chunk(public: Function, input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return pieces along a dimension other than the ragged one; along the first some of the parts each."""
+    """Split into chunks along a dimension other than the ragged one; along dimension 0, into groups of components."""
     needs_plain(input, "chunk_default")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
@@ -215,14 +215,14 @@ def chunk(public: Function, input: Any, chunks: int, dim: int = 0) -> tuple[Tens
 
 @form("narrow")
 def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> Any:
-    """Return a piece along a dimension other than the first and the ragged one."""
+    """Narrow a dimension other than dimension 0 and the ragged one."""
     needs_plain(input, "narrow")
     return like(input, input._values.narrow(inner(input, dim, "narrow"), start, length))
 
 
 @form("select")
 def select(public: Function, input: Any, dim: int, index: int) -> Tensor:
-    """Return the entry at an index: along the first dimension a part."""
+    """Select an index; along dimension 0, a component."""
     if wrap_dim(dim, input.dim()) == 0:
         return input.unbind()[index]
     place = inner(input, dim, "select")
@@ -233,7 +233,7 @@ def select(public: Function, input: Any, dim: int, index: int) -> Tensor:
 
 @form("__getitem__")
 def getitem(public: Function, input: Tensor, key: int | tuple[slice, ...]) -> Tensor:
-    """Numbers, slices, ``None`` and the dots."""
+    """Index by ints, slices, ``None`` and the ellipsis."""
     return read(input, key, _sliced)
 
 
@@ -245,7 +245,7 @@ def _sliced(input: Any, dim: int, key: slice) -> Tensor:
 
 
 def _put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool, in_place: bool) -> Tensor:
-    """Return values written at indices."""
+    """Write values at indices, in place or in a copy."""
     indices = list(indices)
     if len(indices) > input.dim():
         raise AssertionError(f"Too many indices: got {len(indices)} but tensor has {input.dim()} dimensions")
@@ -277,13 +277,13 @@ def index_put(public: Function, input: Tensor, indices: Sequence[Tensor], values
 
 @form("index_put_")
 def index_put_(public: Function, input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """Return values written at indices."""
+    """Write values at indices, in place."""
     return _put(input, indices, values, accumulate, True)
 
 
 @form("__setitem__")
 def setitem(public: Function, input: Any, key: Any, value: Any) -> None:
-    """Values written at indices, or to what an index of numbers and slices shows."""
+    """Write values at index tensors, or to a slice."""
     keys = key if isinstance(key, tuple) else (key,)
     if all(isinstance(item, TensorBase) for item in keys):
         _put(input, keys, value if isinstance(value, TensorBase) else input._values.new_tensor(value), False, True)
@@ -297,7 +297,7 @@ def setitem(public: Function, input: Any, key: Any, value: Any) -> None:
 
 @form("cat")
 def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Return tensors of the same lengths joined along a dimension other than the first and the ragged one."""
+    """Concatenate tensors of the same lengths along a dimension other than dimension 0 and the ragged one."""
     lead = next(nested_among(tensors))
     tensors = [item if is_nested(item) else expand_as(public, item, lead) for item in tensors]
     place = inner(lead, dim, "cat")
@@ -306,7 +306,7 @@ def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor |
 
 @form("stack")
 def stack(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Return tensors of the same lengths along a dimension of its own."""
+    """Stack tensors of the same lengths along a new dimension."""
     for item in tensors:
         if not isinstance(item, NestedTensor):
             raise RuntimeError("stack(): expected all nested tensors inputs")
@@ -320,7 +320,7 @@ def stack(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor
 
 @form("matmul", "__matmul__", "__rmatmul__")
 def matmul(public: Function, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """Return products of matrices within the parts, or of all parts with one matrix."""
+    """Multiply matrices within the components, or all components by one matrix."""
     if public_name(public) == "__rmatmul__":
         input, other = other, input
     left, right = is_nested(input), is_nested(other)
@@ -349,7 +349,7 @@ def matmul(public: Function, input: Any, other: Any, *, out: Tensor | None = Non
 
 @form("bmm")
 def bmm(public: Function, input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return products of matrices, one for each part."""
+    """Multiply batches of matrices, one per component."""
     for name, item in (("input", input), ("mat2", mat2)):
         if item.dim() != 3:
             raise ValueError(f"bmm(): {name} must be 3D")

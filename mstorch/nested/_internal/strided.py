@@ -1,4 +1,4 @@
-"""Nested tensors of the strided layout: parts of any sizes in one buffer, each a window on it."""
+"""Strided nested tensors: components of any sizes in one buffer, each a strided view of it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ Table = np.ndarray  # of int64
 
 
 class StridedNested(Nested):
-    """A nested tensor whose ``_values`` are a buffer of one dimension; tables on the host say where each part lies in it."""
+    """A nested tensor whose ``_values`` are a 1-d buffer; host tables hold each component's size, strides and offset."""
 
     _sizes: Table  # (parts, dimensions of a part), as the next
     _steps: Table
@@ -36,7 +36,7 @@ class StridedNested(Nested):
         self._values.data = other.contiguous()._values
 
     def _seed(self, gradient: Any) -> Any:
-        """Return a gradient's elements in the places of this tensor's buffer."""
+        """Return a gradient's elements, arranged like this tensor's buffer."""
         if same_places(self, gradient) or gradient._sizes.shape != self._sizes.shape:
             return gradient._values
         buffer = creation.zeros_like(self._values.detach())
@@ -47,11 +47,11 @@ class StridedNested(Nested):
     # What a tensor says of itself
 
     def dim(self) -> int:
-        """Return the number of dimensions, that of the parts included."""
+        """Return the number of dimensions, including the batch dimension."""
         return 1 + self._sizes.shape[1]
 
     def size(self, dim: int | None = None) -> int:
-        """Return the length of a dimension that has one. RuntimeError for others, and where all are asked for."""
+        """Return the length of a dimension in which all components agree. Raise RuntimeError for others, and if ``dim`` is None."""
         if dim is None:
             raise RuntimeError("Internal error: NestedTensorImpl doesn't support sizes. Please file an issue.")
         length = length_of(self, wrap_dim(dim, self.dim()))
@@ -60,25 +60,25 @@ class StridedNested(Nested):
         return length
 
     def stride(self, dim: int | None = None) -> NoReturn:
-        """Raises: each part has strides of its own."""
+        """Raise RuntimeError: each component has its own strides."""
         raise RuntimeError("Internal error: NestedTensorImpl doesn't support strides. Please file an issue.")
 
     def numel(self) -> int:
-        """Return the number of elements of all parts."""
+        """Return the number of elements in all components."""
         return int(self._sizes.prod(1).sum())
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all elements take."""
+        """The size of all elements in bytes."""
         return self.numel() * self._dtype.itemsize
 
     def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
-        """Return whether the parts lie one after the other, each in rows."""
+        """Return whether the components are contiguous and packed back to back."""
         steps, starts = in_rows(self._sizes)
         return bool((self._steps == steps).all() and (self._starts == starts).all())
 
     def is_same_size(self, other: Any) -> bool:
-        """Return whether the parts have the same sizes."""
+        """Return whether the components have the same sizes."""
         return np.array_equal(self._sizes, other._sizes)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -98,31 +98,31 @@ class StridedNested(Nested):
         return made(self._starts.copy())
 
     def values(self) -> Any:
-        """Return the buffer."""
+        """Return a view of the buffer."""
         return alias(self._values)
 
     def unbind(self, dim: int = 0) -> tuple[Any, ...]:
-        """Return the parts, views of the buffer."""
+        """Return the components as views of the buffer."""
         if wrap_dim(dim, self.dim()) != 0:
             raise RuntimeError("NestedTensor can only be unbound along dimension 0 got dimension " f"{wrap_dim(dim, self.dim())} instead.")
         return parts(self)
 
     def contiguous(self, memory_format: memory_format | None = None) -> Any:
-        """Itself where the parts lie one after the other, else a copy in which they do."""
+        """Return self if contiguous, else a contiguous copy."""
         return self if self.is_contiguous() else of_parts(parts(self))
 
     def _packed(self) -> Any:
-        """Return the same parts, one after the other in a buffer that holds nothing else."""
+        """Return a contiguous tensor whose buffer holds nothing else."""
         rows, count = self.contiguous(), self.numel()
         return rows if rows._values.numel() == count else in_buffer(rows._values.narrow(0, 0, count), self._sizes)
 
     def stored(self) -> tuple[Any, ...]:
-        """Return what a file holds of the tensor."""
+        """Return what a file stores of the tensor."""
         return self._values.detach(), self._nested_tensor_size(), self._nested_tensor_strides(), self._nested_tensor_storage_offsets()
 
 
 def restored(buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Tensor) -> Tensor:
-    """Return a nested tensor of what a file holds; RuntimeError for tables that do not fit each other or the buffer."""
+    """Rebuild a nested tensor from a file. Raise RuntimeError for tables that do not fit each other or the buffer."""
     tables = [np.array(array_of(table), np.int64) for table in (sizes, strides, storage_offsets)]
     counts, steps, starts = tables
     fits = counts.ndim == 2 and counts.shape == steps.shape and starts.shape == counts.shape[:1] and buffer.dim() == 1
@@ -138,7 +138,7 @@ StridedNested.restorer = staticmethod(restored)
 
 
 def alias(values: Any) -> Tensor:
-    """Return another tensor over the same elements, a view with a history of its own."""
+    """Return a view of all elements, with its own history."""
     return values.view_as(values)
 
 
@@ -146,14 +146,14 @@ def alias(values: Any) -> Tensor:
 
 
 def in_rows(sizes: Table) -> tuple[Table, Table]:
-    """Return strides and starts of parts that lie one after the other, each in rows."""
+    """Return the strides and offsets of contiguous components packed back to back."""
     steps = np.array([contiguous_strides(tuple(row)) for row in sizes.tolist()], np.int64).reshape(sizes.shape)
     counts = sizes.prod(1) if len(sizes) else np.zeros(0, np.int64)
     return steps, np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)[: len(sizes)]
 
 
 def length_of(input: Any, dim: int) -> int | None:
-    """Return the length of a dimension, None where the parts differ."""
+    """Return the length of a dimension; None if the components differ in it."""
     if dim == 0:
         return len(input._sizes)
     column = input._sizes[:, dim - 1]
@@ -161,7 +161,7 @@ def length_of(input: Any, dim: int) -> int | None:
 
 
 def last_length(input: Any) -> int:
-    """Return the length of the last dimension. RuntimeError where the parts differ in it."""
+    """Return the length of the last dimension. Raise RuntimeError if the components differ in it."""
     length = length_of(input, input.dim() - 1)
     if length is None:
         column = input._sizes[:, -1]
@@ -174,7 +174,7 @@ def last_length(input: Any) -> int:
 
 
 def same_places(one: Any, other: Any) -> bool:
-    """Return whether two nested tensors have their parts in the same places of buffers of one length."""
+    """Return whether two nested tensors have equal tables and buffers of one length."""
     return one is other or (
         np.array_equal(one._sizes, other._sizes) and np.array_equal(one._steps, other._steps)
         and np.array_equal(one._starts, other._starts) and one._values.shape == other._values.shape
@@ -182,7 +182,7 @@ def same_places(one: Any, other: Any) -> bool:
 
 
 def in_buffer(values: Any, sizes: Table, steps: Table | None = None, starts: Table | None = None) -> Any:
-    """Return a nested tensor over a buffer; by default its parts lie one after the other in rows."""
+    """Return a nested tensor that views a buffer; by default its components are contiguous and packed back to back."""
     warn_once(
         "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend specifying "
         "layout=torch.jagged when constructing a nested tensor, as this layout receives active development, has better operator coverage, "
@@ -196,14 +196,14 @@ def in_buffer(values: Any, sizes: Table, steps: Table | None = None, starts: Tab
 
 
 def viewed(input: Any, sizes: Table, steps: Table, starts: Table | None = None) -> Tensor:
-    """Return another view of the same buffer, of some of the parts or of pieces of them."""
+    """Return another nested view of the same buffer, of some components or slices of them."""
     made = in_buffer(alias(input._values), sizes, steps, input._starts if starts is None else starts)
     made.__dict__["_view_of"] = input.__dict__.get("_view_of", input)
     return made
 
 
 def parts(input: Any) -> tuple[Any, ...]:
-    """Return the parts, windows on the buffer."""
+    """Return the components as strided views of the buffer."""
     base = input._values.storage_offset()
     return tuple(
         input._values.as_strided(size, steps, base + start)
@@ -212,7 +212,7 @@ def parts(input: Any) -> tuple[Any, ...]:
 
 
 def of_parts(tensors: Sequence[Any]) -> Tensor:
-    """Return a nested tensor of copies of parts, with their history."""
+    """Return a nested tensor of copies of the components, with their history."""
     if not tensors:
         return in_buffer(creation.empty(0), np.zeros((0, 0), np.int64))
     sizes = np.array([tuple(part.shape) for part in tensors], np.int64).reshape(len(tensors), tensors[0].dim())
@@ -220,14 +220,14 @@ def of_parts(tensors: Sequence[Any]) -> Tensor:
 
 
 def by_part(function: Callable[..., Any], *operands: Any) -> Any:
-    """Return what a function makes of each part, nested operands by their parts, others as they are."""
+    """Return the results of a function on each component; operands that are not nested are passed unchanged."""
     count = next(len(item._sizes) for item in operands if isinstance(item, StridedNested))
     columns = [parts(item) if isinstance(item, StridedNested) else (item,) * count for item in operands]
     return of_parts([function(*row) for row in zip(*columns)])
 
 
 def from_list(tensors: Sequence[Any], dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor:
-    """Return a nested tensor of copies of the tensors, with their history. RuntimeError where their ranks differ."""
+    """Return a nested tensor of copies of the tensors, with their history. Raise RuntimeError if their ranks differ."""
     for index, one in enumerate(tensors[1:], 1):
         if one.dim() != tensors[index - 1].dim():
             raise RuntimeError(
@@ -240,12 +240,12 @@ def from_list(tensors: Sequence[Any], dtype: dtype | None = None, device: device
 
 
 def moved(input: Tensor, dtype: Any, device: device | str | int | None) -> Tensor:
-    """Return a nested tensor in a dtype and on a device, either None for its own."""
+    """Return a nested tensor with a dtype and on a device; None keeps its own."""
     return input.to(device=input.device if device is None else device, dtype=input.dtype if dtype is None else dtype)
 
 
 def leaf_of(data: Sequence[Any], dtype: dtype | None, device: device | str | int | None, requires_grad: bool, pin_memory: bool) -> Tensor:
-    """Return a leaf of copies of tensors, or of what ``torch.tensor`` takes."""
+    """Return a leaf with copies of tensors, or of data that ``torch.tensor`` accepts."""
     tensors = [item.detach() if isinstance(item, Tensor) else tensor(item, dtype=dtype) for item in data]
     input = from_list(tensors, dtype, device).detach()
     if pin_memory:
@@ -254,7 +254,7 @@ def leaf_of(data: Sequence[Any], dtype: dtype | None, device: device | str | int
 
 
 def sizes_of(shape: Sequence[int], count: int) -> Table:
-    """Return the table of ``count`` parts of one size."""
+    """Return the table of sizes of ``count`` equal components."""
     return np.tile(np.array(tuple(shape), np.int64), (count, 1)).reshape(count, len(shape))
 
 

@@ -1,4 +1,4 @@
-"""Operations on nested tensors of the strided layout. Each takes the public function that was called, and its arguments."""
+"""Operations on strided nested tensors. Each takes the public function that was called, and its arguments."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,13 +26,13 @@ form = FORMS.enter
 
 
 def needs_rows(input: Tensor, text: str) -> None:
-    """RuntimeError for a nested tensor whose parts do not lie one after the other in rows."""
+    """Raise RuntimeError unless a nested tensor is contiguous."""
     if not input.is_contiguous():
         raise RuntimeError(text)
 
 
 def wrapped(result: Any, lead: Any) -> Any:
-    """Return a result on elements as a nested tensor of the structure of ``lead``; ``lead`` itself where its elements were written."""
+    """Return a result as a nested tensor with the structure of ``lead``; ``lead`` itself if its elements were written."""
     if result is lead._values:
         return lead
     if isinstance(result, TensorBase):
@@ -41,7 +41,7 @@ def wrapped(result: Any, lead: Any) -> Any:
 
 
 def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return an operation on each element, computed on the buffer."""
+    """Run an elementwise operation on the buffer."""
     pair = [item for item in args[:2] if isinstance(item, TensorBase)]
     if name == "eq" and len(pair) == 2 and is_nested(pair[1]):
         raise RuntimeError("eq does not support nested tensor as other value.")
@@ -86,7 +86,7 @@ def made_like(
     public: Function, input: Any, *args: Any, memory_format: Any = None, layout: layout | None = None, requires_grad: bool = False,
     **named: Any
 ) -> Tensor:
-    """Return other values of the same sizes."""
+    """Create other values with the same sizes."""
     if memory_format not in (None, preserve_format, contiguous_format):
         raise RuntimeError(
             f"empty_like_nested only supports memory format Preserve or Contiguous, but got {_FORMAT_NAMES[repr(memory_format)]} instead."
@@ -104,7 +104,7 @@ _FORMAT_NAMES = {"torch.channels_last": "ChannelsLast", "torch.channels_last_3d"
 
 @form("clone")
 def clone(public: Function, input: Any, *, memory_format: memory_format | None = None) -> Tensor:
-    """Return a copy; without gaps if ``memory_format`` asks for rows."""
+    """Return a copy; without gaps if ``memory_format`` is contiguous."""
     if memory_format not in (None, preserve_format, contiguous_format):
         raise RuntimeError(
             "Nested tensor clone supports Preserve and Contiguous memory formats, called clone with memory format: "
@@ -123,7 +123,7 @@ StridedNested.FORMS = FORMS  # type: ignore[attr-defined]
 
 
 def rows_of(input: Any, rank: int = 1) -> Any:
-    """Return the elements as rows of the last ``rank`` dimensions, where all parts have those in common; else None."""
+    """Return the elements as rows of the last ``rank`` dimensions, if all components agree in them; else None."""
     tail = input._sizes[:, input._sizes.shape[1] - rank :]
     if not len(tail) or tail.shape[1] < rank or not (tail == tail[0]).all() or not input.is_contiguous():
         return None
@@ -133,7 +133,7 @@ def rows_of(input: Any, rank: int = 1) -> Any:
 
 @form("sum")
 def summed(public: Function, input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
-    """Return the sum along the last dimension, which stays with length 1."""
+    """Sum along the last dimension, which is kept with length 1."""
     dims = [dim] if isinstance(dim, int) else list(dim or ())
     if dim is None:
         raise NotImplementedError("Could not run 'aten::sum' with arguments from the 'NestedTensorCPU' backend.")
@@ -157,7 +157,7 @@ def summed(public: Function, input: Any, dim: int | None = None, keepdim: bool =
 
 @form("softmax")
 def softmax(public: Function, input: Any, dim: int, *rest: Any, **named: Any) -> Tensor:
-    """softmax along a dimension of the parts."""
+    """Apply softmax along a dimension of the components."""
     if not len(input._sizes):
         return input.clone()
     place = wrap_dim(dim, input.dim())
@@ -173,7 +173,7 @@ def softmax(public: Function, input: Any, dim: int, *rest: Any, **named: Any) ->
 def layer_norm(
     public: Function, input: Any, normalized_shape: tuple[int, ...], weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
 ) -> Tensor:
-    """Layer normalisation over trailing dimensions that all parts have in common."""
+    """Apply layer normalization over trailing dimensions in which all components agree."""
     if weight is None or bias is None:
         raise ValueError("NestedTensor layer_norm requires weight and bias")
     if is_nested(weight) or is_nested(bias):
@@ -194,7 +194,7 @@ def layer_norm(
 
 @form("linear")
 def linear(public: Function, input: Any, weight: Any, bias: Any = None) -> Tensor:
-    """Return the layer on the last dimension of all parts at once."""
+    """Apply a linear layer to the last dimension of all components at once."""
     if is_nested(weight):
         raise RuntimeError("Linear does not support nested weight when input is a nested tensor.")
     needs_rows(input, "for now linear only supports contiguous nested tensor")
@@ -216,7 +216,7 @@ def linear(public: Function, input: Any, weight: Any, bias: Any = None) -> Tenso
 
 @form("embedding")
 def embedding(public: Function, input: Any, weight: Any, *rest: Any, **named: Any) -> Any:
-    """Return rows of a table, for parts of one dimension of numbers of rows."""
+    """Look up rows of a table by 1-d components of indices."""
     if is_nested(weight):
         raise RuntimeError("NestedTensor weight not supported for embedding")
     sizes = np.concatenate([input._sizes, np.full((len(input._sizes), 1), weight.shape[1])], 1)
@@ -228,7 +228,7 @@ def embedding(public: Function, input: Any, weight: Any, *rest: Any, **named: An
 
 @form("bmm")
 def bmm(public: Function, input: Any, mat2: Any, *, out: Any = None) -> Any:
-    """Return products of matrices, part by part."""
+    """Multiply matrices component by component."""
     if input.dim() != 3:
         raise RuntimeError("batch1 must be a 3D tensor")
     if mat2.dim() != 3:
@@ -252,7 +252,7 @@ def _as_nested(input: Tensor) -> Any:
 
 @form("matmul", "__matmul__", "__rmatmul__")
 def matmul(public: Function, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """Return products of matrices, part by part; with a plain matrix, of all parts at once."""
+    """Multiply matrices component by component, or all components by one plain matrix."""
     if public_name(public) == "__rmatmul__":
         input, other = other, input
     if is_nested(input) and not is_nested(other):
@@ -294,7 +294,7 @@ def attention(
     public: Function, query: Any, key: Any, value: Any, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Attention within each part."""
+    """Compute attention within each component."""
     if attn_mask is not None:
         raise RuntimeError(
             "scaled_dot_product_attention: Nested tensors for query / key / value are not supported when an explicit attn_mask is set"
@@ -313,7 +313,7 @@ def attention(
 
 @form("to_padded_tensor", "nested_to_padded_tensor")
 def to_padded_tensor(public: Function, input: Any, padding: float, output_size: Any = None, out: Tensor | None = None) -> Tensor:
-    """Return one tensor of all parts, the rest filled with ``padding``."""
+    """Return a dense tensor of all components, padded with ``padding``."""
     needs_rows(input, "for now to_padded_tensor only supports contiguous nested tensor")
     if not input._sizes.size:
         return input._values.clone().reshape((len(input._sizes),) if len(input._sizes) else (0,))
@@ -335,7 +335,7 @@ def to_padded_tensor(public: Function, input: Any, padding: float, output_size: 
 
 @form("copy_")
 def copy_(public: Function, input: Any, src: Any, non_blocking: bool = False) -> Tensor:
-    """Return elements of another nested tensor of the same sizes."""
+    """Copy elements from another nested tensor of the same sizes."""
     if not is_nested(src) or not is_nested(input) or not input.is_same_size(src):
         raise RuntimeError("copy_ only supports tensors that are the same size for Nested implementations")
     input._values.copy_(input._seed(src), non_blocking)

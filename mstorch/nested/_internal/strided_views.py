@@ -1,4 +1,4 @@
-"""Views and pieces of nested tensors of the strided layout, and what joins them."""
+"""Views, slices and joins of strided nested tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ _FEATURE = (
 
 @form("transpose")
 def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Tensor:
-    """Return two dimensions of the parts exchanged: a view."""
+    """Return a view with two dimensions of the components transposed."""
     one, other = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
     if one == other:
         return input
@@ -41,13 +41,13 @@ def transpose(public: Function, input: Any, dim0: int, dim1: int) -> Tensor:
 
 @form("mT of a tensor")
 def matrix_transpose(public: Function, input: Any) -> Any:
-    """Return the last two dimensions exchanged."""
+    """Transpose the last two dimensions."""
     return transpose(public, input, -2, -1)
 
 
 @form("squeeze")
 def squeeze(public: Function, input: Any, dim: int | None = None) -> Tensor:
-    """Return a dimension of length 1 removed: a view."""
+    """Return a view with a dimension of length 1 removed."""
     if dim is None:
         raise RuntimeError(
             "squeeze(): For nested tensors, squeeze without the dim argument is not supported at the moment, however you can use "
@@ -65,7 +65,7 @@ def squeeze(public: Function, input: Any, dim: int | None = None) -> Tensor:
 
 @form("unsqueeze")
 def unsqueeze(public: Function, input: Any, dim: int) -> Tensor:
-    """Return a dimension of length 1 inserted: a view."""
+    """Return a view with a dimension of length 1 inserted."""
     place = wrap_dim(dim, input.dim() + 1)
     if place == 0:
         raise RuntimeError(_FEATURE.format("unsqueeze", "unsqueezing dimension 0 is"))
@@ -75,7 +75,7 @@ def unsqueeze(public: Function, input: Any, dim: int) -> Tensor:
 
 
 def _reshaped_sizes(input: Any, shape: Sequence[int], name: str) -> np.ndarray:
-    """Return the sizes of parts of a proposed shape, in which -1 stands for a part's own length."""
+    """Return the components' sizes for a proposed shape, in which -1 keeps a component's own length."""
     if not shape:
         raise RuntimeError("shape '[]' is invalid for a nested tensor")
     if not len(input._sizes):
@@ -106,7 +106,7 @@ def _lengths(shape: tuple[Any, ...]) -> list[int]:
 
 @form("view")
 def view(public: Function, input: Tensor, *shape: Any) -> Tensor:
-    """Return the parts in other shapes, a view. RuntimeError where that needs a copy."""
+    """Return a view of the components with other shapes. Raise RuntimeError if that needs a copy."""
     sizes = _reshaped_sizes(input, _lengths(shape), "view")
     steps = []
     for part, size in zip(parts(input), sizes.tolist()):
@@ -122,7 +122,7 @@ def view(public: Function, input: Tensor, *shape: Any) -> Tensor:
 
 @form("reshape")
 def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
-    """Return the parts in other shapes, a copy where a view cannot be."""
+    """Return the components with other shapes, as a copy where a view is impossible."""
     _reshaped_sizes(input, _lengths(shape), "reshape")
     try:
         return view(public, input, *shape)
@@ -135,7 +135,7 @@ def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
 
 @form("select")
 def select(public: Function, input: Any, dim: int, index: int) -> Tensor:
-    """Return a part, or in each part what stands at an index: a view."""
+    """Return a component, or a view of an index in each component."""
     place, count = wrap_dim(dim, input.dim()), len(input._sizes)
     if place == 0:
         if not count:
@@ -156,7 +156,7 @@ def select(public: Function, input: Any, dim: int, index: int) -> Tensor:
 
 @form("__getitem__")
 def getitem(public: Function, input: Tensor, key: int) -> Tensor:
-    """Return numbers, ``None`` and the dots; slices only of a part."""
+    """Index by ints, ``None`` and the ellipsis; slices are allowed within a component only."""
     return read(input, key, _no_slice)
 
 
@@ -168,7 +168,7 @@ def _no_slice(input: Any, dim: int, key: slice) -> Any:
 
 @form("narrow")
 def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> Any:
-    """Return some of the parts: a view."""
+    """Return a view of some of the components."""
     if wrap_dim(dim, input.dim()) != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")
     count = len(input._sizes)
@@ -196,7 +196,7 @@ def _split_last(input: Any, lengths: Sequence[int]) -> list[Any]:
 
 @form("chunk")
 def chunk(public: Function, input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return the last dimension in equal pieces: views."""
+    """Return views of equal chunks along the last dimension."""
     if wrap_dim(dim, input.dim()) != input.dim() - 1:
         raise RuntimeError("Chunk for nested tensors is currently only supported for the last dimension.")
     if chunks <= 0:
@@ -213,7 +213,7 @@ def chunk(public: Function, input: Tensor, chunks: int, dim: int = 0) -> tuple[T
 
 @form("split_with_sizes", "split")
 def split_with_sizes(public: Function, input: Any, split_sizes: Any, dim: int = 0) -> Any:
-    """Return the last dimension in pieces: views."""
+    """Return views of chunks of the given sizes along the last dimension."""
     if wrap_dim(dim, input.dim()) != input.dim() - 1:
         raise RuntimeError("split_with_sizes for nested tensors is currently only supported for the last dimension.")
     if isinstance(split_sizes, int) or public_name(public) == "split":
@@ -232,7 +232,7 @@ def split_with_sizes(public: Function, input: Any, split_sizes: Any, dim: int = 
 
 @form("cat")
 def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Return parts one after the other, or each part joined to that of the others."""
+    """Concatenate the lists of components, or each component with those of the other tensors."""
     first = next(nested_among(tensors))
     place = wrap_dim(dim, first.dim())
     for tensor in tensors:

@@ -1,7 +1,7 @@
-"""Public calls with nested tensors: what becomes of one, by the kind of its operation.
+"""Dispatch of public calls with nested tensors, by the kind of operation.
 
-An operation on each element is computed on the elements of all parts at once, whatever its name. Others have a form for a layout, in
-``FORMS`` of that layout's class; what is made of others is run with public calls in the place of its parts.
+Elementwise operations run on the elements of all components at once. Others have a form per layout, in ``FORMS`` of that layout's class;
+compositions run as public calls.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ALSO_POINTWISE = CONVERSIONS | frozenset("""
 
 
 def is_pointwise(name: str) -> bool:
-    """Return whether an operation of that name computes each element by itself."""
+    """Return whether an operation of that name is elementwise."""
     return name in _ALSO_POINTWISE or is_elementwise(name)
 
 
@@ -34,7 +34,7 @@ class Forms(dict[str, Function]):
     """The forms of operations for the tensors of a layout, by name."""
 
     def enter(self, *names: str) -> Callable[[Function], Function]:
-        """Enter a function as the form of operations; it gets the public function that was called, and the arguments."""
+        """Register a function as the form of operations; it receives the public function that was called, and the arguments."""
 
         def entered(function: Function) -> Function:
             self.update(dict.fromkeys(names, function))
@@ -44,7 +44,7 @@ class Forms(dict[str, Function]):
 
 
 def nested_among(values: Any) -> Iterator[Any]:
-    """The nested tensors among values, and in lists and tuples of them."""
+    """Yield the nested tensors among values, and in lists and tuples of them."""
     for value in values:
         if is_nested(value):
             yield value
@@ -53,13 +53,13 @@ def nested_among(values: Any) -> Iterator[Any]:
 
 
 def operation_name(public: Function) -> str:
-    """Return the name of the operation that a public function, method or operator is."""
+    """Return the operation's name for a public function, method or operator."""
     name = public_name(public)
     return operation_of(name)
 
 
 def take(public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what becomes of a public call; NotImplemented where no operand is a nested tensor."""
+    """Dispatch a public call; return NotImplemented if no operand is a nested tensor."""
     lead = next(nested_among((*args, *kwargs.values())), None)
     if lead is None:
         return NotImplemented

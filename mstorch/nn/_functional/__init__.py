@@ -1,1 +1,1 @@
-"""The functions of torch.nn.functional beside the operations, one file a family; nn/functional.py exports them."""
+"""The functions of torch.nn.functional besides the operations, one file per family; nn/functional.py exports them."""

@@ -1,4 +1,4 @@
-"""Activation functions under torch.nn.functional's signatures, most with ``inplace``."""
+"""Activation functions with torch.nn.functional's signatures, most with ``inplace``."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -29,12 +29,12 @@ from ..._tensor import Tensor
 
 
 def _done(function: Callable[..., Any], input: Tensor, inplace: bool, *args: Any) -> Any:
-    """``function(input, …)``, stored in ``input`` if asked for."""
+    """Return ``function(input, …)``, stored in ``input`` with ``inplace``."""
     return in_place(input, function, *args) if inplace else function(input, *args)
 
 
 def _not_below_zero(result: Tensor, name: str, slope: float, inplace: bool) -> Tensor:
-    """Return the result; where a slope below 0 was written in place, the sign of the input is lost, and backward raises."""
+    """Return the result. If a negative slope was applied in place, the sign of the input is lost, and backward raises RuntimeError."""
     if inplace and slope < 0 and result.requires_grad:
 
         def refuse(gradient: Tensor) -> Any:
@@ -48,64 +48,64 @@ def _not_below_zero(result: Tensor, name: str, slope: float, inplace: bool) -> T
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``max(0, x)``."""
+    """Return ``max(0, x)`` elementwise."""
     return _done(acts.relu, input, inplace)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """``min(max(0, x), 6)``."""
+    """Return ``min(max(0, x), 6)`` elementwise."""
     return _done(acts.relu6, input, inplace)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """``min(max(min_val, x), max_val)``."""
+    """Return ``min(max(min_val, x), max_val)`` elementwise."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return _done(acts.hardtanh, input, inplace, min_val, max_val)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """``x`` where it is positive, else ``alpha * (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289)."""
+    """Return ``x`` where it is positive, else ``alpha * (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289)."""
     return _not_below_zero(_done(acts.elu, input, inplace, alpha), "elu", alpha, inplace)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return the activation of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
+    """Return ``scale * elu(x, alpha)`` with the constants of self-normalizing networks (https://arxiv.org/abs/1706.02515)."""
     return _done(acts.selu, input, inplace)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483)."""
+    """Return ``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483)."""
     return _not_below_zero(_done(acts.celu, input, inplace, alpha), "elu", alpha, inplace)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """``x`` where it is positive, else ``negative_slope * x``."""
+    """Return ``x`` where it is positive, else ``negative_slope * x``."""
     return _not_below_zero(_done(acts.leaky_relu, input, inplace, negative_slope), "leakyReLu", negative_slope, inplace)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * sigmoid(x)``."""
+    """Return ``x * sigmoid(x)``."""
     return _done(acts.silu, input, inplace)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681)."""
+    """Return ``x * tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681)."""
     return _done(acts.mish, input, inplace)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """``relu6(x + 3) / 6``."""
+    """Return ``relu6(x + 3) / 6``."""
     return _done(acts.hardsigmoid, input, inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * relu6(x + 3) / 6`` (https://arxiv.org/abs/1905.02244)."""
+    """Return ``x * relu6(x + 3) / 6`` (https://arxiv.org/abs/1905.02244)."""
     return _done(acts.hardswish, input, inplace)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """``x`` where it is above the threshold, else ``value``."""
+    """Return ``x`` where it is above the threshold, else ``value``."""
     return _done(acts.threshold, input, inplace, threshold, value)
 
 
@@ -114,7 +114,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
-    """``x`` where it is positive, else ``a * x``: in training ``a`` is drawn from [lower, upper), else it is their mean."""
+    """Return ``x`` where it is positive, else ``a * x``: in training ``a`` is drawn from [lower, upper), else it is their mean."""
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
@@ -127,7 +127,7 @@ def rrelu(
 
 @ways(absent=lambda input, lower, upper, generator=None: input.detach())
 def slopes(input: Tensor, lower: float, upper: float, generator: Any = None) -> Tensor:
-    """Return the factors of ``rrelu``: a drawn number where an element is not positive, else 1."""
+    """Return the slopes of ``rrelu``: a random number where an element is not positive, else 1."""
     values = numpy_cast(array_of(input), np.dtype(np.float64))
     found = np.ones(values.shape)
     chosen = values <= 0
@@ -138,22 +138,22 @@ def slopes(input: Tensor, lower: float, upper: float, generator: Any = None) -> 
 
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """``log(sigmoid(x))``."""
+    """Return ``log(sigmoid(x))``."""
     return acts.logsigmoid(input, out=out)
 
 
 def softsign(input: Any) -> Any:
-    """``x / (1 + |x|)``."""
+    """Return ``x / (1 + |x|)``."""
     return acts.softsign(input)
 
 
 def tanhshrink(input: Any) -> Any:
-    """``x - tanh(x)``."""
+    """Return ``x - tanh(x)``."""
     return acts.tanhshrink(input)
 
 
 def sigmoid(input: Any) -> Any:
-    """``1 / (1 + exp(-x))``."""
+    """Return ``1 / (1 + exp(-x))``."""
     return maths.sigmoid(input)
 
 
@@ -200,7 +200,7 @@ def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """``exp(x)`` divided by its sum along ``dim``."""
+    """Return ``exp(x)`` divided by its sum along ``dim``."""
     dim = _get_softmax_dim("softmax", input.dim(), _stacklevel) if dim is None else dim
     return soft.softmax(input, dim, dtype)
 
@@ -212,7 +212,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """Return the logarithm of softmax, computed without overflow."""
+    """Return the logarithm of the softmax, computed without overflow."""
     dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel) if dim is None else dim
     return soft.log_softmax(input, dim, dtype)
 
@@ -232,7 +232,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """Return the first half along ``dim`` times the sigmoid of the second (https://arxiv.org/abs/1612.08083)."""
+    """Return the first half along ``dim`` times the sigmoid of the second half (https://arxiv.org/abs/1612.08083)."""
     if not shape_of(input):
         raise RuntimeError("glu does not support scalars because halving size must be even")
     return acts.glu(input, dim)

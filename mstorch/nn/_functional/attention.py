@@ -40,9 +40,9 @@ def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
-    """``softmax(query @ key.T * scale + mask) @ value``: (*, L, E), (*, S, E), (*, S, V) → (*, L, V).
+    """Return ``softmax(query @ key.T * scale + mask) @ value``: (*, L, E), (*, S, E), (*, S, V) → (*, L, V).
 
-    A boolean mask says what may be attended to; a floating one is added. A row that may attend to nothing gives zeros.
+    A boolean mask is True where a key takes part; a floating mask is added to the scores. A row with every key masked gives zeros.
     """
     q, k = shape_of(query), shape_of(key)
     if len(q) < 2 or len(k) < 2 or len(shape_of(value)) < 2:
@@ -96,18 +96,18 @@ def _kept_past(queries: int, keys: int, like: Any) -> Any:
 
 @ways(at=2, device=_kept_past)
 def _past(queries: int, keys: int, like: Tensor) -> Tensor:
-    """Return where a causal mask is true; on a device the tensor is kept for the next call."""
+    """Return a causal mask, a lower triangular bool tensor; on a device it is cached for the next call."""
     return beside(made(np.tril(np.ones((queries, keys), bool))), like)
 
 
 def _causal_too(mask: Tensor, queries: int, keys: int) -> Any:
-    """Return a mask that hides what comes later, too."""
+    """Return ``mask`` combined with a causal mask."""
     past = _past(queries, keys, mask)
     return logical_and(mask, past) if mask._dtype is bool_ else where(past, mask, float("-inf"))
 
 
 def _check_groups(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> None:
-    """Raise unless the heads of key and value divide those of the query."""
+    """Raise RuntimeError unless the number of key and value heads divides that of the query; IndexError for fewer than 3 dimensions."""
     for shape in (q, k, v):
         if len(shape) < 3:
             raise IndexError(f"Dimension out of range (expected to be in range of [-{len(shape)}, {len(shape) - 1}], but got -3)")
@@ -118,7 +118,7 @@ def _check_groups(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) ->
 def _composed(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, factor: float, enable_gqa: bool
 ) -> Tensor:  # fmt: skip
-    """Attention by single operations."""
+    """Compute attention from separate operations."""
     q, k = shape_of(query), shape_of(key)
     in_steps = not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
     if is_causal:
@@ -164,7 +164,7 @@ def _composed(
 def _canonical_mask(
     mask: Any, mask_name: str, other_type: dtype | None, other_name: str, target_type: dtype, check_other: bool = True
 ) -> Tensor | None:
-    """Return a mask that is to be added: -inf where a boolean one is true."""
+    """Return an additive mask, with -inf where a boolean one is True."""
     if mask is None:
         return None
     if mask._dtype is not bool_ and not mask.is_floating_point():
@@ -183,7 +183,7 @@ def _canonical_mask(
 
 
 def _mha_shape_check(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Tensor | None, num_heads: int) -> bool:
-    """Return whether the input has a batch dimension; AssertionError if the shapes do not fit."""
+    """Return whether the input has a batch dimension; raise AssertionError if the shapes do not fit."""
     rank = len(shape_of(query))
     if rank not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
@@ -251,7 +251,7 @@ def multi_head_attention_forward(
     q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
     static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Attention of several heads: query (L, N, E), key and value (S, N, E), also without N → (L, N, E) and weights."""
+    """Compute multi-head attention: query (L, N, E), key and value (S, N, E), or without N → (L, N, E) and the weights."""
     batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         same = key is value, query is key
@@ -330,7 +330,7 @@ def _one_more(mask: Tensor | None) -> Any:
 
 
 def _checked_mask(mask: Tensor | None, length: int, source: int, heads: int) -> Tensor | None:
-    """Return the mask with three dimensions."""
+    """Return the mask as (1, L, S) or (N * heads, L, S). Raise RuntimeError for other shapes."""
     if mask is None:
         return None
     shape = shape_of(mask)

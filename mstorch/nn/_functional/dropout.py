@@ -1,4 +1,4 @@
-"""Dropout under torch.nn.functional's signatures."""
+"""Dropout with torch.nn.functional's signatures."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,34 +18,34 @@ def _checked(p: float) -> None:
 
 
 def _done(function: Callable[..., Any], input: Tensor, inplace: bool, *args: Any) -> Any:
-    """``function(input, …)``, stored in ``input`` if asked for."""
+    """Return ``function(input, …)``, stored in ``input`` with ``inplace``."""
     return in_place(input, function, *args) if inplace else function(input, *args)
 
 
 @operation(draws=BY_TENSOR)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Each element set to 0 with probability ``p``, the others divided by 1 - p."""
+    """Set each element to 0 with probability ``p`` and divide the others by 1 - p."""
     _checked(p)
     return _done(drops.dropout, input, inplace, p, training)
 
 
 @operation(draws=BY_TENSOR)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout that keeps mean and variance, for SELU."""
+    """Apply dropout that keeps mean and variance, for SELU."""
     _checked(p)
     return _done(drops.alpha_dropout, input, inplace, p, training)
 
 
 @operation(draws=BY_TENSOR)
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Alpha dropout of whole channels (N, C, *)."""
+    """Apply alpha dropout to whole channels of (N, C, *)."""
     _checked(p)
     return _done(drops.feature_alpha_dropout, input, inplace, p, training)
 
 
 @operation(draws=BY_TENSOR)
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (N, C, L) or (C, L) set to 0."""
+    """Set whole channels of (N, C, L) or (C, L) to 0 with probability ``p``."""
     _checked(p)
     rank = input.dim()
     if rank not in (2, 3):
@@ -66,7 +66,7 @@ def _channels(input: Tensor, p: float, training: bool, inplace: bool, single: bo
 
 @operation(draws=BY_TENSOR)
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (N, C, H, W) set to 0."""
+    """Set whole channels of (N, C, H, W) to 0 with probability ``p``."""
     _checked(p)
     rank = input.dim()
     if rank not in (3, 4):
@@ -88,7 +88,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 @operation(draws=BY_TENSOR)
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (N, C, D, H, W) or (C, D, H, W) set to 0."""
+    """Set whole channels of (N, C, D, H, W) or (C, D, H, W) to 0 with probability ``p``."""
     _checked(p)
     rank = input.dim()
     if rank not in (4, 5):

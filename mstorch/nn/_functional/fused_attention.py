@@ -1,4 +1,4 @@
-"""Attention by the one kernel that a device has for it."""
+"""Attention by a device's fused kernel."""
 from __future__ import annotations
 
 from typing import Any
@@ -26,7 +26,7 @@ _BATCHES, _HEADS = 2048, 256
 
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
-    """Return whether a device's kernel takes this call: heads of its sizes, no dropout, a mask of booleans or none."""
+    """Return whether the device's kernel supports this call: its head sizes, no dropout, a boolean mask or none."""
     if dropout_p > 0 or not fused("attention", query._dtype, query, key, value, mask):
         return False
     q, k = query._shape, key._shape
@@ -40,7 +40,7 @@ def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout
 
 
 def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
-    """(B, N, L, E) or (B, L, E), as ``scaled_dot_product_attention``; a row that may attend to nothing gives zeros."""
+    """Compute attention on (B, N, L, E) or (B, L, E), as ``scaled_dot_product_attention``; a row with every key masked gives zeros."""
     single = len(query._shape) == 3
     if single:
         query, key, value = (views.unsqueeze(item, 1) for item in (query, key, value))
@@ -49,9 +49,9 @@ def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: 
 
 
 def attention_with_sums(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, single: bool = False) -> list[Any]:
-    """Attention of (B, N, L, E), and of each row the largest score and the sum of exponentials, 8 times each, in float32.
+    """Return the attention of (B, N, L, E), and each row's maximum score and sum of exponentials, repeated 8 times, in float32.
 
-    ``single``: the heads are one, and a mask of three dimensions is of (B, L, S).
+    ``single``: there is one head, and a 3-d mask is (B, L, S).
     """
     allowed = hidden = None
     if mask is not None:
@@ -61,7 +61,7 @@ def attention_with_sums(query: Any, key: Any, value: Any, mask: Any, causal: boo
 
 
 def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple[Any, Any]:
-    """Return the rows that may attend to something (None if all are known to), and what is hidden, in a shape that the kernel takes."""
+    """Return which rows have an unmasked key (None if all are known to), and the inverted mask in a shape that the kernel takes."""
     if single and len(mask._shape) == 3:
         mask = views.unsqueeze(mask, 1)
     while len(mask._shape) > 2 and mask._shape[0] == 1 and len(mask._shape) < 4:
@@ -79,7 +79,7 @@ def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple
 
 
 def filled_rows(mask: Any) -> Tensor | None:
-    """Return which rows of a boolean mask hold a true element, as a column; None if all are known to."""
+    """Return, as a column, which rows of a boolean mask have a True element; None if all are known to."""
     if not is_known(mask):
         return any_of(mask, -1, True)
     filled = array_of(mask).any(-1, keepdims=True)
@@ -87,6 +87,6 @@ def filled_rows(mask: Any) -> Tensor | None:
 
 
 def without_empty_rows(mask: Tensor) -> tuple[Any, Any]:
-    """Return which rows hold something (None if all are known to), and the mask with rows that hold nothing all true."""
+    """Return which rows have a True element (None if all are known to), and the mask with the other rows set to True."""
     filled = filled_rows(mask)
     return filled, mask if filled is None else logical_or(mask, logical_not(filled))

@@ -1,4 +1,4 @@
-"""Attention as one node, on host memory."""
+"""Attention as one autograd node, on host memory."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _LABEL = "ScaledDotProductFlashAttentionForCpuBackward0"
 
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
-    """Return whether the call can be one node: where torch has a kernel in one piece, on tensors of one floating dtype."""
+    """Return whether the call can be one node: torch has a fused kernel for it, and all tensors have the same floating dtype."""
     if not query._dtype.is_floating_point or key._dtype is not query._dtype or value._dtype is not query._dtype:
         return False
     if key._shape != value._shape or key._shape[:2] != query._shape[:2]:
@@ -46,9 +46,9 @@ def _narrow(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float, composed: Composed) -> Any:
-    """(B, H, L, E), (B, H, S, E) twice → (B, H, L, E) in the layout of ``query``.
+    """Compute attention: (B, H, L, E), twice (B, H, S, E) → (B, H, L, E) with the layout of ``query``.
 
-    In half precision neither scores nor weights are rounded on the way.
+    In half precision, neither scores nor weights are rounded to it.
     """
     q, k, v = (_wide(array_of(item)) for item in (query, key, value))
     if causal and not (np.isfinite(np.add.reduce(k, axis=None)) and np.isfinite(np.add.reduce(q, axis=None))):

@@ -1,4 +1,4 @@
-"""A linear layer and its cross entropy in one function, which can go through the batch in chunks."""
+"""A linear layer and its cross entropy as one function, which can process the batch in chunks."""
 from __future__ import annotations
 
 import dataclasses
@@ -18,7 +18,7 @@ _POLICIES = ("auto", "accurate", "balanced", "compact")
 
 
 def _factor(method: str) -> int | None:
-    """Return the N of "aspect_ratio:N", 1 for "aspect_ratio"; None for what is neither."""
+    """Return N of "aspect_ratio:N", 1 for "aspect_ratio", None for other methods."""
     name, colon, factor = method.partition(":")
     factor = factor if colon else "1"
     return int(factor) if name == "aspect_ratio" and factor.isdigit() and int(factor) > 0 else None
@@ -26,10 +26,10 @@ def _factor(method: str) -> int | None:
 
 @dataclasses.dataclass(slots=True, frozen=True)
 class LinearCrossEntropyOptions:
-    """How ``linear_cross_entropy`` goes through the batch in chunks, so that all logits are never there at once.
+    """How ``linear_cross_entropy`` splits the batch into chunks, so that the logits never exist all at once.
 
-    Differs from torch: gradients are computed again in backward, so that ``allow_retain_graph`` is not needed, and every
-    ``acc_policy`` computes in ``acc_dtype`` throughout (float32 for half precision, unless given).
+    Differs from torch: backward recomputes the gradients, so ``allow_retain_graph`` is not needed, and every ``acc_policy`` computes in
+    ``acc_dtype`` throughout (float32 for half precision, unless given).
     """
 
     allow_retain_graph: bool = False
@@ -54,7 +54,7 @@ class LinearCrossEntropyOptions:
 
 
 def _rows(options: Any, batch: int, features: int, classes: int, half: bool) -> int:
-    """Return how many rows of the batch make a chunk."""
+    """Return the number of rows per chunk."""
     method, given = options.chunking_method, options.batch_chunk_size
     if method == "auto":
         method = None if given is not None else "aspect_ratio" if half else "aspect_ratio:2"
@@ -71,7 +71,7 @@ def _rows(options: Any, batch: int, features: int, classes: int, half: bool) -> 
 
 
 class _Chunked(Function):
-    """The loss by chunks of ``rows``; backward computes the logits of each chunk again."""
+    """The loss in chunks of ``rows``; backward recomputes the logits of each chunk."""
 
     @staticmethod
     def forward(
@@ -155,10 +155,10 @@ def linear_cross_entropy(
     reduction: str = "mean",
     ignore_index: int | None = None, label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
 ) -> Tensor:  # fmt: skip
-    """``cross_entropy(linear(input, linear_weight, linear_bias), target, …)``, with ``options`` chunk by chunk.
+    """Return ``cross_entropy(linear(input, linear_weight, linear_bias), target, …)``, with ``options`` chunk by chunk.
 
-    ``input`` is (in_features) or (N, in_features), ``linear_weight`` (C, *, in_features), ``target`` classes (N, *) or
-    probabilities (N, C, *).
+    ``input`` is (in_features) or (N, in_features), ``linear_weight`` (C, *, in_features), ``target`` classes (N, *) or probabilities (N, C,
+    *).
     """
     _check(input, linear_weight, linear_bias)
     classes, *rest, features = linear_weight.shape

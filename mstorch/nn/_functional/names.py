@@ -1,4 +1,4 @@
-"""Further names of torch.nn.functional: annotations, dispatch on a flag, texts of the documentation."""
+"""Further names of torch.nn.functional: annotations, dispatch on a flag, argument checks."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ def boolean_dispatch(
     arg_name: str, arg_index: int, default: bool, if_true: Callable[..., Any], if_false: Callable[..., Any],
     module_name: str | None, func_name: str | None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Return a function that calls ``if_true`` or ``if_false``, as its argument ``arg_name`` says."""
+    """Return a function that calls ``if_true`` or ``if_false``, depending on its argument ``arg_name``."""
     if if_true.__doc__ is not None and if_false.__doc__ is not None:
         raise RuntimeError("only one function can have a docstring")
 

@@ -1,4 +1,4 @@
-"""Normalisation under torch.nn.functional's signatures."""
+"""Normalization with torch.nn.functional's signatures."""
 from __future__ import annotations
 
 from typing import Any
@@ -29,7 +29,7 @@ def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Any = None, bias: Tensor | None = None,
     training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
-    """(N, C, *) with mean 0 and variance 1 in each channel (https://arxiv.org/abs/1502.03167)."""
+    """Normalize each channel of (N, C, *) to mean 0 and variance 1 over the batch (https://arxiv.org/abs/1502.03167)."""
     if training:
         if shape_of(input):
             _verify_batch_size(shape_of(input))
@@ -42,14 +42,14 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
-    """(N, C, *) with mean 0 and variance 1 in each channel of each sample."""
+    """Normalize each channel of each sample of (N, C, *) to mean 0 and variance 1."""
     if use_input_stats:
         _verify_spatial_size(shape_of(input))
     return norms.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
-    """Mean 0 and variance 1 over the last dimensions."""
+    """Normalize over the last dimensions to mean 0 and variance 1."""
     return norms.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
@@ -59,7 +59,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
-    """(N, C, *) with mean 0 and variance 1 in each group of channels."""
+    """Normalize each group of channels of (N, C, *) to mean 0 and variance 1."""
     shape = shape_of(input)
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")

@@ -1,4 +1,4 @@
-"""Pooling under torch.nn.functional's signatures."""
+"""Pooling with torch.nn.functional's signatures."""
 from __future__ import annotations
 
 from typing import Any
@@ -65,13 +65,13 @@ adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_maximum(3)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Return means of windows that divide (N, C, H, W) or (C, H, W) into ``output_size`` parts; None keeps a size."""
+    """Average-pool (N, C, H, W) or (C, H, W) to ``output_size``; None keeps a size."""
     return pools.adaptive_avg_pool(2, input, output_size)
 
 
 @operation(autocast=FLOAT32_ON_CPU)
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Return means of windows that divide (N, C, D, H, W) or (C, D, H, W) into ``output_size`` parts; None keeps a size."""
+    """Average-pool (N, C, D, H, W) or (C, D, H, W) to ``output_size``; None keeps a size."""
     return pools.adaptive_avg_pool(3, input, output_size)
 
 
@@ -85,17 +85,17 @@ def _power_average(rank: int, input: Tensor, norm_type: float, kernel_size: Any,
 
 
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """Return the sum of the powers in each window, to the power 1 / norm_type, of (N, C, L) or (C, L)."""
+    """Return the p-norm of each window of (N, C, L) or (C, L): ``sum(x ** norm_type) ** (1 / norm_type)``."""
     return _power_average(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """Return the sum of the powers in each window, to the power 1 / norm_type, of (N, C, H, W) or (C, H, W)."""
+    """Return the p-norm of each window of (N, C, H, W) or (C, H, W): ``sum(x ** norm_type) ** (1 / norm_type)``."""
     return _power_average(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """Return the sum of the powers in each window, to the power 1 / norm_type, of (N, C, D, H, W) or (C, D, H, W)."""
+    """Return the p-norm of each window of (N, C, D, H, W) or (C, D, H, W): ``sum(x ** norm_type) ** (1 / norm_type)``."""
     return _power_average(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 

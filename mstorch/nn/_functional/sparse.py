@@ -1,4 +1,4 @@
-"""Embeddings under torch.nn.functional's signatures."""
+"""Embeddings with torch.nn.functional's signatures."""
 from __future__ import annotations
 
 from typing import Any
@@ -22,7 +22,7 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Any:  # fmt: skip
-    """Return rows of ``weight`` (rows, D) at indices (*): (*, D)."""
+    """Return the rows of ``weight`` (rows, D) at indices of shape (*), as (*, D)."""
     padding = _padding(padding_idx, weight)
     if max_norm is not None:
         emb.renorm_rows_(weight, input, max_norm, norm_type)

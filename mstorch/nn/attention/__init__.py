@@ -1,4 +1,4 @@
-"""torch.nn.attention: the choice of kernels (of which there is one here), causal biases, attention with functions of scores."""
+"""torch.nn.attention: kernel selection (there is one kernel here), causal biases, attention with score functions."""
 from __future__ import annotations
 
 import threading
@@ -21,7 +21,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(IntEnum):
-    """The kernels that torch chooses from. mstorch computes every one's result by its own."""
+    """The kernels that torch selects from. mstorch has one kernel for all."""
 
     ERROR = -1
     MATH = 0
@@ -44,7 +44,7 @@ _NAMES = {
 
 
 class _Chosen(threading.local):
-    """The kernels that are allowed, in the order of ``_NAMES``, and their priority; each thread has its own."""
+    """The enabled kernels, in the order of ``_NAMES``, and their priority; each thread has its own."""
 
     def __init__(self) -> None:
         self.enabled = [SDPBackend[name] for name in _NAMES.values()]
@@ -65,9 +65,9 @@ def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
 
 @undoing
 def sdpa_kernel(undo: Undo, backends: Any, set_priority: bool = False) -> dict[Any, Any]:
-    """Allow ``scaled_dot_product_attention`` these kernels only; with ``set_priority`` in this order.
+    """Context manager that enables only the given kernels for ``scaled_dot_product_attention``; with ``set_priority`` in this order.
 
-    RuntimeError from attention where none of them serves. Differs from torch: there are no warnings that say why.
+    Attention raises RuntimeError if none of them is applicable. Differs from torch: no warnings say why.
     """
     if not isinstance(backends, (list, SDPBackend)):
         raise AssertionError(

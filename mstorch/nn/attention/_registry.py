@@ -1,4 +1,4 @@
-"""Names of flash attention implementations: programs register one, activate it by its name, and go back to the default."""
+"""Registry of flash attention implementations, which programs register, activate by name, and restore to the default."""
 from __future__ import annotations
 
 import logging
@@ -10,7 +10,7 @@ _logger = logging.getLogger(__name__)
 
 
 class FlashAttentionHandle(Protocol):
-    """The result of an activation, which it can undo."""
+    """The result of an activation, with a method to undo it."""
 
     def remove(self) -> None:
         """Undo the activation."""
@@ -29,15 +29,15 @@ _registry = _Registry()
 
 
 def register_flash_attention_impl(impl: str, *, register_fn: Callable[..., Any]) -> None:
-    """Let ``activate_flash_attention_impl(impl)`` call ``register_fn()``, which returns a handle with ``remove()`` or None."""
+    """Register ``register_fn()``, which ``activate_flash_attention_impl(impl)`` calls; it returns a handle with ``remove()`` or None."""
     with _registry.lock:
         _registry.known[impl] = register_fn
 
 
 def activate_flash_attention_impl(impl: str) -> None:
-    """Undo the active implementation and call what was registered by this name. ValueError for another name.
+    """Undo the active implementation and call the function registered as ``impl``. Raise ValueError for an unknown name.
 
-    Differs from torch: ``scaled_dot_product_attention`` stays mstorch's own; what the function installs is its own affair.
+    Differs from torch: ``scaled_dot_product_attention`` remains mstorch's own; what the function installs is up to it.
     """
     restore_flash_attention_impl(_raise_warn=False)
     found = _registry.known.get(impl)
@@ -50,7 +50,7 @@ def activate_flash_attention_impl(impl: str) -> None:
 
 
 def list_flash_attention_impls() -> list[str]:
-    """Return the names that were registered, sorted."""
+    """Return the registered names, sorted."""
     return sorted(_registry.known)
 
 
@@ -60,7 +60,7 @@ def current_flash_attention_impl() -> str | None:
 
 
 def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
-    """Undo the active implementation; logs a warning where there is none."""
+    """Undo the active implementation; log a warning if there is none."""
     with _registry.lock:
         active, _registry.active = _registry.active, None
     if active is not None:

@@ -1,4 +1,4 @@
-"""Causal masks for ``scaled_dot_product_attention``, from either corner."""
+"""Causal masks for ``scaled_dot_product_attention``, aligned to the upper left or lower right corner."""
 from __future__ import annotations
 
 from enum import IntEnum, auto
@@ -12,21 +12,21 @@ from ..._tensor import Tensor
 
 
 class CausalVariant(IntEnum):
-    """The corner in which the diagonal of a causal mask ends."""
+    """The corner that a causal mask's diagonal is aligned to."""
 
     UPPER_LEFT = auto()
     LOWER_RIGHT = auto()
 
 
 class CausalBias(torch.Tensor):
-    """A causal mask of ``seq_len_q`` × ``seq_len_kv``, a bool tensor."""
+    """A causal mask of shape (``seq_len_q``, ``seq_len_kv``), a bool tensor."""
 
     variant: CausalVariant
     seq_len_q: int
     seq_len_kv: int
 
     def __new__(cls, variant: Any, seq_len_q: int, seq_len_kv: int) -> CausalBias:
-        """Return the mask's values; with more queries than keys the lower right one has empty rows."""
+        """Return the mask's values; with more queries than keys, the lower right one has empty rows."""
         if not isinstance(variant, CausalVariant):
             raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
         lower = variant == CausalVariant.LOWER_RIGHT

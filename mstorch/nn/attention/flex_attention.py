@@ -1,6 +1,6 @@
-"""Attention whose scores pass through functions of the user, computed by whole score matrices.
+"""Attention with user-defined score and mask functions, computed on full score matrices.
 
-A function gets its indices as tensors that broadcast against each other, so one call serves all positions.
+A function receives its indices as tensors that broadcast against each other, so one call covers all positions.
 """
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _LARGE_SPARSE_BLOCK_SIZE = 1 << 30
 
 
 class AuxRequest(NamedTuple):
-    """Which other results are asked for."""
+    """Which auxiliary outputs are requested."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """The other results; None for those that were not asked for."""
+    """The auxiliary outputs; None for those that were not requested."""
 
     lse: Any = None
     max_scores: Any = None
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """Return the mask that lets everything through."""
+    """Return a mask that is True everywhere."""
     return batch.new_ones((), dtype=torch.bool)
 
 
@@ -57,23 +57,23 @@ def _combined(name: str, start: bool, mask_mods: tuple[Any, ...]) -> Callable[..
 
 
 def or_masks(*mask_mods: Any) -> Callable[..., Any]:
-    """Return the mask that lets through what any of the masks does."""
+    """Return the union of mask functions, as a mask function."""
     return _combined("or_mask", False, mask_mods)
 
 
 def and_masks(*mask_mods: Any) -> Callable[..., Any]:
-    """Return the mask that lets through what all masks do."""
+    """Return the intersection of mask functions, as a mask function."""
     return _combined("and_mask", True, mask_mods)
 
 
 def _indices(B: int, H: int, Q: int, KV: int, device: Any) -> list[Any]:
-    """Return the four indices, each along a dimension of its own."""
+    """Return the four index tensors, each varying along its own dimension."""
     shapes = ((-1, 1, 1, 1), (-1, 1, 1), (-1, 1), (-1,))
     return [torch.arange(n, device=device).view(shape) for n, shape in zip((B, H, Q, KV), shapes)]
 
 
 def _takes_scores(mod: Callable[..., Any]) -> bool:
-    """Return whether a function takes a score before the indices (five arguments in all) or the indices only."""
+    """Return whether a function is a score_mod (five arguments, the score first) rather than a mask_mod (four indices)."""
     count = sum(
         p.default is inspect.Parameter.empty for p in inspect.signature(mod).parameters.values()
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
@@ -84,7 +84,7 @@ def _takes_scores(mod: Callable[..., Any]) -> bool:
 
 
 def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None) -> Any:
-    """Return a mask function (or what a score function leaves above -inf) as a bool tensor (B, H, Q_LEN, KV_LEN)."""
+    """Evaluate a mask_mod (or score_mod: True where the score is above -inf) to a bool tensor (B, H, Q_LEN, KV_LEN)."""
     size = (B or 1, H or 1, Q_LEN, KV_LEN)
     places = _indices(*size, device or "cpu")
     if _takes_scores(mod_fn):
@@ -93,14 +93,14 @@ def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: i
 
 
 def _ordered(dense: Tensor) -> tuple[Any, Any]:
-    """For each row of blocks: how many are set, and the indices of all, those first."""
+    """Return for each row of blocks the number of set blocks, and the block indices with the set ones first."""
     dense = dense.to(torch.int32)
     columns = torch.argsort(dense, dim=-1, descending=True, stable=True)
     return dense.sum(dim=-1).to(torch.int32), columns.to(torch.int32)
 
 
 def _dense(counts: Tensor, columns: Tensor, width: int) -> Tensor:
-    """Return the inverse of ``_ordered``: 1 where a block is set."""
+    """Return the inverse of ``_ordered``: 1 where a block is set, else 0."""
     valid = torch.arange(columns.shape[-1], device=columns.device) < counts.unsqueeze(-1)
     places = torch.where(valid, columns.to(torch.int64), width)
     room = torch.zeros((*columns.shape[:-1], width + 1), dtype=torch.int32, device=columns.device)
@@ -112,7 +112,7 @@ def _transposed(counts: Tensor, columns: Any) -> tuple[Any, Any]:
 
 
 class BlockMask:
-    """A mask by blocks: for each row of blocks which ones are needed in part, and which in full."""
+    """A block-sparse mask: for each row of blocks, which ones are partially and which fully unmasked."""
 
     _TENSORS = (
         "kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices", "full_q_num_blocks",
@@ -144,7 +144,7 @@ class BlockMask:
         BLOCK_SIZE: Any = _DEFAULT_SPARSE_BLOCK_SIZE, mask_mod: Any = None, seq_lengths: tuple[int, int] | None = None,
         compute_q_blocks: bool = True,
     ) -> BlockMask:  # fmt: skip
-        """Return a mask from the blocks of each row: their number and their indices."""
+        """Construct a mask from the number and indices of each row's blocks."""
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
@@ -163,7 +163,7 @@ class BlockMask:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(batch, heads, queries, keys)."""
+        """The shape (batch, heads, queries, keys)."""
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def __getitem__(self, index: Any) -> BlockMask:
@@ -183,25 +183,25 @@ class BlockMask:
         )  # fmt: skip
 
     def numel(self) -> int:
-        """Return the number of pairs of positions."""
+        """Return the number of query-key pairs."""
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """Return the share of pairs that are in no block, in percent."""
+        """Return the percentage of query-key pairs that are in no block."""
         blocks = int(self.kv_num_blocks.sum())
         if self.full_kv_num_blocks is not None:
             blocks += int(self.full_kv_num_blocks.sum())
         return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
 
     def to_dense(self) -> Tensor:
-        """1 for each block that is needed, int32 (batch, heads, rows, columns)."""
+        """Return an int32 tensor (batch, heads, rows, columns) with 1 for each block that is not fully masked."""
         partial = _dense(self.kv_num_blocks, self.kv_indices, self.kv_indices.shape[-1])
         if self.full_kv_num_blocks is None:
             return partial
         return partial | _dense(self.full_kv_num_blocks, self.full_kv_indices, self.full_kv_indices.shape[-1])
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
-        """Return the blocks as characters, for the first ``limit`` heads."""
+        """Draw the blocks as characters, for the first ``limit`` heads."""
         dense = self.to_dense()
         *batch, rows, columns = dense.shape
         most = (grid_size, grid_size) if isinstance(grid_size, int) else grid_size
@@ -232,7 +232,9 @@ def create_block_mask(
     mask_mod: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
     BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False, separate_full_blocks: bool = True,
 ) -> BlockMask:  # fmt: skip
-    """Return the blocks of ``mask_mod(b, h, q_idx, kv_idx)`` over B × H × Q_LEN × KV_LEN (None for what the mask does not look at)."""
+    """Return the BlockMask of ``mask_mod(b, h, q_idx, kv_idx)`` over (B, H, Q_LEN, KV_LEN); B or H is None if the mask does not depend on
+    it.
+    """
     if _takes_scores(mask_mod):
         raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
     rows, columns = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
@@ -285,7 +287,7 @@ def flex_attention(
     query: Tensor, key: Tensor, value: Tensor, score_mod: Any = None, block_mask: Any = None, scale: float | None = None,
     enable_gqa: bool = False, return_lse: bool = False, kernel_options: Any = None, *, return_aux: AuxRequest | None = None,
 ) -> Any:  # fmt: skip
-    """``softmax(score_mod(q kᵀ scale)) v`` over (B, H, L, E) tensors, where ``block_mask`` lets through; 0 in rows without any."""
+    """Return ``softmax(score_mod(q kᵀ scale)) v`` for (B, H, L, E) tensors, within ``block_mask``; 0 in rows that are fully masked."""
     _check(query, key, value, block_mask, enable_gqa)
     if return_lse and return_aux is not None:
         raise ValueError(

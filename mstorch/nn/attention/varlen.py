@@ -1,4 +1,4 @@
-"""Attention over sequences of different lengths, packed one after the other."""
+"""Attention over packed sequences of different lengths."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -9,13 +9,13 @@ from ..._tensor import Tensor
 
 
 class AuxRequest(NamedTuple):
-    """Which other results are asked for."""
+    """Which auxiliary outputs are requested."""
 
     lse: bool = False
 
 
 def _attention(query: Tensor, key: Tensor, value: Tensor, scale: float | None, window: tuple[int, int]) -> tuple[Any, Any]:
-    """(tokens, heads, width) of one sequence each; the window counts from the lower right diagonal."""
+    """Compute attention on (tokens, heads, width) of one sequence each; the window is relative to the lower right diagonal."""
     q, k, v = (t.transpose(0, 1) for t in (query, key, value))
     factor = q.shape[-1] ** -0.5 if scale is None else scale
     scores = (q @ k.mT).float() * factor
@@ -36,9 +36,9 @@ def varlen_attn(
     return_aux: AuxRequest | None = None, scale: float | None = None, window_size: tuple[int, int] = (-1, -1), enable_gqa: bool = False,
     seqused_k: Tensor | None = None, block_table: Tensor | None = None, num_splits: int | None = None,
 ) -> Any:  # fmt: skip
-    """(tokens, heads, width) tensors of packed sequences; ``cu_seq_q`` and ``cu_seq_k`` hold where each begins, and the end.
+    """Compute attention on packed (tokens, heads, width) sequences; ``cu_seq_q`` and ``cu_seq_k`` hold their offsets, the end included.
 
-    ``window_size`` (-1, 0) is causal. Computed sequence by sequence. NotImplementedError for ``block_table``.
+    ``window_size`` (-1, 0) is causal. Computed one sequence at a time. Raise NotImplementedError for ``block_table``.
     """
     if block_table is not None:
         raise NotImplementedError("mstorch: varlen_attn has no paged keys and values (block_table)")
@@ -72,7 +72,7 @@ def varlen_attn_out(
     return_aux: AuxRequest | None = None, scale: float | None = None, window_size: tuple[int, int] = (-1, -1),
     enable_gqa: bool = False, seqused_k: Tensor | None = None, block_table: Tensor | None = None, num_splits: int | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
-    """``varlen_attn`` written into ``out``, which is returned; without gradients."""
+    """Compute ``varlen_attn`` without gradients, write it into ``out``, and return ``out``."""
     with torch.no_grad():
         result, sums = varlen_attn(
             query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, return_aux=AuxRequest(lse=True), scale=scale, window_size=window_size,

@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic: the old name of torch.ao.nn.intrinsic."""
+"""torch.nn.intrinsic: the deprecated name of torch.ao.nn.intrinsic."""
 from __future__ import annotations
 
 from typing import Any

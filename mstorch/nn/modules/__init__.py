@@ -1,4 +1,4 @@
-"""The layers, one file a family."""
+"""The layers, one file per family."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 

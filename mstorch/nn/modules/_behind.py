@@ -1,4 +1,4 @@
-"""What stands behind Module: ``dir`` and ``inspect`` of a class find torch's names there, and nothing of MindSpore's Cell or of our own."""
+"""The bases behind Module: hidden, so that ``dir`` and ``inspect`` of a class find torch's names and none of MindSpore's Cell."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ def _is_torchs(name: str, value: object) -> bool:
 
 
 class _Hides(type):
-    """The metaclass of a class that tells part of what it has. ``dir`` asks each base for its ``__dict__`` and ``__bases__``.
+    """The metaclass of a class that hides part of its namespace. ``dir`` asks each base for its ``__dict__`` and ``__bases__``.
 
-    Module itself has torch's metaclass, ``type``, so that users' classes may have any other: Python looks for the metaclasses of bases as
-    a class is made, not as its bases are exchanged.
+    Module itself has torch's metaclass, ``type``, so that users' classes may have any other: Python looks up the bases' metaclasses when a
+    class is created, not when its bases are replaced.
     """
 
     @property
@@ -32,7 +32,7 @@ class _Hides(type):
         return MappingProxyType({name: value for name, value in found.items() if _is_torchs(name, value)})
 
     def __eq__(cls, other: object) -> bool:
-        """Return True for Cell, too: MindSpore's rewriting of networks (``auto_mixed_precision`` at O1) goes no further than to it."""
+        """Return True for Cell, too, at which MindSpore's rewriting of networks (``auto_mixed_precision`` at O1) stops."""
         return cls is other or other is Cell
 
     __hash__ = type.__hash__
@@ -43,7 +43,7 @@ class _Hides(type):
 
 
 def hides_bases(cls: _Class) -> _Class:
-    """Put one class that hides what it has between a class and its bases."""
+    """Insert a class that hides its namespace between a class and its bases."""
 
     class Behind(*cls.__bases__, metaclass=_Hides):  # type: ignore[misc]
         __slots__ = ()

@@ -1,4 +1,4 @@
-"""A Module in the words of MindSpore's Cells: ``construct`` is its forward, ``bprop`` the backward of its forward, one node of the tape."""
+"""Modules written like MindSpore Cells: ``construct`` is the forward, ``bprop`` its backward, one node of the tape."""
 from __future__ import annotations
 
 import functools
@@ -13,7 +13,7 @@ from ._trees import changed, holds_ours
 
 
 def take_words(cls: Any, base: Any) -> None:
-    """Let a class made below ``base`` have its ``construct`` as forward, and its ``bprop`` as the backward of it."""
+    """Make ``construct`` the forward of a class below ``base``, and ``bprop`` the backward."""
     own = vars(cls)
     # A method of that name is the program's own where forward is another one; forward need not be a function.
     inherits = cls.forward is not base.forward and getattr(cls.forward, "__name__", "") != "construct"
@@ -26,7 +26,7 @@ def take_words(cls: Any, base: Any) -> None:
 
 
 def _either_side(plain: Callable[..., Any], border: Callable[..., Any]) -> Callable[..., Any]:
-    """``plain`` for torch's tensors; for MindSpore's the way that they take to each Module."""
+    """Return a ``construct`` that calls ``plain`` for torch's tensors, and for MindSpore's the entry point of every Module."""
 
     @functools.wraps(plain)
     def construct(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -37,7 +37,7 @@ def _either_side(plain: Callable[..., Any], border: Callable[..., Any]) -> Calla
 
 
 def _is_bprop(function: Any, forward: Callable[..., Any]) -> bool:
-    """Return whether a method takes what ``forward`` takes, its output and the gradient of it."""
+    """Return whether a method takes ``forward``'s arguments, its output and the output's gradient."""
     if not inspect.isfunction(function) or not inspect.isfunction(forward):
         return False
     names = list(inspect.signature(function).parameters)
@@ -45,7 +45,7 @@ def _is_bprop(function: Any, forward: Callable[..., Any]) -> bool:
 
 
 class _Bprop(Function):
-    """The node: tensors among the arguments get what ``bprop`` gives in their places."""
+    """The node: tensor arguments get the gradients that ``bprop`` returns in their positions."""
 
     @staticmethod
     def forward(ctx: Any, plain: Callable[..., Any], module: Any, *args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A Module in the eyes of MindSpore: a Cell with parameters under dotted names, calls with MindSpore's tensors, graphs."""
+"""Module as a MindSpore Cell: parameters with dotted names, calls with MindSpore tensors, graphs."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -31,7 +31,7 @@ _checked = [0]  # how many calls from MindSpore's side are going on, in which it
 
 
 class CellMixin:
-    """The side of a Module that MindSpore uses, derived from torch's dictionaries."""
+    """The part of Module that MindSpore uses, derived from torch's dicts."""
 
     _mstorch_float_type = None
     if TYPE_CHECKING:  # programs ask for the annotations of a Module
@@ -47,7 +47,7 @@ class CellMixin:
 
     @property
     def _params(self) -> Mapping[str, Any]:
-        """Return the parameters and the buffers of the state, which a Cell around this module asks for."""
+        """The parameters and persistent buffers, for a Cell that contains this module."""
         members = self.__dict__
         found = OrderedDict(
             (name, native_parameter(parameter, name))
@@ -61,7 +61,7 @@ class CellMixin:
 
     @_params.setter
     def _params(self, value: Any) -> None:
-        """Cell's constructor sets an empty dictionary, which nothing reads."""
+        """Ignore the empty dict that Cell's constructor sets."""
 
     @property
     def _cells(self) -> Mapping[str, Any]:
@@ -69,12 +69,12 @@ class CellMixin:
 
     @_cells.setter
     def _cells(self, value: Any) -> None:
-        """Cell's constructor sets an empty dictionary, which nothing reads."""
+        """Ignore the empty dict that Cell's constructor sets."""
 
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Any]]:
-        """mindspore.Parameters with their dotted names, as MindSpore's tools ask for them.
+        """Yield mindspore.Parameters with their dotted names, for MindSpore's tools.
 
-        Buffers that belong to the state are among them, as MindSpore keeps running statistics: they require no gradient.
+        Persistent buffers are included, as MindSpore includes running statistics; they do not require grad.
         """
         if expand and not _checked[0]:
             tape.stop_recording()  # MindSpore's optimisers and trainers begin with this list, and record by themselves
@@ -90,33 +90,33 @@ class CellMixin:
                     yield name, native_parameter(buffer, name)
 
     def insert_param_to_cell(self, param_name: str, param: Any, check_name_contain_dot: bool = True) -> None:
-        """MindSpore's name for ``register_parameter``; a parameter's name has no dots in torch."""
+        """Do what ``register_parameter`` does, as MindSpore names it; in torch, a parameter's name has no dots."""
         self.register_parameter(param_name, as_torchs(param_name, param))
 
     def insert_child_to_cell(self, child_name: str, child_cell: Any) -> None:
-        """MindSpore's name for ``add_module``."""
+        """Do what ``add_module`` does, as MindSpore names it."""
         self.add_module(child_name, child_cell)
 
     def add_flags(self, **flags: Any) -> Any:
-        """MindSpore's flags of a network; its trainers set them before they record by themselves."""
+        """Set MindSpore's flags of a network; its trainers do so before they start their own recording."""
         tape.stop_recording()
         return super().add_flags(**flags)  # type: ignore[misc]  # Cell's, behind this mixin
 
     def recompute(self, **kwargs: Any) -> None:
-        """Refused: torch's way to compute a part once more in backward is another."""
+        """Raise NotImplementedError: torch recomputes activations by ``checkpoint``."""
         raise NotImplementedError(
             f"mstorch: {type(self).__name__}.recompute() is of MindSpore's Cells; call the module in forward by "
             "torch.utils.checkpoint.checkpoint(module, input, use_reentrant=False)"
         )
 
     def _add_mixed_precision_flag(self, **flags: Any) -> None:
-        """Keep the dtype that Cell's ``to_float`` sets for each network."""
+        """Record the compute dtype that Cell's ``to_float`` sets on each network."""
         kind = _precision.wanted(flags)
         if kind is not None:
             self.__dict__["_mstorch_float_type"] = kind
 
     def set_train(self, mode: bool = True) -> Self:
-        """MindSpore's name for ``train``."""
+        """Do what ``train`` does, as MindSpore names it."""
         tape.stop_recording()  # as in add_flags
         return self.train(mode)
 
@@ -135,7 +135,7 @@ class CellMixin:
         return self._mstorch_run(args, kwargs)
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """``forward`` on MindSpore's own tensors: the way in for MindSpore's tools."""
+        """Run ``forward`` on MindSpore tensors: the entry point of MindSpore's tools."""
         if tape.is_recording() and not modes.grad:
             tape.forget()
             raise RuntimeError("In no_grad context, MindSpore cannot compute gradients of a module: leave torch.no_grad() before.")
@@ -146,7 +146,7 @@ class CellMixin:
     construct.__wrapped__ = _unreadable  # type: ignore[attr-defined]
 
     def _mstorch_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-        """Return a call, compiled if ``compile()`` or MindSpore's graph mode ask for it."""
+        """Run a call, as a graph if ``compile()`` or MindSpore's graph mode ask for it."""
         if self._mstorch_float_type is not None:
             return _precision.run(self, self._mstorch_run_as_is, args, kwargs)
         return self._mstorch_run_as_is(*args, **kwargs)
@@ -159,5 +159,5 @@ class CellMixin:
         return self._call_impl(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Let calls of this module run as graphs; the arguments are those of ``torch.compile``."""
+        """Make calls of this module run as graphs; the arguments are those of ``torch.compile``."""
         self.__dict__["_compiled_call_impl"] = above.compiler.compile(self._call_impl, *args, **kwargs)

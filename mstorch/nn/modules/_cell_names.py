@@ -1,4 +1,4 @@
-"""The names that MindSpore's Cell has beside torch's: they are there for MindSpore, and free for the user."""
+"""The names that MindSpore's Cell has and torch's Module lacks: available to MindSpore, free for the user."""
 from __future__ import annotations
 
 import inspect
@@ -19,10 +19,10 @@ _states: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 class CellName:
-    """A name of Cell's that gives way: to a value in the instance, a parameter, a buffer, a child, and to any definition in a
-    subclass. It has no ``__set__``, so that what MindSpore or the user assigns stands in the instance.
+    """A descriptor for an attribute inherited from Cell that yields to a value in the instance, a parameter, a buffer, a child, and any
+    definition in a subclass. Without ``__set__``, assignments go to the instance.
 
-    Who probes (``hasattr``, ``getattr``, ``inspect``) finds no such name, as in torch; MindSpore's tools do, and who writes
+    Code that probes (``hasattr``, ``getattr``, ``inspect``) finds no such name, as in torch; MindSpore's tools do, and so does an explicit
     ``module.trainable_params()``.
     """
 
@@ -50,7 +50,7 @@ class CellName:
 
 
 def _is_probed(frame: Any) -> bool:
-    """Return whether a program's own code calls a function that asks for the attribute, and does not name it itself."""
+    """Return whether non-MindSpore code probes for the attribute by a function, without naming it in its source."""
     room = frame.f_globals.get("__name__", "").partition(".")[0]
     if room == "mindspore" or room == _HOME:
         return False
@@ -76,13 +76,13 @@ STATE_OF_CELLS = frozenset(name for name in vars(Cell()) if name.startswith("_")
 if TYPE_CHECKING:
 
     class CellNames:
-        """Cell's names, hidden from type checkers."""
+        """Cell's attributes, hidden from type checkers."""
 else:
     CellNames = type("CellNames", (), {"__module__": __name__, "__doc__": __doc__, **_cell_names()})
 
 
 def is_free(module: Any, name: str) -> bool:
-    """Return whether a name that the module has is only Cell's."""
+    """Return whether a name of the module is only inherited from Cell."""
     members = module.__dict__
     if name in members or any(name in members.get(kind, ()) for kind in _MEMBERS):
         return False

@@ -1,4 +1,4 @@
-"""Conversions of modules: dtype, device, memory."""
+"""Conversion of modules: dtype, device, memory."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from ._native import apply_native
 
 
 class ConversionMixin:
-    """Methods that change all parameters and buffers of a module and its children."""
+    """Methods that convert all parameters and buffers of a module and its children."""
 
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
@@ -50,7 +50,7 @@ class ConversionMixin:
     def to(self, tensor: Tensor, non_blocking: bool = ...) -> Self: ...
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Convert floating parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``; returns the module."""
+        """Convert floating parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``; return the module."""
         kind, target, copied, format_ = parse_to(args, kwargs)
         if copied:
             raise RuntimeError(".to() does not accept copy argument")
@@ -107,7 +107,7 @@ class ConversionMixin:
         return self._apply(lambda tensor: tensor.cpu())
 
     def cuda(self, device: devices.device | int | None = None) -> Self:
-        """Move to a GPU; raises if there is none."""
+        """Move to a GPU; raise if there is none."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
     if devices.accelerator_is("npu"):
@@ -117,24 +117,24 @@ class ConversionMixin:
             return self._apply(lambda tensor: tensor.npu(device))
 
     def xpu(self, device: devices.device | int | None = None) -> Self:
-        """Move to an Intel GPU; raises, for MindSpore runs on none."""
+        """Move to an Intel GPU; raise, since MindSpore supports none."""
         return self._apply(lambda tensor: tensor.xpu(device))
 
     def mtia(self, device: devices.device | int | None = None) -> Self:
-        """Move to an MTIA device; raises, for MindSpore runs on none."""
+        """Move to an MTIA device; raise, since MindSpore supports none."""
         return self._apply(lambda tensor: tensor.mtia(device))
 
     def ipu(self, device: devices.device | int | None = None) -> Self:
-        """Move to an IPU; raises, for MindSpore runs on none."""
+        """Move to an IPU; raise, since MindSpore supports none."""
         return self._apply(lambda tensor: tensor.ipu(device))
 
     def share_memory(self) -> Self:
-        """Move parameters and buffers to memory that other processes share; returns the module."""
+        """Move parameters and buffers to shared memory; return the module."""
         return self._apply(lambda tensor: tensor.share_memory_())
 
 
 def _converted(module: Any, name: str, parameter: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return the parameter, or what takes its place, with ``fn`` applied to it and to its gradient."""
+    """Return the parameter, or its replacement, with ``fn`` applied to it and to its gradient."""
     with no_grad():
         fresh = fn(parameter)
     gradient = parameter.grad

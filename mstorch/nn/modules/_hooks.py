@@ -1,4 +1,4 @@
-"""Hooks of modules: before and after forward, around backward, around registration."""
+"""Module hooks: before and after forward, around backward, at registration."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -24,7 +24,7 @@ _ONE_GLOBAL_KIND = "Cannot use both regular backward hooks and full backward hoo
 
 
 class _GlobalHooks:
-    """The hooks of all modules, where they stand: under names of ``nn.modules.module``."""
+    """The global module hooks, stored under names of ``nn.modules.module``."""
 
     names: dict[str, Any]
 
@@ -72,7 +72,7 @@ class HookMixin:
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before each forward; what it returns replaces the arguments."""
+        """Register ``hook(module, args)`` to run before each forward; what it returns replaces the arguments."""
         hooks = self.__dict__
         marks = hooks["_forward_pre_hooks_with_kwargs"] if with_kwargs else None
         return _add(hooks["_forward_pre_hooks"], hook, prepend, marks)
@@ -80,7 +80,7 @@ class HookMixin:
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after each forward; what it returns replaces the output."""
+        """Register ``hook(module, args, output)`` to run after each forward; what it returns replaces the output."""
         hooks = self.__dict__
         return _add(
             hooks["_forward_hooks"], hook, prepend, hooks["_forward_hooks_with_kwargs"] if with_kwargs else None,
@@ -88,18 +88,18 @@ class HookMixin:
         )  # fmt: skip
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` after the node that made the output; deprecated for the full hook."""
+        """Register ``hook(module, grad_input, grad_output)`` to run after the node that made the output; deprecated for the full hook."""
         if self.__dict__["_is_full_backward_hook"] is True:
             raise RuntimeError(_ONE_KIND)
         object.__setattr__(self, "_is_full_backward_hook", False)
         return _add(self.__dict__["_backward_hooks"], hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_output)`` when the gradients of the outputs are known; it may replace them."""
+        """Register ``hook(module, grad_output)`` to run when the gradients of the outputs are known; it may replace them."""
         return _add(self.__dict__["_backward_pre_hooks"], hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known; it may replace them."""
+        """Register ``hook(module, grad_input, grad_output)`` to run when the gradients of the inputs are known; it may replace them."""
         if self.__dict__["_is_full_backward_hook"] is False:
             raise RuntimeError(_ONE_KIND)
         object.__setattr__(self, "_is_full_backward_hook", True)
@@ -107,7 +107,7 @@ class HookMixin:
 
 
 def forward_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a call of a module that has hooks (or any module while global hooks exist)."""
+    """Call a module that has hooks (or any module while global hooks exist)."""
     members = module.__dict__
     called: set[int] = set()
     try:
@@ -120,7 +120,7 @@ def forward_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 def _call_always_called(
     module: Any, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
 ) -> None:
-    """After an error: the forward hooks that run all the same, unless they have run; their own errors are warnings."""
+    """After an error, run the forward hooks registered with ``always_call`` that have not run; their own errors become warnings."""
     kinds: tuple[Any, ...] = (
         ("global module", global_hooks["forward_hooks"], global_hooks["forward_hooks_always_called"], {}),
         ("module", members["_forward_hooks"], members["_forward_hooks_always_called"], members["_forward_hooks_with_kwargs"]),
@@ -180,7 +180,7 @@ def _hooked_call(
 
 
 class _BackwardHooks:
-    """Calls backward hooks when the gradients of a module's outputs, then of its inputs, have come."""
+    """Calls backward hooks when the gradients of a module's outputs, then of its inputs, are known."""
 
     def __init__(self, module: Any, pre: list[Any], after: list[Any]) -> None:
         self.module = module
@@ -191,7 +191,7 @@ class _BackwardHooks:
         self.count = 0
 
     def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the arguments with a node of the tape between them and the module."""
+        """Return the arguments, passed through a node before the module."""
         self.count = len(args)
         self.positions = [i for i, a in enumerate(args) if isinstance(a, TensorBase) and is_tracked(a)]
         if not self.positions or not self.after:
@@ -203,7 +203,7 @@ class _BackwardHooks:
         return tuple(changed)
 
     def watch_outputs(self, result: Any) -> Any:
-        """Return the result with a node of the tape behind it."""
+        """Return the result, passed through a node after the module."""
         if not isinstance(result, (TensorBase, tuple)):
             warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
@@ -242,7 +242,7 @@ class _BackwardHooks:
         return [grads[position] for position in self.output_positions]
 
     def _call_without_inputs(self, grads: tuple[Tensor, ...]) -> None:
-        """Call the hooks of a module none of whose inputs has a gradient."""
+        """Call the hooks of a module none of whose inputs requires grad."""
         warn(
             "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
             "gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
@@ -276,7 +276,7 @@ class _BackwardHooks:
 
 
 def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> list[Any]:
-    """Return other tensors over the same values; their gradients pass through ``reached`` on the way back."""
+    """Return aliases of the tensors whose gradients pass through ``reached`` in backward."""
     tape.refuse_in_trace("a module has backward hooks")
     refuse_trained("a module with backward hooks")
     node = _Reaching([edge_of(tensor) for tensor in tensors])
@@ -292,7 +292,7 @@ def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> l
 
 
 class _Reaching(Node):
-    """The node of tensors whose gradients are shown to a module's hooks on the way."""
+    """A node that passes gradients to a module's hooks."""
 
     __slots__ = ("reached", "count")
     in_the_open = True
@@ -302,7 +302,7 @@ class _Reaching(Node):
     label = "BackwardHookFunctionBackward"
 
     def run(self, gradients: Sequence[Tensor | np.ndarray], recorded: bool) -> Any:
-        """Return what the hooks make of the gradients; None stands for the gradient of what nobody used."""
+        """Return the gradients as the hooks leave them; None stands for the gradient of an unused output."""
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
         full += [None] * (self.count - len(gradients))
         # What nobody used is zeros to torch, which a hook may replace.
@@ -311,14 +311,14 @@ class _Reaching(Node):
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, args)`` before the forward of every module; what it returns replaces the arguments."""
+    """Register ``hook(module, args)`` to run before every module's forward; what it returns replaces the arguments."""
     return _add(global_hooks["forward_pre_hooks"], hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Call ``hook(module, args, output)`` after the forward of every module; what it returns replaces the output."""
+    """Register ``hook(module, args, output)`` to run after every module's forward; what it returns replaces the output."""
     return _add(
         global_hooks["forward_hooks"], hook, False, global_hooks["forward_hooks_with_kwargs"] if with_kwargs else None,
         global_hooks["forward_hooks_always_called"] if always_call else None,
@@ -333,30 +333,30 @@ def _add_backward(hook: Callable[..., Any], full: bool) -> RemovableHandle:
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, grad_input, grad_output)`` after the node of each module's output; deprecated for the full hook."""
+    """Register ``hook(module, grad_input, grad_output)`` to run after the node of every module's output; deprecated for the full hook."""
     return _add_backward(hook, False)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, grad_input, grad_output)`` when the gradients of a module's inputs are known, of every module."""
+    """Register ``hook(module, grad_input, grad_output)`` to run when the gradients of any module's inputs are known."""
     return _add_backward(hook, True)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, grad_output)`` when the gradients of a module's outputs are known, of every module."""
+    """Register ``hook(module, grad_output)`` to run when the gradients of any module's outputs are known."""
     return _add(global_hooks["backward_pre_hooks"], hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, name, child)`` when any module gets a child; what it returns takes the child's place."""
+    """Register ``hook(module, name, child)`` to run when a child is added to any module; what it returns replaces the child."""
     return _add(global_hooks["module_registration_hooks"], hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, name, parameter)`` when any module gets a parameter; what it returns takes its place."""
+    """Register ``hook(module, name, parameter)`` to run when a parameter is added to any module; what it returns replaces it."""
     return _add(global_hooks["parameter_registration_hooks"], hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, name, buffer)`` when any module gets a buffer; what it returns takes its place."""
+    """Register ``hook(module, name, buffer)`` to run when a buffer is added to any module; what it returns replaces it."""
     return _add(global_hooks["buffer_registration_hooks"], hook)

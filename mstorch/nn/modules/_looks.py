@@ -1,4 +1,4 @@
-"""A Module in the eyes of Python's own tools: signatures, ``dir``, truth, and restoring from a pickle."""
+"""Module for Python's own tools: signatures, ``dir``, truth, unpickling."""
 from __future__ import annotations
 
 import copyreg
@@ -14,9 +14,9 @@ _HOME = __name__.partition(".")[0]
 
 
 class Signature:
-    """``__signature__`` of classes that do not say how their objects are made: what ``__init__`` takes.
+    """The ``__signature__`` of classes without a constructor signature of their own: that of ``__init__``.
 
-    ``inspect`` would find ``__new__`` first, in Python 3.10 in all classes, and that of a Cell takes anything. Objects have none: theirs is
+    ``inspect`` would find ``__new__`` first, in Python 3.10 for all classes, and a Cell's takes anything. Instances have none: theirs is
     that of their call.
     """
 
@@ -34,7 +34,7 @@ class Signature:
 
 
 def _read(function: Callable[..., Any], evaluated: bool) -> inspect.Signature:
-    """Return a function's signature, where that can be had with types in the place of their names."""
+    """Return a function's signature, with annotations evaluated if possible."""
     try:
         return inspect.signature(function, eval_str=evaluated)
     except NameError:  # a name that only type checkers import
@@ -42,7 +42,7 @@ def _read(function: Callable[..., Any], evaluated: bool) -> inspect.Signature:
 
 
 class LooksMixin:
-    """Module as Python's tools see it: without what is MindSpore's."""
+    """Module for Python's tools: without MindSpore's names."""
 
     __signature__ = Signature()
     T_destination = TypeVar("T_destination", bound=dict[str, Any])
@@ -90,7 +90,7 @@ class LooksMixin:
         return self.forward(*input, **kwargs)
 
     def _get_backward_hooks(self) -> tuple[list[Any], list[Any]]:
-        """Return the hooks of backward of this module and of all: those of the whole module, and the deprecated ones of a node."""
+        """Return the backward hooks of this module and the global ones: the full hooks, and the deprecated ones."""
         hooks, full = list(self.__dict__["_backward_hooks"].values()), self.__dict__["_is_full_backward_hook"]
         return (hooks, []) if full is True else ([], hooks) if full is False else ([], [])
 
@@ -106,7 +106,7 @@ class LooksMixin:
             )  # fmt: skip
 
     def _replicate_for_data_parallel(self) -> Any:
-        """Return a module of the same class over copies of its dictionaries, without parameters of its own: what data parallel fills."""
+        """Return a module of the same class with copies of its dicts and without parameters, which data parallelism then sets."""
         replica = type(self).__new__(type(self))
         replica.__dict__.update(self.__dict__)
         replica.__dict__.update(_parameters={}, _buffers=self._buffers.copy(), _modules=self._modules.copy(), _is_replica=True)
@@ -114,7 +114,7 @@ class LooksMixin:
 
 
 def _way_back(module: Any) -> tuple[Any, ...]:
-    """Return the function that makes an object of the module's class, with its arguments."""
+    """Return the function that reconstructs the module when unpickled, with its arguments."""
     cls: Any = type(module)
     if hasattr(cls, "__getnewargs_ex__"):
         args, kwargs = module.__getnewargs_ex__()

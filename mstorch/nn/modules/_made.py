@@ -1,4 +1,4 @@
-"""How layers make their parameters and spread one number over dimensions."""
+"""Helpers of layers: creating parameters and expanding an int to all dimensions."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from ..parameter import Parameter
 
 
 def parameter(*size: int, device: device | str | int | None = None, dtype: dtype | None = None) -> Parameter:
-    """Return a parameter of values that are still to be drawn."""
+    """Return a parameter with uninitialized values."""
     return Parameter(above.torch.empty(size, device=device, dtype=dtype))
 
 
@@ -20,7 +20,7 @@ def parameter_of(value: float, *size: int, device: device | str | int | None = N
 
 
 def numbers(value: Any, rank: int) -> tuple[Any, ...]:
-    """Return one value for each dimension."""
+    """Return a tuple with one value for each dimension."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
 
 
@@ -28,7 +28,7 @@ _FACTORY_NAMES = ("device", "dtype", "memory_format")
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments for ``empty`` among ``kwargs`` and ``kwargs["factory_kwargs"]``; TypeError for others and for doubles."""
+    """Return the arguments for ``empty`` in ``kwargs`` and ``kwargs["factory_kwargs"]``. Raise TypeError for others and for duplicates."""
     if kwargs is None:
         return {}
     unknown = kwargs.keys() - {*_FACTORY_NAMES, "factory_kwargs"}

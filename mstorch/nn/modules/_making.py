@@ -1,4 +1,4 @@
-"""How an object of a Module class comes to be where other bases have a say in it: mixins with a ``__new__`` of their own."""
+"""Construction of Modules whose other bases are mixins with their own ``__new__``."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ from ..._backend.cell import Cell
 
 
 class _Last:
-    """Stands behind all other bases: here a mixin's ``super().__new__(cls)`` ends, since a Cell cannot be made by ``object``."""
+    """The last base: a mixin's ``super().__new__(cls)`` ends here, since ``object`` cannot construct a Cell."""
 
     __slots__ = ()
 
@@ -16,7 +16,7 @@ class _Last:
 
 
 def made(cls: type, owner: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a new object; ``__new__`` of a base that stands behind ``owner`` is called, as if that had none (torch's Module has none)."""
+    """Return a new object, calling ``__new__`` of the bases after ``owner`` as if ``owner`` had none (torch's Module has none)."""
     line = cls.__mro__
     for base in line[line.index(owner) + 1 : -1]:
         if "__new__" in base.__dict__ and not issubclass(Cell, base) and base is not _Last:

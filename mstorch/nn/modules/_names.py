@@ -1,4 +1,4 @@
-"""The names of MindSpore's layers for our tensors: read and written under those names, too, and saved under them in its files."""
+"""The names that MindSpore's layers give to their tensors: attributes under these names work, and MindSpore's files use them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _known = {names[0] for table in (NORM, TABLE, SLOPE) for names in table.values()
 
 
 def called(names: Mapping[str, tuple[str, ...]]) -> Callable[[_Class], _Class]:
-    """Say what MindSpore's layer calls the tensors of a class and its subclasses."""
+    """Return a class decorator that sets the names of MindSpore's layer for the tensors of a class and its subclasses."""
 
     def said(cls: _Class) -> _Class:
         _of_classes[cls] = names
@@ -29,12 +29,12 @@ def called(names: Mapping[str, tuple[str, ...]]) -> Callable[[_Class], _Class]:
 
 
 def names_of(kind: type) -> Mapping[str, tuple[str, ...]]:
-    """Return the names of the tensors in MindSpore's layer of a class."""
+    """Return a dict from torch's tensor names to those of MindSpore's layer, for a class."""
     return next((_of_classes[base] for base in kind.__mro__ if base in _of_classes), {})
 
 
 def torchs_name(module: Any, name: str) -> str | None:
-    """Return what torch calls the tensor that MindSpore's layer of this kind calls ``name``."""
+    """Return torch's name of the tensor that MindSpore's layer calls ``name``."""
     if name not in _known:
         return None
     return next((own for own, names in names_of(type(module)).items() if names[0] == name), None)

@@ -1,4 +1,4 @@
-"""Networks of MindSpore's own as children of a Module: their calls, and their parameters as torch's."""
+"""Native MindSpore networks as children of a Module: their calls, and their parameters as torch Parameters."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ _BUFFERS = ("moving_mean", "moving_variance")
 
 
 def as_torchs(name: str, value: Tensor | float | tuple[int, int]) -> Any:
-    """Return a mindspore.Parameter that is assigned to a Module, as the Parameter of torch's over its memory; all else as it is."""
+    """Return a mindspore.Parameter that is assigned to a Module as a torch Parameter over its memory; other values unchanged."""
     if native.is_raw(value) and native.is_parameter(value):
         known = [tensor for tensor in native.tensors_of(value) if isinstance(tensor, Parameter)]
         tensor = known[0] if known else from_mindspore(value)
@@ -39,12 +39,12 @@ def as_torchs(name: str, value: Tensor | float | tuple[int, int]) -> Any:
 
 
 def is_native(child: Any) -> bool:
-    """Return whether a child is a Cell that is no Module."""
+    """Return whether a child is a Cell but not a Module."""
     return native.is_cell(child) and not isinstance(child, HookMixin)
 
 
 def adopt(module: Any, name: str) -> None:
-    """Let a native Cell that became a child of a Module take and give torch's tensors too, and its parameters get gradients."""
+    """Make a native Cell that became a child of a Module accept and return torch tensors, and its parameters receive gradients."""
     child = module._modules[name]
     if is_native(child):
         for part in _native_cells(child):
@@ -56,7 +56,7 @@ def adopt(module: Any, name: str) -> None:
 
 
 def _native_cells(cell: Any) -> Iterator[Any]:
-    """A native Cell and those below: each may be called by itself, out of a list of Cells."""
+    """Yield a native Cell and its descendants, since each may be called by itself, such as from a list of Cells."""
     yield cell
     for _, inner in native.own_cells(cell):
         if is_native(inner):
@@ -64,7 +64,7 @@ def _native_cells(cell: Any) -> Iterator[Any]:
 
 
 def _refuse_torchs(cell: Any, name: str, value: Any) -> None:
-    """Raise TypeError if a value that a native Cell has is a Parameter of torch's, which MindSpore would neither train nor save."""
+    """Raise TypeError if a native Cell's attribute is a torch Parameter, which MindSpore would neither train nor save."""
     if isinstance(value, Parameter):
         raise TypeError(
             f"mstorch: '{name}' of MindSpore's {type(cell).__name__} is a torch.nn.Parameter, which a Cell neither trains nor saves: "
@@ -73,7 +73,7 @@ def _refuse_torchs(cell: Any, name: str, value: Any) -> None:
 
 
 def _call(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return a native Cell called with torch's tensors."""
+    """Call a native Cell with torch tensors."""
     if modes.native is not None or not modes.grad:
         with native_calls.not_recorded(cell) if modes.native is None else nullcontext():
             return as_mstorch(plain(cell, *as_native(args), **as_native(kwargs)))
@@ -92,7 +92,7 @@ _cut: WeakSet[Any] = WeakSet()  # the Cells in whose construct MindSpore compute
 
 
 def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:
-    """The parameters of a native Cell as torch's, and those of the Modules inside of it."""
+    """Yield the parameters of a native Cell as torch Parameters, and those of the Modules inside it."""
     for name, raw in native.own_parameters(cell):
         name = prefix + name
         tensor = kept.get(name)
@@ -112,7 +112,7 @@ def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, T
 
 
 def native_state(module: Any, child: str | None = None) -> Iterator[tuple[str, Tensor]]:
-    """Return the state of a module's native children (or of one of them), with names below the module."""
+    """Yield the state of a module's native children (or of one of them), with names relative to the module."""
     members = module.__dict__
     for name, cell in members["_modules"].items():
         if (child is None or name == child) and is_native(cell):
@@ -125,12 +125,12 @@ def has_native(module: Any) -> bool:
 
 
 def is_buffer(name: str, tensor: Any) -> bool:
-    """Return whether one of the things that a native child keeps is a buffer for torch."""
+    """Return whether a tensor of a native child counts as a buffer in torch."""
     return not isinstance(tensor, Parameter) or name.rpartition(".")[2] in _BUFFERS
 
 
 def apply_native(module: Any, function: Callable[[Tensor], Tensor]) -> None:
-    """``Module._apply`` for the native children."""
+    """Do what ``Module._apply`` does, for the native children."""
     for _, tensor in list(native_state(module)):
         raw = tensor._storage.parameter
         if raw is not None:

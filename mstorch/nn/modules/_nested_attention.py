@@ -1,4 +1,4 @@
-"""Self-attention of nested tensors, which torch computes in inference alone."""
+"""Self-attention of nested tensors, which torch supports in inference only."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ _BOTH = (
 
 
 def _why_not(layer: Any, query: Any, key: Any, value: Any, masked: bool) -> str | None:
-    """Return why torch does not compute a call, None where it does."""
+    """Return torch's reason for refusing a call, None if it accepts it."""
     kind = query.dtype
     weight, bias = layer.in_proj_weight, layer.in_proj_bias
     reasons = (
@@ -39,8 +39,7 @@ def _why_not(layer: Any, query: Any, key: Any, value: Any, masked: bool) -> str 
 
 
 def attend(layer: Any, query: Any, key: Any, value: Any, masked: bool, need_weights: bool, average: bool) -> tuple[Any, Any]:
-    """Return the layer's result and, if wanted, its weights, which are zero where a part has nothing. AssertionError outside of inference.
-    """
+    """Return the layer's result and, if wanted, its weights, which are zero in padding. Raise AssertionError outside inference."""
     reason = _why_not(layer, query, key, value, masked)
     if reason is not None:
         raise AssertionError(
@@ -55,7 +54,7 @@ def attend(layer: Any, query: Any, key: Any, value: Any, masked: bool, need_weig
 
 
 def _weights(query: Any, key: Any, average: bool) -> Any:
-    """Return the weights of each head, or their mean, (parts, [heads,] length, length)."""
+    """Return the weights of each head, or their mean, as (batch, [heads,] length, length)."""
     q, k = query.to_padded_tensor(0.0), key.to_padded_tensor(0.0)
     there = query.detach().clone().fill_(1.0).to_padded_tensor(0.0)[:, :1, :, :1].bool()
     scores = (q @ k.transpose(-2, -1)) * q.shape[-1] ** -0.5

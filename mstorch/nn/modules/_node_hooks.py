@@ -1,4 +1,4 @@
-"""Backward hooks of the node that made a module's output: what ``register_backward_hook`` registers, deprecated in torch."""
+"""Backward hooks on the node of a module's output, registered by ``register_backward_hook``, which torch deprecates."""
 from __future__ import annotations
 
 import functools
@@ -14,7 +14,7 @@ _FULL = "Please use register_full_backward_hook to get the documented behavior."
 
 
 def hook_node(module: Any, args: tuple[Tensor, ...], result: Tensor, hooks: list[Callable[..., Any]]) -> None:
-    """Let the hooks run after the node of the first tensor in a module's result."""
+    """Register the hooks on the node of the first tensor in a module's result."""
     first = result
     while not isinstance(first, Tensor):
         first = next(v for v in first.values() if isinstance(v, Tensor)) if isinstance(first, dict) else first[0]
@@ -44,7 +44,7 @@ def _tensors(value: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
 
 
 def _incomplete(args: tuple[Tensor, ...], result: Tensor, node: Any) -> str | None:
-    """Return what the hook will not see, in torch's words."""
+    """Return torch's message about gradients that the hook will not receive, or None."""
     results, inputs = _tensors(result), _tensors(args)
     if results is None:
         return (

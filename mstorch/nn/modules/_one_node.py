@@ -1,6 +1,6 @@
-"""A call of a native Cell as one node of our tape, whose backward asks MindSpore for the gradients.
+"""A native Cell's call as one node of mstorch's tape, whose backward asks MindSpore for the gradients.
 
-For what MindSpore's tape has to differentiate by itself: a ``bprop``, ``recompute()``, hooks of the backward, ``mindspore.grad`` inside.
+This is for what MindSpore's tape has to differentiate itself: a ``bprop``, ``recompute()``, backward hooks, an inner ``mindspore.grad``.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._trees import as_mstorch, as_native, changed
 
 
 class _OneNode(Node):
-    """A native Cell's call; the Cell runs once more, under MindSpore's eyes, when backward comes by."""
+    """The node of a native Cell's call; backward reruns the Cell under MindSpore's tape."""
 
     __slots__ = ("call", "cell", "outputs", "state", "inputs", "weights")
     call: Callable[..., Any]
@@ -31,7 +31,7 @@ class _OneNode(Node):
     weights: list[Any]
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """MindSpore's gradients, of the inputs, then of the weights."""
+        """Return MindSpore's gradients of the inputs, then of the weights."""
         kind = type(self.cell).__name__
         if recorded:
             raise NotImplementedError(
@@ -64,8 +64,7 @@ class _OneNode(Node):
 
 
 def _alike(first: Any, second: Any) -> bool:
-    """Return whether two runs gave the same: the same bits on the host; on a device, whose sums may have no order, all but their last ones.
-    """
+    """Return whether two runs gave equal results: bitwise on the host, up to rounding on a device, where the order of sums may vary."""
     once, again = first.asnumpy(), second.asnumpy()
     if once.shape != again.shape or once.dtype.kind not in "fc" or runtime.HOST_TARGET == "CPU":
         return bool(np.array_equal(once, again, equal_nan=once.dtype.kind in "fc"))
@@ -74,7 +73,7 @@ def _alike(first: Any, second: Any) -> bool:
 
 
 def call_as_one(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Call a Cell with torch's tensors; what comes back is of one node."""
+    """Call a Cell with torch tensors; the outputs belong to one node."""
     state = native_calls.random_state()
     with native_calls.not_recorded(cell):
         output = plain(cell, *_bare(args), **_bare(kwargs))
@@ -94,7 +93,7 @@ def _leaves(tree: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
 def one_node(
     plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, state: Any
 ) -> Tensor:  # fmt: skip
-    """Return what a Cell gave, with the call as its history."""
+    """Return a Cell's outputs with the call as their history."""
     inputs = _leaves((args, kwargs), lambda leaf: isinstance(leaf, TensorBase))
     weights = list({id(p): p for p in cell.trainable_params()}.values())
     tensors = [tensor for weight in weights for tensor in native.tensors_of(weight)[:1]]

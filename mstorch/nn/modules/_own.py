@@ -1,4 +1,4 @@
-"""What Module's own methods share: which names are taken, and what a member of MindSpore's is."""
+"""Helpers of Module's methods: which names are taken, and which attributes are MindSpore's."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _MEMBERS = ("_parameters", "_buffers", "_modules")
 
 
 class OwnMixin:
-    """Module's words for its own use."""
+    """Module's private helpers."""
 
     if TYPE_CHECKING:
         _parameters: dict[str, Any]
@@ -28,12 +28,12 @@ class OwnMixin:
         return hasattr(self, name) and not is_free(self, name)
 
     def _mstorch_has(self, name: str) -> bool:
-        """Return whether a name is more than MindSpore's word for a tensor of this layer."""
+        """Return whether a name is more than MindSpore's name for a tensor of this layer."""
         members = self.__dict__
         return name in members or any(name in members.get(kind, ()) for kind in _MEMBERS) or hasattr(type(self), name)
 
     def _mstorch_set_data(self, name: str, raw: Any) -> bool:
-        """Give a parameter or buffer the values of a tensor of MindSpore's, as a Cell does; False if there is none of the name."""
+        """Copy a MindSpore tensor's values into a parameter or buffer, as a Cell does; return False if there is none of that name."""
         members = self.__dict__
         known = None if is_parameter(raw) else members.get("_parameters", {}).get(name)
         known = members.get("_buffers", {}).get(name) if known is None else known

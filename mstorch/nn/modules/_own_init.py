@@ -1,4 +1,4 @@
-"""A constructor under the name of the class that inherits it."""
+"""Give an inherited constructor the name of the inheriting class."""
 from __future__ import annotations
 
 from types import FunctionType
@@ -8,7 +8,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def own_init(cls: _Class) -> _Class:
-    """Give the class the ``__init__`` that it inherits under its own name, which errors of calls print."""
+    """Set ``__init__`` of the class to a copy of the inherited one with the class's name, which errors print."""
     inherited = cls.__init__  # type: ignore[misc]
     assert isinstance(inherited, FunctionType)
     made = FunctionType(inherited.__code__, inherited.__globals__, "__init__", inherited.__defaults__, inherited.__closure__)

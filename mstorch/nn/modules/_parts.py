@@ -1,4 +1,4 @@
-"""The parts that a Module is made of, as one class: MindSpore's rewriting of networks reads one base in Module's source, and finds one."""
+"""Module's mixins in one class: MindSpore's rewriting of networks parses Module's source, which may have one base only."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -19,4 +19,4 @@ else:
 
 
 class ModuleParts(LooksMixin, OwnMixin, StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell):
-    """What a Module is made of: torch's bookkeeping, and MindSpore's Cell."""
+    """What Module consists of: torch's bookkeeping, and MindSpore's Cell."""

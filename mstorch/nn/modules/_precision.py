@@ -1,6 +1,6 @@
-"""``Cell.to_float`` of a Module: its operations run in another floating dtype, its parameters stay as they are.
+"""``Cell.to_float`` of a Module: its operations run in another floating dtype, its parameters keep theirs.
 
-MindSpore's own way, to cast the inputs of every primitive behind our back, would change dtypes that are known already.
+MindSpore's way, casting the inputs of every primitive, would change dtypes that mstorch has already determined.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEPT = ("running_mean", "running_var", "normalized_shape", "num_groups")
 
 
 def wanted(flags: Mapping[str, Any]) -> dtype | None:
-    """Return the dtype that MindSpore's flags ask for; None if they say nothing about it."""
+    """Return the dtype that MindSpore's flags set; None if they set none."""
     found = None
     for name, kind in _FLAGS.items():
         if flags.get(name):
@@ -40,7 +40,7 @@ def _cast(value: Tensor, kind: dtype) -> Tensor:
 
 @undoing
 def _parameters_cast(undo: Undo, module: Any) -> None:
-    """The parameters of a module and of those in it are of the dtype that each computes in, for a while."""
+    """Cast the parameters of a module and its children to the dtype that each computes in, until undone."""
     for part in module.modules():
         kind = getattr(part, "_mstorch_float_type", None)
         if kind is None or any(hasattr(part, name) for name in _KEPT):
@@ -54,13 +54,13 @@ def _parameters_cast(undo: Undo, module: Any) -> None:
 
 
 def auto() -> AbstractContextManager[Any]:
-    """Within a network of mindspore.amp's level "auto": torch's autocast in its dtype, so that what follows a primitive fits it."""
+    """Return torch's autocast to the dtype of a network at mindspore.amp's level "auto", else a null context."""
     name = tape.auto_dtype()
     return nullcontext() if name is None else autocast(DEVICE, getattr(dtypes, name))
 
 
 def run(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return a call of a module in the dtype that ``to_float`` chose."""
+    """Call a module in the dtype that ``to_float`` set."""
     kind = module._mstorch_float_type
     args, kwargs = changed((args, kwargs), lambda leaf: _cast(leaf, kind))
     with _parameters_cast(module):

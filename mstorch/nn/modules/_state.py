@@ -21,7 +21,7 @@ _EXTRA = "_extra_state"
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """The keys that ``load_state_dict`` did not find, and those that it had no place for."""
+    """The missing and unexpected keys of ``load_state_dict``."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
 
 class _WrappedHook:
-    """A hook together with its module, which it does not keep alive."""
+    """A hook with a weak reference to its module."""
 
     def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
         functools.update_wrapper(self, hook)
@@ -76,7 +76,7 @@ class StateMixin:
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Take back what ``get_extra_state`` gave."""
+        """Restore the state that ``get_extra_state`` returned."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
@@ -96,20 +96,20 @@ class StateMixin:
         return handle
 
     def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata)`` after state_dict was filled."""
+        """Register ``hook(module, state_dict, prefix, local_metadata)`` to run after state_dict is filled."""
         hook._from_public_api = True
         handle = RemovableHandle(self.__dict__["_state_dict_hooks"])
         self.__dict__["_state_dict_hooks"][handle.id] = hook
         return handle
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, prefix, keep_vars)`` before state_dict is filled."""
+        """Register ``hook(module, prefix, keep_vars)`` to run before state_dict is filled."""
         handle = RemovableHandle(self.__dict__["_state_dict_pre_hooks"])
         self.__dict__["_state_dict_pre_hooks"][handle.id] = hook
         return handle
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)`` before loading."""
+        """Register ``hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)`` to run before loading."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> RemovableHandle:
@@ -118,7 +118,7 @@ class StateMixin:
         return handle
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, incompatible_keys)`` after loading."""
+        """Register ``hook(module, incompatible_keys)`` to run after loading."""
         handle = RemovableHandle(self.__dict__["_load_state_dict_post_hooks"])
         self.__dict__["_load_state_dict_post_hooks"][handle.id] = hook
         return handle
@@ -137,7 +137,7 @@ class StateMixin:
             destination[prefix + _EXTRA] = self.get_extra_state()
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
-        """Return parameters and persistent buffers by dotted name; the tensors share memory with the module's."""
+        """Return a dict of parameters and persistent buffers by dotted name; the tensors share the module's memory."""
         for value, name in zip(args, ("destination", "prefix", "keep_vars")):
             destination = value if name == "destination" else destination
             prefix = value if name == "prefix" else prefix
@@ -207,7 +207,7 @@ class StateMixin:
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
         """Copy values by dotted name into parameters and buffers; with ``strict``, names must match exactly.
 
-        Raises RuntimeError listing missing and unexpected keys and sizes that differ. Returns the two lists.
+        Raise RuntimeError listing missing and unexpected keys and size mismatches. Return the missing and unexpected keys.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -224,7 +224,7 @@ class StateMixin:
 
 
 def _load_tree(module: Any, prefix: str, state: Any, metadata: Any, assign: bool, found: tuple[list[str], ...]) -> None:
-    """Load what stands under a prefix into a module and those below it."""
+    """Load the entries with a prefix into a module and its descendants."""
     local = {} if metadata is None else metadata.get(prefix[:-1], {})
     if assign:
         local = {**local, "assign_to_params_buffers": True}
@@ -246,7 +246,9 @@ def _load_tree(module: Any, prefix: str, state: Any, metadata: Any, assign: bool
 def loaded_keys(
     module: Any, kind: str, source: str, missing: list[str], unexpected: list[str], errors: list[str], strict: bool
 ) -> _IncompatibleKeys:
-    """Return the keys that a load found missing or unexpected; RuntimeError with torch's text for errors, and for them if ``strict``."""
+    """Return the missing and unexpected keys of a load. Raise RuntimeError with torch's message for errors and, if ``strict``, for these
+    keys.
+    """
     if strict:
         if unexpected:
             errors.insert(0, f"Unexpected key(s) in {source}: {_quoted(unexpected)}. ")
@@ -303,14 +305,14 @@ def _load_one(
 
 
 def _as_parameter(given: Tensor, value: Tensor) -> Tensor:
-    """Return a parameter of what is given, with gradients where the module's own has them."""
+    """Return a Parameter of ``given`` with the requires_grad of the module's own."""
     if isinstance(given, Parameter):
         return given.requires_grad_(is_tracked(value))
     return Parameter(given, requires_grad=is_tracked(value))
 
 
 def _swap_in(value: Tensor, given: Tensor, assign: bool) -> None:
-    """Exchange the module's tensor with what its ``module_load`` makes of the one given."""
+    """Swap the module's tensor with what its ``module_load`` returns for ``given``."""
     loaded = value.module_load(given, assign=assign)
     if loaded is given or loaded is value:
         raise RuntimeError(

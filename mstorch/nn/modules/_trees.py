@@ -1,4 +1,4 @@
-"""Trees of tuples, lists and dictionaries whose tensors are MindSpore's, or torch's."""
+"""Trees of tuples, lists and dicts with MindSpore or torch tensors as leaves."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,17 +21,17 @@ def changed(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def as_mstorch(value: Any) -> Any:
-    """Return a tree of tuples, lists and dictionaries with MindSpore's tensors as torch's."""
+    """Return a tree of tuples, lists and dicts with MindSpore tensors replaced by torch tensors."""
     return changed(value, lambda leaf: from_mindspore(leaf) if native.is_raw(leaf) else leaf)
 
 
 def as_native(value: Any) -> Any:
-    """Return a tree with torch's tensors as MindSpore's."""
+    """Return a tree with torch tensors replaced by MindSpore tensors."""
     return changed(value, lambda leaf: leaf.to_mindspore() if isinstance(leaf, TensorBase) else leaf)
 
 
 def holds_ours(value: Any) -> bool:
-    """Return whether a tree has a tensor of torch's."""
+    """Return whether a tree contains a torch tensor."""
     if isinstance(value, (list, tuple)):
         return any(holds_ours(item) for item in value)
     if isinstance(value, dict):

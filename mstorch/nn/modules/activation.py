@@ -19,7 +19,7 @@ def _in_place_text(module: Any) -> str:
 
 
 class Threshold(Module):
-    """``x`` where it is above ``threshold``, else ``value``."""
+    """Returns ``x`` where it is above ``threshold``, else ``value``."""
 
     __constants__ = ["threshold", "value", "inplace"]
 
@@ -30,16 +30,16 @@ class Threshold(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"threshold={self.threshold}, value={self.value}{', inplace=True' if self.inplace else ''}"
 
 
 class ReLU(Module):
-    """``max(0, x)``."""
+    """Applies ``max(0, x)`` elementwise."""
 
     __constants__ = ["inplace"]
 
@@ -48,16 +48,16 @@ class ReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.relu(input, self.inplace)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return _in_place_text(self)
 
 
 class RReLU(Module):
-    """Leaky ReLU with a slope drawn from [lower, upper) in training (https://arxiv.org/abs/1505.00853)."""
+    """Leaky ReLU with a slope drawn from [lower, upper) in training, their mean otherwise (https://arxiv.org/abs/1505.00853)."""
 
     __constants__ = ["lower", "upper", "inplace"]
 
@@ -68,16 +68,16 @@ class RReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"lower={self.lower}, upper={self.upper}{', inplace=True' if self.inplace else ''}"
 
 
 class Hardtanh(Module):
-    """``min(max(min_val, x), max_val)``."""
+    """Applies ``min(max(min_val, x), max_val)`` elementwise."""
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
@@ -103,27 +103,27 @@ class Hardtanh(Module):
             raise AssertionError(f"max_val must be larger than min_val, got max_val={max_val}, min_val={min_val}")
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"min_val={self.min_val}, max_val={self.max_val}{', inplace=True' if self.inplace else ''}"
 
 
 class ReLU6(Hardtanh):
-    """``min(max(0, x), 6)``."""
+    """Applies ``min(max(0, x), 6)`` elementwise."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return _in_place_text(self)
 
 
 class _InPlace(Module):
-    """A function of x alone, perhaps in place."""
+    """Base of activations without parameters that can work in place."""
 
     __constants__ = ["inplace"]
     _function: Any
@@ -133,59 +133,59 @@ class _InPlace(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return type(self)._function(input, self.inplace)
 
 
 @own_init
 class Hardsigmoid(_InPlace):
-    """``relu6(x + 3) / 6``."""
+    """Applies ``relu6(x + 3) / 6`` elementwise."""
 
     _function = staticmethod(F.hardsigmoid)
 
 
 @own_init
 class Hardswish(_InPlace):
-    """``x * relu6(x + 3) / 6`` (https://arxiv.org/abs/1905.02244)."""
+    """Applies ``x * relu6(x + 3) / 6`` elementwise (https://arxiv.org/abs/1905.02244)."""
 
     _function = staticmethod(F.hardswish)
 
 
 @own_init
 class SiLU(_InPlace):
-    """``x * sigmoid(x)``."""
+    """Applies ``x * sigmoid(x)`` elementwise."""
 
     _function = staticmethod(F.silu)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return _in_place_text(self)
 
 
 @own_init
 class Mish(_InPlace):
-    """``x * tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681)."""
+    """Applies ``x * tanh(softplus(x))`` elementwise (https://arxiv.org/abs/1908.08681)."""
 
     _function = staticmethod(F.mish)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return _in_place_text(self)
 
 
 @own_init
 class SELU(_InPlace):
-    """The activation of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
+    """Applies the activation of self-normalizing networks (https://arxiv.org/abs/1706.02515)."""
 
     _function = staticmethod(F.selu)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return _in_place_text(self)
 
 
 class ELU(Module):
-    """``x`` where it is positive, else ``alpha * (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289)."""
+    """Returns ``x`` where it is positive, else ``alpha * (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289)."""
 
     __constants__ = ["alpha", "inplace"]
 
@@ -195,16 +195,16 @@ class ELU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
 
 
 class CELU(Module):
-    """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483)."""
+    """Applies ``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`` elementwise (https://arxiv.org/abs/1704.07483)."""
 
     __constants__ = ["alpha", "inplace"]
 
@@ -214,56 +214,56 @@ class CELU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.celu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
 
 
 class _Plain(Module):
-    """A function of x alone."""
+    """Base of activations without parameters."""
 
     _function: Any
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return type(self)._function(input)
 
 
 class Sigmoid(_Plain):
-    """``1 / (1 + exp(-x))``."""
+    """Applies ``1 / (1 + exp(-x))`` elementwise."""
 
     _function = staticmethod(F.sigmoid)
 
 
 class Tanh(_Plain):
-    """The hyperbolic tangent."""
+    """Applies the hyperbolic tangent elementwise."""
 
     _function = staticmethod(F.tanh)
 
 
 class LogSigmoid(_Plain):
-    """``log(sigmoid(x))``."""
+    """Applies ``log(sigmoid(x))`` elementwise."""
 
     _function = staticmethod(F.logsigmoid)
 
 
 class Softsign(_Plain):
-    """``x / (1 + |x|)``."""
+    """Applies ``x / (1 + |x|)`` elementwise."""
 
     _function = staticmethod(F.softsign)
 
 
 class Tanhshrink(_Plain):
-    """``x - tanh(x)``."""
+    """Applies ``x - tanh(x)`` elementwise."""
 
     _function = staticmethod(F.tanhshrink)
 
 
 class GLU(Module):
-    """The first half along ``dim`` times the sigmoid of the second (https://arxiv.org/abs/1612.08083)."""
+    """Multiplies the first half along ``dim`` by the sigmoid of the second half (https://arxiv.org/abs/1612.08083)."""
 
     __constants__ = ["dim"]
 
@@ -272,16 +272,16 @@ class GLU(Module):
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*, 2n, *) → (*, n, *)."""
+        """Shape: (*, 2n, *) → (*, n, *)."""
         return F.glu(input, self.dim)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"dim={self.dim}"
 
 
 class GELU(Module):
-    """``x`` times the share of the normal distribution below it (https://arxiv.org/abs/1606.08415)."""
+    """Multiplies ``x`` by the standard normal CDF at ``x`` (https://arxiv.org/abs/1606.08415)."""
 
     __constants__ = ["approximate"]
 
@@ -290,16 +290,16 @@ class GELU(Module):
         self.approximate = approximate
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"approximate={self.approximate!r}"
 
 
 class Hardshrink(Module):
-    """``x``, and 0 where ``|x| <= lambd``."""
+    """Returns ``x``, but 0 where ``|x| <= lambd``."""
 
     __constants__ = ["lambd"]
 
@@ -308,16 +308,16 @@ class Hardshrink(Module):
         self.lambd = lambd
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.hardshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"{self.lambd}"
 
 
 class Softshrink(Module):
-    """``x`` moved towards 0 by ``lambd``, and 0 where that would pass it."""
+    """Moves ``x`` towards 0 by ``lambd``; returns 0 where ``|x| <= lambd``."""
 
     __constants__ = ["lambd"]
 
@@ -326,16 +326,16 @@ class Softshrink(Module):
         self.lambd = lambd
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.softshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return str(self.lambd)
 
 
 class LeakyReLU(Module):
-    """``x`` where it is positive, else ``negative_slope * x``."""
+    """Returns ``x`` where it is positive, else ``negative_slope * x``."""
 
     __constants__ = ["inplace", "negative_slope"]
 
@@ -345,16 +345,16 @@ class LeakyReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"negative_slope={self.negative_slope}{', inplace=True' if self.inplace else ''}"
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta * x)) / beta``."""
+    """Applies ``log(1 + exp(beta * x)) / beta`` elementwise."""
 
     __constants__ = ["beta", "threshold"]
 
@@ -364,17 +364,17 @@ class Softplus(Module):
         self.threshold = threshold
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
 @called(SLOPE)
 class PReLU(Module):
-    """``x`` where it is positive, else ``weight * x``, with a learned weight (https://arxiv.org/abs/1502.01852)."""
+    """Returns ``x`` where it is positive, else ``weight * x``, with a learned weight (https://arxiv.org/abs/1502.01852)."""
 
     __constants__ = ["num_parameters"]
 
@@ -386,15 +386,15 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set the weight to its first value."""
+        """Set the weight to its initial value."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*); with several weights (N, C, *)."""
+        """Shape: (*) → (*); with several weights (N, C, *)."""
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"num_parameters={self.num_parameters}"
 
 
@@ -407,40 +407,40 @@ class _Softmax(Module):
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return type(self)._function(input, self.dim)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"dim={self.dim}"
 
 
 @own_init
 class Softmax(_Softmax):
-    """``exp(x)`` divided by its sum along ``dim``."""
+    """Divides ``exp(x)`` by its sum along ``dim``."""
 
     _function = staticmethod(F.softmax)
 
 
 @own_init
 class Softmin(_Softmax):
-    """The softmax of ``-x``."""
+    """Applies softmax to ``-x``."""
 
     _function = staticmethod(F.softmin)
 
 
 @own_init
 class LogSoftmax(_Softmax):
-    """The logarithm of softmax."""
+    """Applies the logarithm of softmax."""
 
     _function = staticmethod(F.log_softmax)
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
+    """Applies softmax over the channels of (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, H, W) → (N, C, H, W), also without N."""
+        """Shape: (N, C, H, W) → (N, C, H, W), also without N."""
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
         return F.softmax(input, -3)

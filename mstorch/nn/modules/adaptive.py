@@ -1,4 +1,4 @@
-"""Softmax over many classes (https://arxiv.org/abs/1609.04309)."""
+"""Adaptive softmax over many classes (https://arxiv.org/abs/1609.04309)."""
 from __future__ import annotations
 
 from collections import namedtuple
@@ -17,7 +17,7 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log-probabilities of frequent classes at once, of rare ones in clusters that ``cutoffs`` part."""
+    """Log-probabilities by adaptive softmax: frequent classes directly, rare ones in clusters delimited by ``cutoffs``."""
 
     in_features: int
     n_classes: int
@@ -58,7 +58,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Draw all parameters."""
+        """Initialize all parameters."""
         self.head.reset_parameters()
         for pair in self.tail:
             first: Any
@@ -68,7 +68,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             second.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> Any:
-        """(N, in_features), classes (N), also without N → log-probabilities of the targets (N), and the mean loss."""
+        """Shape: (N, in_features), classes (N), or without N → log-probabilities of the targets (N), and the mean loss."""
         rank = target_.dim()
         if rank == 1:
             if input_.size(0) != target_.size(0):
@@ -117,11 +117,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return cat(parts, 1)
 
     def log_prob(self, input: Tensor) -> Tensor:
-        """(N, in_features) → the log-probabilities of all classes (N, n_classes)."""
+        """Return the log-probabilities of all classes: (N, in_features) → (N, n_classes)."""
         return self._get_full_log_prob(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:
-        """(N, in_features) → the most probable class of each (N)."""
+        """Return the most probable class of each row: (N, in_features) → (N)."""
         head = self.head(input)
         best = head.argmax(dim=1)
         rare = best >= self.shortlist_size

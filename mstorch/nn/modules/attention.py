@@ -17,7 +17,7 @@ from .module import Module
 
 
 class MultiheadAttention(Module):
-    """Attention of ``num_heads`` heads of size ``embed_dim // num_heads``."""
+    """Multi-head attention with ``num_heads`` heads of size ``embed_dim // num_heads``."""
 
     __constants__ = ["batch_first"]
     bias_k: Tensor | None
@@ -85,7 +85,7 @@ class MultiheadAttention(Module):
         self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None, need_weights: bool = True,
         attn_mask: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """(L, N, E), (S, N, K), (S, N, V), also batch first or without N → (L, N, E), weights (N, L, S)."""
+        """Shape: (L, N, E), (S, N, K), (S, N, V), also batch first or without N → (L, N, E), weights (N, L, S)."""
         if nested_in(query, key, value):
             masked = attn_mask is not None or key_padding_mask is not None
             return _nested_attention.attend(self, query, key, value, masked, need_weights, average_attn_weights)
@@ -112,7 +112,7 @@ class MultiheadAttention(Module):
         return (output.transpose(1, 0) if self.batch_first and batched else output), weights
 
     def _goes_fast(self, query: Any, key: Tensor, value: Tensor, *masks: Tensor | None) -> bool:
-        """Return whether torch takes its way for inference, which gives a contiguous result and looks at no hint that a mask is causal."""
+        """Return whether torch takes its inference fast path, which returns a contiguous result and ignores ``is_causal``."""
         if not self.batch_first or self.training or query is not key or key is not value or query.dim() != 3:
             return False
         if modes.grad and (query.requires_grad or any(p.requires_grad for p in self.parameters())):
@@ -126,7 +126,7 @@ class MultiheadAttention(Module):
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
     ) -> tuple[Tensor | None, int | None]:
-        """Return both masks as one, and its kind: 1 for padding alone, 2 for (N, heads, L, L)."""
+        """Return both masks merged, and the mask type: 1 for padding alone, 2 for (N, heads, L, L)."""
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         batch, length, _ = query.shape

@@ -1,4 +1,4 @@
-"""Batch normalisation layers (https://arxiv.org/abs/1502.03167)."""
+"""Batch normalization layers (https://arxiv.org/abs/1502.03167)."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +19,7 @@ from .module import Module
 
 @called(NORM)
 class _NormBase(Module):
-    """Weight, bias, running_mean and running_var (num_features), num_batches_tracked (int64)."""
+    """Base with weight, bias, running_mean and running_var (num_features), and num_batches_tracked (int64)."""
 
     _version = 2
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
@@ -61,7 +61,7 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Set the running statistics to mean 0, variance 1, no batch seen."""
+        """Reset the running statistics to mean 0, variance 1, no batches tracked."""
         if self.track_running_stats:
             self.running_mean.zero_()  # type: ignore[union-attr]
             self.running_var.fill_(1)  # type: ignore[union-attr]
@@ -79,7 +79,7 @@ class _NormBase(Module):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, "
             f"track_running_stats={self.track_running_stats}"
@@ -100,7 +100,7 @@ class _NormBase(Module):
 @own_init
 class _BatchNorm(_NormBase):
     def _average_factor(self) -> float:
-        """Return the share of this batch in the running statistics; counts the batch."""
+        """Return the weight of this batch in the running statistics, after counting the batch."""
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -109,7 +109,7 @@ class _BatchNorm(_NormBase):
         return factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *)."""
+        """Shape: (N, C, *) → (N, C, *)."""
         self._check_input_dim(input)
         factor = self._average_factor()
         with_batch = self.training or (self.running_mean is None and self.running_var is None)
@@ -126,36 +126,36 @@ def _expect(input: Tensor, *ranks: int) -> None:
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalisation of (N, C) or (N, C, L)."""
+    """Applies batch normalization to (N, C) or (N, C, L)."""
 
     def _check_input_dim(self, input: Tensor) -> None:
         _expect(input, 2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of (N, C, H, W)."""
+    """Applies batch normalization to (N, C, H, W)."""
 
     def _check_input_dim(self, input: Tensor) -> None:
         _expect(input, 4)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of (N, C, D, H, W)."""
+    """Applies batch normalization to (N, C, D, H, W)."""
 
     def _check_input_dim(self, input: Tensor) -> None:
         _expect(input, 5)
 
 
 def _in_a_group(group: Any) -> bool:
-    """Return whether there are several processes; nothing is loaded to find out."""
+    """Return whether a process group with several ranks exists, without importing anything."""
     loaded = above.processes
     return loaded is not None and loaded.is_initialized() and loaded.get_world_size(group) > 1
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of (N, C, *) whose statistics are those of all processes of a group.
+    """Batch normalization of (N, C, *) with statistics over all ranks of a group.
 
-    Differs from torch: tensors of the CPU are computed too, which torch refuses in a process group.
+    Differs from torch: CPU tensors are supported, which torch rejects in a process group.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *). All processes have to run it, forward and backward."""
+        """Shape: (N, C, *) → (N, C, *). All ranks have to run it, forward and backward."""
         self._check_input_dim(input)
         with_batch = self.training or (self.running_mean is None and self.running_var is None)
         if not (with_batch and self.training) or not _in_a_group(self.process_group):
@@ -183,7 +183,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """Return the module with each BatchNorm*d in it replaced by a SyncBatchNorm of the same parameters and statistics."""
+        """Replace each BatchNorm*d in a module by a SyncBatchNorm with the same parameters and statistics; return the module."""
         converted: Any = module
         if isinstance(module, _BatchNorm):
             converted = SyncBatchNorm(
@@ -227,7 +227,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Take num_features from the input."""
+        """Set num_features from the input."""
         if self.has_uninitialized_params():
             self.num_features = input.shape[1]
             for value in (self.weight, self.bias, self.running_mean, self.running_var):
@@ -237,19 +237,19 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
 
 
 class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
-    """BatchNorm1d that learns num_features from the first input."""
+    """BatchNorm1d that infers num_features from the first input."""
 
     cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
-    """BatchNorm2d that learns num_features from the first input."""
+    """BatchNorm2d that infers num_features from the first input."""
 
     cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
-    """BatchNorm3d that learns num_features from the first input."""
+    """BatchNorm3d that infers num_features from the first input."""
 
     cls_to_become = BatchNorm3d
 

@@ -1,4 +1,4 @@
-"""Channels of groups taken in turn."""
+"""Channel shuffle."""
 from __future__ import annotations
 
 from ..._tensor import Tensor
@@ -7,7 +7,7 @@ from .module import Module
 
 
 class ChannelShuffle(Module):
-    """(N, C, *) with the channels of the groups taken in turn (https://arxiv.org/abs/1707.01083)."""
+    """Interleaves the channels of ``groups`` groups of (N, C, *) (https://arxiv.org/abs/1707.01083)."""
 
     __constants__ = ["groups"]
 
@@ -16,11 +16,11 @@ class ChannelShuffle(Module):
         self.groups = groups
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *)."""
+        """Shape: (N, C, *) → (N, C, *)."""
         return F.channel_shuffle(input, self.groups)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"groups={self.groups}"
 
 

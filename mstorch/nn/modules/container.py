@@ -1,4 +1,4 @@
-"""Containers of modules and of parameters."""
+"""Containers of modules and parameters."""
 from __future__ import annotations
 
 import itertools
@@ -28,7 +28,7 @@ def _position(index: int, length: int, name: str = "index") -> int:
     category=FutureWarning,
 )
 class Container(Module):
-    """The modules given by name; Module itself does as much, so that torch warns (FutureWarning)."""
+    """A module with children given by name. Deprecated in torch, with a FutureWarning, since Module does the same."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Container(Module):
 
 
 class Sequential(Module):
-    """Modules called one after the other, each with the result of the one before."""
+    """Calls modules in sequence, each with the result of the previous one."""
 
     @overload
     def __init__(self, *args: Module) -> None: ...
@@ -89,7 +89,7 @@ class Sequential(Module):
         return Sequential(*self, *other)
 
     def pop(self, key: Any) -> Module:
-        """Take a module out."""
+        """Remove and return a module."""
         module = self[key]
         del self[key]
         return module
@@ -123,18 +123,18 @@ class Sequential(Module):
         return iter(self._modules.values())  # type: ignore[arg-type]
 
     def forward(self, input: Any) -> Any:
-        """Return what the last module gives."""
+        """Return the result of the last module."""
         for module in self:
             input = module(input)
         return input
 
     def append(self, module: Module) -> Self:
-        """Add a module at the end."""
+        """Append a module; return the container."""
         self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index: int, module: Module) -> Self:
-        """Put a module in before the one at ``index``."""
+        """Insert a module before index ``index``."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         count = len(self)
@@ -147,14 +147,14 @@ class Sequential(Module):
         return self
 
     def extend(self, sequential: Iterable[Module]) -> Self:
-        """Add modules at the end."""
+        """Append the modules of another Sequential; return the container."""
         for module in sequential:
             self.append(module)
         return self
 
 
 class ModuleList(Module):
-    """A list of modules, whose parameters are found."""
+    """A list of modules that are registered as children."""
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -224,24 +224,24 @@ class ModuleList(Module):
         return [name for name in super().__dir__() if not name.isdigit()]
 
     def insert(self, index: int, module: Module) -> None:
-        """Put a module in before the one at ``index``."""
+        """Insert a module before index ``index``."""
         modules = list(self._modules.values())
         modules.insert(index, module)
         self._fill(modules)
 
     def pop(self, key: Any) -> Module:
-        """Take a module out."""
+        """Remove and return a module."""
         module = self[key]
         del self[key]
         return module
 
     def append(self, module: Module | None) -> Self:
-        """Add a module at the end."""
+        """Append a module; return the list."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Add modules at the end."""
+        """Append modules; return the list."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         for module in modules:
@@ -250,7 +250,7 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules, whose parameters are found."""
+    """A dict of modules that are registered as children."""
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()
@@ -276,11 +276,11 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Take all modules out."""
+        """Remove all modules."""
         self._modules.clear()
 
     def pop(self, key: str) -> Module:
-        """Take a module out."""
+        """Remove and return a module."""
         return self._modules.pop(key)  # type: ignore[return-value]
 
     def keys(self) -> KeysView[str]:
@@ -288,7 +288,7 @@ class ModuleDict(Module):
         return self._modules.keys()
 
     def items(self) -> ItemsView[str, Module]:
-        """Names and modules."""
+        """Return the names and modules."""
         return self._modules.items()  # type: ignore[return-value]
 
     def values(self) -> ValuesView[Module]:
@@ -325,7 +325,7 @@ def _described(value: Any, named: Callable[[Any], Any] = lambda tensor: tensor.d
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors become Parameters, other values stay as they are."""
+    """A list of parameters; tensors become Parameters, other values are kept unchanged."""
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -359,13 +359,13 @@ class ParameterList(Module):
         return [name for name in super().__dir__() if not name.isdigit()]
 
     def append(self, value: Any) -> Self:
-        """Add a value at the end."""
+        """Append a value; return the list."""
         self._size += 1
         self[len(self) - 1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Add values at the end."""
+        """Append values; return the list."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in values:
@@ -373,7 +373,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        """Return the values, one a line."""
+        """Return one line per value for the module's repr."""
         return "\n".join(f"  ({i}): {_described(value)}" for i, value in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
@@ -381,7 +381,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters; tensors become Parameters, other values stay as they are."""
+    """A dict of parameters; tensors become Parameters, other values are kept unchanged."""
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -421,31 +421,31 @@ class ParameterDict(Module):
         return reversed(list(self._keys))
 
     def copy(self) -> ParameterDict:
-        """Return another dictionary of the same values."""
+        """Return a shallow copy."""
         return ParameterDict(OrderedDict((key, self[key]) for key in self._keys))
 
     def __contains__(self, key: object) -> bool:
         return key in self._keys
 
     def setdefault(self, key: str, default: Any | None = None) -> Any:
-        """Return the value of a key, set to ``default`` if there is none."""
+        """Return the value of a key, setting it to ``default`` if missing."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def clear(self) -> None:
-        """Take all values out."""
+        """Remove all values."""
         for key in list(self._keys):
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Take a value out."""
+        """Remove and return a value."""
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Take the last value out, with its key."""
+        """Remove and return the last key and value."""
         key, _ = self._keys.popitem()
         self._keys[key] = None
         return key, self.pop(key)
@@ -479,7 +479,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        """Return the values, one a line."""
+        """Return one line per value for the module's repr."""
         return "\n".join(f"  ({key}): {_described(value, typename)}" for key, value in self.items())
 
     def __call__(self, input: Any) -> None:

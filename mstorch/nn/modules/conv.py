@@ -18,7 +18,7 @@ _MODES = {"zeros", "reflect", "replicate", "circular"}
 
 
 class _ConvNd(Module):
-    """Base of all convolutions: weight (out, in / groups, *kernel), or (in, out / groups, *kernel) if transposed."""
+    """Base of convolutions: weight (out, in / groups, *kernel), or (in, out / groups, *kernel) if transposed."""
 
     __constants__ = [
         "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels",
@@ -75,7 +75,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight, then bias, uniform in ±1/sqrt(in / groups * kernel elements)."""
+        """Initialize weight, then bias, uniformly in ±1/sqrt(in / groups * kernel elements)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -84,7 +84,7 @@ class _ConvNd(Module):
                 init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        """Return the arguments that differ from the defaults."""
+        """Return the arguments that differ from their defaults, for the module's repr."""
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         if self.padding != (0,) * len(self.padding):
             text += f", padding={self.padding}"
@@ -124,13 +124,13 @@ class _Conv(_ConvNd):
         return function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C_in, *) → (N, C_out, *), also without N."""
+        """Shape: (N, C_in, *) → (N, C_out, *), also without N."""
         return self._conv_forward(input, self.weight, self.bias)
 
 
 @own_init
 class Conv1d(_Conv):
-    """Convolution of (N, C_in, L) or (C_in, L)."""
+    """Applies a convolution to (N, C_in, L) or (C_in, L)."""
 
     _rank = 1
     _function = staticmethod(F.conv1d)
@@ -139,7 +139,7 @@ class Conv1d(_Conv):
 
 @own_init
 class Conv2d(_Conv):
-    """Convolution of (N, C_in, H, W) or (C_in, H, W)."""
+    """Applies a convolution to (N, C_in, H, W) or (C_in, H, W)."""
 
     _rank = 2
     _function = staticmethod(F.conv2d)
@@ -148,7 +148,7 @@ class Conv2d(_Conv):
 
 @own_init
 class Conv3d(_Conv):
-    """Convolution of (N, C_in, D, H, W) or (C_in, D, H, W)."""
+    """Applies a convolution to (N, C_in, D, H, W) or (C_in, D, H, W)."""
 
     _rank = 3
     _function = staticmethod(F.conv3d)
@@ -172,7 +172,7 @@ class _ConvTransposeNd(_ConvNd):
         )  # fmt: skip
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """Return the output padding that gives the wanted size."""
+        """Return the output padding that results in the requested output size."""
         if output_size is None:
             return self.output_padding
         rank = self._rank
@@ -198,7 +198,7 @@ class _ConvTransposeNd(_ConvNd):
         return tuple(n - low for n, low in zip(size, lows))
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """(N, C_in, *) → (N, C_out, *), also without N; ``output_size`` chooses among the possible sizes."""
+        """Shape: (N, C_in, *) → (N, C_out, *), also without N; ``output_size`` selects among the possible sizes."""
         padding = self._output_padding(input, output_size)
         return type(self)._function(
             input, self.weight, self.bias, self.stride, self.padding, padding, self.groups, self.dilation
@@ -206,12 +206,12 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class _ConvTransposeMixin(_ConvTransposeNd):
-    """The former name of the base of transposed convolutions, which programs import."""
+    """The former name of the base of transposed convolutions, which programs still import."""
 
 
 @own_init
 class ConvTranspose1d(_ConvTransposeNd):
-    """Transposed convolution of (N, C_in, L) or (C_in, L)."""
+    """Applies a transposed convolution to (N, C_in, L) or (C_in, L)."""
 
     _rank = 1
     _function = staticmethod(F.conv_transpose1d)
@@ -220,7 +220,7 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 @own_init
 class ConvTranspose2d(_ConvTransposeNd):
-    """Transposed convolution of (N, C_in, H, W) or (C_in, H, W)."""
+    """Applies a transposed convolution to (N, C_in, H, W) or (C_in, H, W)."""
 
     _rank = 2
     _function = staticmethod(F.conv_transpose2d)
@@ -229,7 +229,7 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 @own_init
 class ConvTranspose3d(_ConvTransposeNd):
-    """Transposed convolution of (N, C_in, D, H, W) or (C_in, D, H, W)."""
+    """Applies a transposed convolution to (N, C_in, D, H, W) or (C_in, D, H, W)."""
 
     _rank = 3
     _function = staticmethod(F.conv_transpose3d)
@@ -240,12 +240,12 @@ class _LazyConvXdMixin(LazyModuleMixin):
     _rank: int
 
     def reset_parameters(self: Any) -> None:
-        """Draw weight, then bias, once their sizes are known."""
+        """Initialize weight, then bias, once their shapes are known."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
             _ConvNd.reset_parameters(self)
 
     def initialize_parameters(self: Any, input: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Take in_channels from the input."""
+        """Set in_channels from the input."""
         if not self.has_uninitialized_params():
             return
         rank = self._rank
@@ -292,42 +292,42 @@ class _LazyConvTranspose(_LazyConvXdMixin, _ConvTransposeNd):
 
 @own_init
 class LazyConv1d(_LazyConv, Conv1d):
-    """Conv1d that learns in_channels from the first input."""
+    """Conv1d that infers in_channels from the first input."""
 
     cls_to_become = Conv1d
 
 
 @own_init
 class LazyConv2d(_LazyConv, Conv2d):
-    """Conv2d that learns in_channels from the first input."""
+    """Conv2d that infers in_channels from the first input."""
 
     cls_to_become = Conv2d
 
 
 @own_init
 class LazyConv3d(_LazyConv, Conv3d):
-    """Conv3d that learns in_channels from the first input."""
+    """Conv3d that infers in_channels from the first input."""
 
     cls_to_become = Conv3d
 
 
 @own_init
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """ConvTranspose1d that learns in_channels from the first input."""
+    """ConvTranspose1d that infers in_channels from the first input."""
 
     cls_to_become = ConvTranspose1d
 
 
 @own_init
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """ConvTranspose2d that learns in_channels from the first input."""
+    """ConvTranspose2d that infers in_channels from the first input."""
 
     cls_to_become = ConvTranspose2d
 
 
 @own_init
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """ConvTranspose3d that learns in_channels from the first input."""
+    """ConvTranspose3d that infers in_channels from the first input."""
 
     cls_to_become = ConvTranspose3d
 

@@ -1,4 +1,4 @@
-"""Distances between rows."""
+"""Distance and similarity of vectors."""
 from __future__ import annotations
 
 from ..._tensor import Tensor
@@ -7,7 +7,7 @@ from .module import Module
 
 
 class PairwiseDistance(Module):
-    """The p-norm of ``x1 - x2 + eps`` over the last dimension."""
+    """Returns the p-norm of ``x1 - x2 + eps`` over the last dimension."""
 
     __constants__ = ["norm", "eps", "keepdim"]
 
@@ -18,12 +18,12 @@ class PairwiseDistance(Module):
         self.keepdim = keepdim
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """(N, D), (N, D) → (N)."""
+        """Shape: (N, D), (N, D) → (N)."""
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between vectors along ``dim``."""
+    """Returns the cosine of the angle between vectors along ``dim``."""
 
     __constants__ = ["dim", "eps"]
 
@@ -33,7 +33,7 @@ class CosineSimilarity(Module):
         self.eps = eps
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """(*, D, *), (*, D, *) → (*, *)."""
+        """Shape: (*, D, *), (*, D, *) → (*, *)."""
         return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 

@@ -20,11 +20,11 @@ class _DropoutNd(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return type(self)._function(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"p={self.p}, inplace={self.inplace}"
 
 
@@ -53,10 +53,10 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean and variance of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
+    """Dropout that keeps mean and variance of self-normalizing networks (https://arxiv.org/abs/1706.02515)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.alpha_dropout(input, self.p, self.training)
 
 
@@ -64,7 +64,7 @@ class FeatureAlphaDropout(_DropoutNd):
     """Alpha dropout of whole channels (N, C, *)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *)."""
+        """Shape: (N, C, *) → (N, C, *)."""
         return F.feature_alpha_dropout(input, self.p, self.training)
 
 

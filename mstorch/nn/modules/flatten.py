@@ -8,7 +8,7 @@ from .module import Module
 
 
 class Flatten(Module):
-    """Makes one dimension of several."""
+    """Flattens several dimensions to one."""
 
     __constants__ = ["start_dim", "end_dim"]
 
@@ -18,16 +18,16 @@ class Flatten(Module):
         self.end_dim = end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, *) → (N, the product of *), with the default arguments."""
+        """Shape: (N, *) → (N, the product of *), with the default arguments."""
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
 class Unflatten(Module):
-    """Makes several dimensions of one."""
+    """Splits one dimension into several."""
 
     __constants__ = ["dim", "unflattened_size"]
     dim: int
@@ -63,11 +63,11 @@ class Unflatten(Module):
                 )
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*, n, *) → (*, unflattened_size, *)."""
+        """Shape: (*, n, *) → (*, unflattened_size, *)."""
         return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 

@@ -1,4 +1,4 @@
-"""Windows as columns, and columns added up again."""
+"""Fold and Unfold: between sliding windows and columns."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from .module import Module
 
 
 class Fold(Module):
-    """(N, C * kernel elements, windows) → (N, C, *output_size): overlapping windows add up."""
+    """Sums overlapping windows: (N, C * kernel elements, windows) → (N, C, *output_size)."""
 
     __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
     dilation: int | tuple[int, ...]
@@ -30,11 +30,11 @@ class Fold(Module):
         self.stride = stride
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C * kernel elements, windows) → (N, C, *output_size), also without N."""
+        """Shape: (N, C * kernel elements, windows) → (N, C, *output_size), also without N."""
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return (
             f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
             f"stride={self.stride}"
@@ -42,7 +42,7 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """(N, C, *) → (N, C * kernel elements, windows): each window a column."""
+    """Extracts sliding windows as columns: (N, C, *) → (N, C * kernel elements, windows)."""
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
     dilation: int | tuple[int, ...]
@@ -60,11 +60,11 @@ class Unfold(Module):
         self.stride = stride
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C * kernel elements, windows), also without N."""
+        """Shape: (N, C, *) → (N, C * kernel elements, windows), also without N."""
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return (
             f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
         )

@@ -1,4 +1,4 @@
-"""Instance normalisation layers (https://arxiv.org/abs/1607.08022)."""
+"""Instance normalization layers (https://arxiv.org/abs/1607.08022)."""
 from __future__ import annotations
 
 from typing import Any
@@ -55,7 +55,7 @@ class _InstanceNorm(_NormBase):
         )
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *), also without N."""
+        """Shape: (N, C, *) → (N, C, *), also without N."""
         self._check_input_dim(input)
         channel = input.dim() - self._get_no_batch_dim()
         if input.size(channel) != self.num_features:
@@ -74,37 +74,37 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance normalisation of (N, C, L) or (C, L)."""
+    """Applies instance normalization to (N, C, L) or (C, L)."""
 
     _rank = 1
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalisation of (N, C, H, W) or (C, H, W)."""
+    """Applies instance normalization to (N, C, H, W) or (C, H, W)."""
 
     _rank = 2
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalisation of (N, C, D, H, W) or (C, D, H, W)."""
+    """Applies instance normalization to (N, C, D, H, W) or (C, D, H, W)."""
 
     _rank = 3
 
 
 class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
-    """InstanceNorm1d that learns num_features from the first input."""
+    """InstanceNorm1d that infers num_features from the first input."""
 
     cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
-    """InstanceNorm2d that learns num_features from the first input."""
+    """InstanceNorm2d that infers num_features from the first input."""
 
     cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
-    """InstanceNorm3d that learns num_features from the first input."""
+    """InstanceNorm3d that infers num_features from the first input."""
 
     cls_to_become = InstanceNorm3d
 

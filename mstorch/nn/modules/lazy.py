@@ -1,4 +1,4 @@
-"""Modules that learn the sizes of their parameters from the first input."""
+"""Modules that infer the shapes of their parameters from the first input."""
 from __future__ import annotations
 
 import itertools
@@ -10,9 +10,9 @@ from ..parameter import is_lazy
 
 
 class LazyModuleMixin:
-    """Comes before the module's class; ``initialize_parameters`` sets the sizes at the first call.
+    """Mixin placed before the module's class; ``initialize_parameters`` sets the shapes at the first call.
 
-    After that the module is an instance of ``cls_to_become``.
+    After that, the module is an instance of ``cls_to_become``.
     """
 
     cls_to_become: type | None = None
@@ -29,7 +29,7 @@ class LazyModuleMixin:
                 destination[prefix + name] = value if is_lazy(value) or keep_vars else value.detach()
 
     def _lazy_load_hook(self: Any, state_dict: Any, prefix: str, *rest: Any) -> None:
-        """Give parameters the sizes of what is loaded into them."""
+        """Give uninitialized parameters the shapes of those in the state dict."""
         for name, value in itertools.chain(self._parameters.items(), self._buffers.items()):
             loaded = state_dict.get(prefix + name)
             if value is not None and loaded is not None and is_lazy(value) and not is_lazy(loaded):
@@ -37,11 +37,11 @@ class LazyModuleMixin:
                     value.materialize(loaded.shape)
 
     def initialize_parameters(self: Any, *args: Any, **kwargs: Any) -> None:
-        """Give the parameters the sizes that an input asks for; defined by each subclass."""
+        """Set the parameters' shapes from an input; each subclass defines this."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self: Any) -> bool:
-        """Return whether parameters or buffers are still without a size."""
+        """Return whether a parameter or buffer is uninitialized."""
         return any(is_lazy(value) for value in itertools.chain(self._parameters.values(), self._buffers.values()))
 
     def _infer_parameters(self: Any, module: Any, args: tuple[Tensor, ...], kwargs: dict[Any, Any] | None = None) -> None:

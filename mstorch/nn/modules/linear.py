@@ -14,18 +14,18 @@ from .module import Module
 
 
 class Identity(Module):
-    """Gives its input back, whatever it was made with."""
+    """Returns its input; constructor arguments are ignored."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return input
 
 
 class Linear(Module):
-    """``y = x @ weight.T + bias``, weight (out_features, in_features) uniform in ±1/sqrt(in_features)."""
+    """Computes ``x @ weight.T + bias``, with weight (out_features, in_features) uniform in ±1/sqrt(in_features)."""
 
     __constants__ = ["in_features", "out_features"]
     in_features: int
@@ -44,7 +44,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight, then bias."""
+        """Initialize weight, then bias."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -52,20 +52,20 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*, in_features) → (*, out_features)."""
+        """Shape: (*, in_features) → (*, out_features)."""
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """Linear, under the name that attention uses for its output projection."""
+    """A Linear that dynamic quantization skips, used for attention's output projection."""
 
 
 class Bilinear(Module):
-    """``y = x1 @ weight @ x2 + bias``, weight (out, in1, in2) uniform in ±1/sqrt(in1_features)."""
+    """Computes ``x1 @ weight @ x2 + bias``, with weight (out, in1, in2) uniform in ±1/sqrt(in1_features)."""
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
     weight: Tensor
@@ -87,18 +87,18 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight, then bias."""
+        """Initialize weight, then bias."""
         bound = 1 / math.sqrt(self.weight.size(1))
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        """(*, in1_features), (*, in2_features) → (*, out_features)."""
+        """Shape: (*, in1_features), (*, in2_features) → (*, out_features)."""
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return (
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
@@ -106,7 +106,7 @@ class Bilinear(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """Linear that learns in_features from the first input."""
+    """Linear that infers in_features from the first input."""
 
     cls_to_become = Linear
     weight: UninitializedParameter
@@ -120,12 +120,12 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """Draw weight, then bias, once their sizes are known."""
+        """Initialize weight, then bias, once their shapes are known."""
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Take in_features from the input."""
+        """Set in_features from the input."""
         if self.has_uninitialized_params():
             self.in_features = input.shape[-1]
             self.weight.materialize((self.out_features, self.in_features))

@@ -1,4 +1,4 @@
-"""The loss layer that holds its linear layer too."""
+"""A loss layer that includes its linear layer."""
 from __future__ import annotations
 
 import math
@@ -12,10 +12,10 @@ from .loss import _WeightedLoss
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """The cross entropy of linearly transformed input and target classes or probabilities.
+    """Cross entropy of a linear layer's output and target classes or probabilities.
 
-    ``linear.weight`` is (num_classes * prod(out_features), in_features). Raises RuntimeError for a ``weight`` of another
-    size than num_classes and for ``label_smoothing`` outside of [0, 1].
+    ``linear.weight`` is (num_classes * prod(out_features), in_features). Raises RuntimeError for a ``weight`` of another size than
+    num_classes and for ``label_smoothing`` outside [0, 1].
     """
 
     __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
@@ -39,7 +39,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         self.options = options
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(N, in_features), (N, *out_features) → (), or (N, *out_features) without reduction; also without N."""
+        """Shape: (N, in_features), (N, *out_features) → (), or (N, *out_features) without reduction; also without N."""
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(
@@ -49,7 +49,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return (
             f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
             f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "

@@ -35,27 +35,27 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """``|input - target|``."""
+    """Loss ``|input - target|``."""
 
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(*), (*) → (), or (*) without reduction."""
+        """Shape: (*), (*) → (), or (*) without reduction."""
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class MSELoss(_Loss):
-    """``(input - target) ** 2``."""
+    """Loss ``(input - target) ** 2``."""
 
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(*), (*) → (), or (*) without reduction."""
+        """Shape: (*), (*) → (), or (*) without reduction."""
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class NLLLoss(_WeightedLoss):
-    """The negative of the target's log-probability."""
+    """Loss: the negative log-probability of the target class."""
 
     __constants__ = ["ignore_index", "reduction"]
 
@@ -67,7 +67,7 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(N, C, *), (N, *) → (), or (N, *) without reduction."""
+        """Shape: (N, C, *), (N, *) → (), or (N, *) without reduction."""
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
@@ -77,11 +77,11 @@ class NLLLoss(_WeightedLoss):
 )  # fmt: skip
 @own_init
 class NLLLoss2d(NLLLoss):
-    """The old name of NLLLoss for images."""
+    """Deprecated name of NLLLoss for images."""
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """The cross entropy of logits and classes, or class probabilities."""
+    """Cross entropy of logits and target classes or class probabilities."""
 
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
 
@@ -94,7 +94,7 @@ class CrossEntropyLoss(_WeightedLoss):
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(N, C, *), (N, *) or (N, C, *) → (), or (N, *) without reduction."""
+        """Shape: (N, C, *), (N, *) or (N, C, *) → (), or (N, *) without reduction."""
         return F.cross_entropy(
             input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
             label_smoothing=self.label_smoothing,
@@ -102,7 +102,7 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """``exp(input) - target * input``, or with ``log_input=False`` ``input - target * log(input)``."""
+    """Loss ``exp(input) - target * input``, or with ``log_input=False`` ``input - target * log(input)``."""
 
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
@@ -116,14 +116,14 @@ class PoissonNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        """(*), (*) → (), or (*) without reduction."""
+        """Shape: (*), (*) → (), or (*) without reduction."""
         return F.poisson_nll_loss(
             log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
         )
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log likelihood of a normal distribution of given mean and variance."""
+    """Negative log-likelihood of a normal distribution with given mean and variance."""
 
     __constants__ = ["full", "eps", "reduction"]
 
@@ -133,12 +133,12 @@ class GaussianNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
-        """(*), (*), (*) → (), or (*) without reduction."""
+        """Shape: (*), (*), (*) → (), or (*) without reduction."""
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
 
 
 class KLDivLoss(_Loss):
-    """``target * (log(target) - input)``."""
+    """Loss ``target * (log(target) - input)``."""
 
     __constants__ = ["reduction"]
 
@@ -149,22 +149,22 @@ class KLDivLoss(_Loss):
         self.log_target = log_target
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(*), (*) → (), or (*) without reduction."""
+        """Shape: (*), (*) → (), or (*) without reduction."""
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
 class BCELoss(_WeightedLoss):
-    """The binary cross entropy of probabilities."""
+    """Binary cross entropy of probabilities."""
 
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(*), (*) → (), or (*) without reduction."""
+        """Shape: (*), (*) → (), or (*) without reduction."""
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
-    """The binary cross entropy of logits."""
+    """Binary cross entropy of logits."""
 
     weight: Tensor | None
     pos_weight: Tensor | None
@@ -178,14 +178,14 @@ class BCEWithLogitsLoss(_Loss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(*), (*) → (), or (*) without reduction."""
+        """Shape: (*), (*) → (), or (*) without reduction."""
         return F.binary_cross_entropy_with_logits(
             input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction
         )
 
 
 class HingeEmbeddingLoss(_Loss):
-    """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
+    """Loss ``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
 
     __constants__ = ["margin", "reduction"]
 
@@ -196,22 +196,22 @@ class HingeEmbeddingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(*), (*) → (), or (*) without reduction."""
+        """Shape: (*), (*) → (), or (*) without reduction."""
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
 class MultiLabelMarginLoss(_Loss):
-    """The hinge between every class that is a target and every one that is not."""
+    """Hinge loss between every target class and every other class."""
 
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(N, C), (N, C) → (), or (N) without reduction."""
+        """Shape: (N, C), (N, C) → (), or (N) without reduction."""
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """Squared below ``beta``, absolute above."""
+    """Loss: quadratic below ``beta``, linear above."""
 
     __constants__ = ["reduction"]
 
@@ -222,12 +222,12 @@ class SmoothL1Loss(_Loss):
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(*), (*) → (), or (*) without reduction."""
+        """Shape: (*), (*) → (), or (*) without reduction."""
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
 class HuberLoss(_Loss):
-    """Squared below ``delta``, ``delta`` times the absolute above."""
+    """Loss: quadratic below ``delta``, ``delta`` times linear above."""
 
     __constants__ = ["reduction", "delta"]
 
@@ -236,32 +236,32 @@ class HuberLoss(_Loss):
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(*), (*) → (), or (*) without reduction."""
+        """Shape: (*), (*) → (), or (*) without reduction."""
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
 class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-target * input))``."""
+    """Loss ``log(1 + exp(-target * input))``."""
 
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(*), (*) → (), or (*) without reduction."""
+        """Shape: (*), (*) → (), or (*) without reduction."""
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The binary cross entropy of every class, averaged over classes."""
+    """Binary cross entropy of each class, averaged over classes."""
 
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(N, C), (N, C) → (), or (N) without reduction."""
+        """Shape: (N, C), (N, C) → (), or (N) without reduction."""
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(_Loss):
-    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    """Loss ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
 
     __constants__ = ["margin", "reduction"]
 
@@ -272,12 +272,12 @@ class CosineEmbeddingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """(N, D), (N, D), (N) → (), or (N) without reduction."""
+        """Shape: (N, D), (N, D), (N) → (), or (N) without reduction."""
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class MarginRankingLoss(_Loss):
-    """``max(0, -target * (input1 - input2) + margin)``."""
+    """Loss ``max(0, -target * (input1 - input2) + margin)``."""
 
     __constants__ = ["margin", "reduction"]
 
@@ -288,12 +288,12 @@ class MarginRankingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """(N), (N), (N) → (), or (N) without reduction."""
+        """Shape: (N), (N), (N) → (), or (N) without reduction."""
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """The hinge between the target class and every other."""
+    """Hinge loss between the target class and every other."""
 
     __constants__ = ["p", "margin", "reduction"]
 
@@ -310,14 +310,14 @@ class MultiMarginLoss(_WeightedLoss):
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """(N, C), (N) → (), or (N) without reduction."""
+        """Shape: (N, C), (N) → (), or (N) without reduction."""
         return F.multi_margin_loss(
             input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
         )
 
 
 class TripletMarginLoss(_Loss):
-    """``max(0, |anchor - positive| - |anchor - negative| + margin)``."""
+    """Loss ``max(0, |anchor - positive| - |anchor - negative| + margin)``."""
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 
@@ -334,14 +334,14 @@ class TripletMarginLoss(_Loss):
         self.swap = swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """(N, D), (N, D), (N, D) → (), or (N) without reduction."""
+        """Shape: (N, D), (N, D), (N, D) → (), or (N) without reduction."""
         return F.triplet_margin_loss(
             anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap, reduction=self.reduction
         )
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """The triplet loss with a distance of one's own."""
+    """Triplet loss with a user-defined distance function."""
 
     __constants__ = ["margin", "swap", "reduction"]
 
@@ -357,7 +357,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         self.swap = swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """(N, *), (N, *), (N, *) → (), or (N) without reduction."""
+        """Shape: (N, *), (N, *), (N, *) → (), or (N) without reduction."""
         return F.triplet_margin_with_distance_loss(
             anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
             reduction=self.reduction,
@@ -365,7 +365,7 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Connectionist temporal classification (https://www.cs.toronto.edu/~graves/icml_2006.pdf)."""
+    """Connectionist temporal classification loss (https://www.cs.toronto.edu/~graves/icml_2006.pdf)."""
 
     __constants__ = ["blank", "reduction"]
 
@@ -375,7 +375,7 @@ class CTCLoss(_Loss):
         self.zero_infinity = zero_infinity
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
-        """(T, N, C) or (T, C), targets (N, S) or (the sum of lengths) → (), or (N) without reduction."""
+        """Shape: (T, N, C) or (T, C), targets (N, S) or (the sum of lengths) → (), or (N) without reduction."""
         return F.ctc_loss(
             log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )

@@ -67,8 +67,8 @@ def _addindent(text: str, spaces: int) -> str:
 class Module(ModuleParts):
     """The base of all networks. Subclasses assign parameters and child modules as attributes and define ``forward``.
 
-    The same object is a ``mindspore.nn.Cell``: MindSpore's optimisers, ``value_and_grad``, ``Model`` and checkpoints see its
-    parameters under their dotted torch names. Cell's own names are free for attributes of any kind all the same.
+    The same object is a ``mindspore.nn.Cell``: MindSpore's optimizers, ``value_and_grad``, ``Model`` and checkpoints see its parameters
+    under their dotted torch names. Cell's own attribute names may still be used for any attribute.
     """
 
     dump_patches: bool = False
@@ -152,7 +152,7 @@ class Module(ModuleParts):
     # Registration
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is part of the state but not a parameter; persistent ones are in the state_dict."""
+        """Register a tensor that is part of the state but not a parameter; persistent ones are in the state_dict."""
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         _check_name("buffer", name)
@@ -172,7 +172,7 @@ class Module(ModuleParts):
             self._non_persistent_buffers_set.add(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter; it can then be read as an attribute."""
+        """Register a parameter; it is then available as an attribute."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         _check_name("parameter", name)
@@ -193,7 +193,7 @@ class Module(ModuleParts):
         self._parameters[name] = param
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a child module; it can then be read as an attribute."""
+        """Register a child module; it is then available as an attribute."""
         if module is not None and not isinstance(module, Cell):
             raise TypeError(f"{_type_name(module)} is not a Module subclass")
         if not isinstance(name, str):
@@ -211,7 +211,7 @@ class Module(ModuleParts):
         adopt(self, name)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """The same as ``add_module``."""
+        """Register a child module; same as ``add_module``."""
         self.add_module(name, module)
 
     def __getattr__(self, name: str) -> Tensor | Module:
@@ -307,34 +307,34 @@ class Module(ModuleParts):
                 yield module_prefix + ("." if module_prefix else "") + name, value
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, each once."""
+        """Yield the unique parameters."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their dotted names."""
+        """Yield the parameters with their dotted names."""
         yield from self._named_members(Module._mstorch_own_parameters, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers, each once."""
+        """Yield the unique buffers."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their dotted names."""
+        """Yield the buffers with their dotted names."""
         yield from self._named_members(Module._mstorch_own_buffers, prefix, recurse, remove_duplicate)
 
     def children(self) -> Iterator[Module]:
-        """The modules directly below, each once."""
+        """Yield the unique direct children."""
         for _, module in self.named_children():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly below, with their names."""
+        """Yield the direct children with their names."""
         seen: set[int] = set()
         for name, module in self._modules.items():
             if module is not None and id(module) not in seen:
@@ -342,14 +342,14 @@ class Module(ModuleParts):
                 yield name, module
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all below, each once unless duplicates are asked for."""
+        """Yield this module and all descendants, without duplicates unless asked for."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all below, with their dotted names."""
+        """Yield this module and all descendants with their dotted names."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -372,7 +372,7 @@ class Module(ModuleParts):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module at a dotted name; with ``strict`` there has to be one already."""
+        """Replace the module at a dotted name; with ``strict`` it has to exist."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         parent_name, _, name = target.rpartition(".")
@@ -402,14 +402,14 @@ class Module(ModuleParts):
     # Modes and conversions
 
     def apply(self, fn: Callable[[Module], None]) -> Self:
-        """Call ``fn`` with every child, then with this module; returns the module."""
+        """Call ``fn`` on every child, then on this module; return the module."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode (dropout, batch norm) here and below; returns the module."""
+        """Set training mode (dropout, batch norm) on this module and its descendants; return the module."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -421,17 +421,17 @@ class Module(ModuleParts):
         return self
 
     def eval(self) -> Self:
-        """Set evaluation mode here and below; returns the module."""
+        """Set evaluation mode on this module and its descendants; return the module."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Let all parameters take part in autograd, or none; returns the module."""
+        """Set requires_grad of all parameters; return the module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to zero."""
+        """Set the gradients of all parameters to None, or to zero."""
         for parameter in self.parameters():
             if parameter.grad is not None:
                 if set_to_none:
@@ -481,7 +481,7 @@ def _type_name(value: Tensor | float) -> str:
 
 
 def _register_by_subclass(module: Module, name: str, buffer: Any) -> None:
-    """Hand a buffer over to a subclass's ``register_buffer``, which may not know persistence."""
+    """Call a subclass's ``register_buffer``, which may not accept ``persistent``."""
     known = inspect.signature(module.register_buffer).parameters
     if "persistent" in known:
         module.register_buffer(name, buffer, persistent=buffer.persistent)

@@ -1,4 +1,4 @@
-"""Layer, group, root-mean-square and local response normalisation."""
+"""Layer, group, RMS and local response normalization."""
 from __future__ import annotations
 
 import numbers
@@ -13,7 +13,7 @@ from .module import Module
 
 
 class LocalResponseNorm(Module):
-    """The input divided by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
+    """Divides the input by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
 
     __constants__ = ["size", "alpha", "beta", "k"]
 
@@ -25,16 +25,16 @@ class LocalResponseNorm(Module):
         self.k = k
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *)."""
+        """Shape: (N, C, *) → (N, C, *)."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 class CrossMapLRN2d(Module):
-    """Local response normalisation of (N, C, H, W), under its old name."""
+    """Local response normalization of (N, C, H, W), under its old name."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__()
@@ -44,11 +44,11 @@ class CrossMapLRN2d(Module):
         self.k = k
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, H, W) → (N, C, H, W)."""
+        """Shape: (N, C, H, W) → (N, C, H, W)."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
@@ -58,7 +58,7 @@ def _shape(normalized_shape: Any) -> tuple[int, ...]:
 
 @called(AFFINE)
 class LayerNorm(Module):
-    """Mean 0 and variance 1 over the last dimensions (https://arxiv.org/abs/1607.06450)."""
+    """Normalizes over the last dimensions to mean 0 and variance 1 (https://arxiv.org/abs/1607.06450)."""
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
@@ -88,11 +88,11 @@ class LayerNorm(Module):
                 init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*, normalized_shape) → (*, normalized_shape)."""
+        """Shape: (*, normalized_shape) → (*, normalized_shape)."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         )
@@ -100,7 +100,7 @@ class LayerNorm(Module):
 
 @called(AFFINE)
 class GroupNorm(Module):
-    """Mean 0 and variance 1 in each group of channels (https://arxiv.org/abs/1803.08494)."""
+    """Normalizes each group of channels to mean 0 and variance 1 (https://arxiv.org/abs/1803.08494)."""
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
 
@@ -133,16 +133,16 @@ class GroupNorm(Module):
                 init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *)."""
+        """Shape: (N, C, *) → (N, C, *)."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class RMSNorm(Module):
-    """The input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
+    """Divides the input by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
@@ -166,11 +166,11 @@ class RMSNorm(Module):
             init.ones_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(*, normalized_shape) → (*, normalized_shape)."""
+        """Shape: (*, normalized_shape) → (*, normalized_shape)."""
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 

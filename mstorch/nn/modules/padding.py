@@ -12,7 +12,7 @@ def _sides(padding: int | tuple[int, ...], rank: int) -> tuple[int, ...]:
 
 
 class _PadNd(Module):
-    """Pads the last ``_rank`` dimensions; one number stands for all sides."""
+    """Base of layers that pad the last ``_rank`` dimensions; an int pads all sides."""
 
     __constants__ = ["padding"]
     _rank: int
@@ -23,11 +23,11 @@ class _PadNd(Module):
         self.padding = _sides(padding, self._rank)
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *), also without N."""
+        """Shape: (N, C, *) → (N, C, *), also without N."""
         return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"{self.padding}"
 
 
@@ -41,17 +41,17 @@ class _ConstantPadNd(_PadNd):
         self.padding = _sides(padding, self._rank)
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         return F.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"padding={self.padding}, value={self.value}"
 
 
 @own_init
 class ConstantPad1d(_ConstantPadNd):
-    """A constant around (N, C, W) or (C, W)."""
+    """Pads (N, C, W) or (C, W) with a constant."""
 
     _rank = 1
     padding: tuple[int, int]
@@ -59,7 +59,7 @@ class ConstantPad1d(_ConstantPadNd):
 
 @own_init
 class ConstantPad2d(_ConstantPadNd):
-    """A constant around (N, C, H, W) or (C, H, W)."""
+    """Pads (N, C, H, W) or (C, H, W) with a constant."""
 
     _rank = 2
     padding: tuple[int, int, int, int]
@@ -67,7 +67,7 @@ class ConstantPad2d(_ConstantPadNd):
 
 @own_init
 class ConstantPad3d(_ConstantPadNd):
-    """A constant around (N, C, D, H, W) or (C, D, H, W)."""
+    """Pads (N, C, D, H, W) or (C, D, H, W) with a constant."""
 
     _rank = 3
     padding: tuple[int, int, int, int, int, int]
@@ -78,23 +78,23 @@ class _ZeroPadNd(_ConstantPadNd):
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"{self.padding}"
 
 
 @own_init
 class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
-    """Zeros around (N, C, W) or (C, W)."""
+    """Pads (N, C, W) or (C, W) with zeros."""
 
 
 @own_init
 class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
-    """Zeros around (N, C, H, W) or (C, H, W)."""
+    """Pads (N, C, H, W) or (C, H, W) with zeros."""
 
 
 @own_init
 class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
-    """Zeros around (N, C, D, H, W) or (C, D, H, W)."""
+    """Pads (N, C, D, H, W) or (C, D, H, W) with zeros."""
 
 
 class _ReflectionPadNd(_PadNd):
@@ -103,7 +103,7 @@ class _ReflectionPadNd(_PadNd):
 
 @own_init
 class ReflectionPad1d(_ReflectionPadNd):
-    """The mirror image around (N, C, W) or (C, W)."""
+    """Pads (N, C, W) or (C, W) with its reflection."""
 
     _rank = 1
     padding: tuple[int, int]
@@ -111,7 +111,7 @@ class ReflectionPad1d(_ReflectionPadNd):
 
 @own_init
 class ReflectionPad2d(_ReflectionPadNd):
-    """The mirror image around (N, C, H, W) or (C, H, W)."""
+    """Pads (N, C, H, W) or (C, H, W) with its reflection."""
 
     _rank = 2
     padding: tuple[int, int, int, int]
@@ -119,7 +119,7 @@ class ReflectionPad2d(_ReflectionPadNd):
 
 @own_init
 class ReflectionPad3d(_ReflectionPadNd):
-    """The mirror image around (N, C, D, H, W) or (C, D, H, W)."""
+    """Pads (N, C, D, H, W) or (C, D, H, W) with its reflection."""
 
     _rank = 3
     padding: tuple[int, int, int, int, int, int]
@@ -131,7 +131,7 @@ class _ReplicationPadNd(_PadNd):
 
 @own_init
 class ReplicationPad1d(_ReplicationPadNd):
-    """The edge repeated around (N, C, W) or (C, W)."""
+    """Pads (N, C, W) or (C, W) with its edge values."""
 
     _rank = 1
     padding: tuple[int, int]
@@ -139,7 +139,7 @@ class ReplicationPad1d(_ReplicationPadNd):
 
 @own_init
 class ReplicationPad2d(_ReplicationPadNd):
-    """The edge repeated around (N, C, H, W) or (C, H, W)."""
+    """Pads (N, C, H, W) or (C, H, W) with its edge values."""
 
     _rank = 2
     padding: tuple[int, int, int, int]
@@ -147,7 +147,7 @@ class ReplicationPad2d(_ReplicationPadNd):
 
 @own_init
 class ReplicationPad3d(_ReplicationPadNd):
-    """The edge repeated around (N, C, D, H, W) or (C, D, H, W)."""
+    """Pads (N, C, D, H, W) or (C, D, H, W) with its edge values."""
 
     _rank = 3
     padding: tuple[int, int, int, int, int, int]
@@ -162,14 +162,14 @@ class _CircularPadNd(_PadNd):
             raise ValueError(f"expected {low}D or {high}D input (got {input.dim()}D input)")
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *), also without N."""
+        """Shape: (N, C, *) → (N, C, *), also without N."""
         self._check_input_dim(input)
         return F.pad(input, self.padding, "circular")
 
 
 @own_init
 class CircularPad1d(_CircularPadNd):
-    """The other side's elements around (N, C, W) or (C, W)."""
+    """Pads (N, C, W) or (C, W) circularly, with values from the opposite side."""
 
     _rank = 1
     padding: tuple[int, int]
@@ -177,7 +177,7 @@ class CircularPad1d(_CircularPadNd):
 
 @own_init
 class CircularPad2d(_CircularPadNd):
-    """The other side's elements around (N, C, H, W) or (C, H, W)."""
+    """Pads (N, C, H, W) or (C, H, W) circularly, with values from the opposite side."""
 
     _rank = 2
     padding: tuple[int, int, int, int]
@@ -185,7 +185,7 @@ class CircularPad2d(_CircularPadNd):
 
 @own_init
 class CircularPad3d(_CircularPadNd):
-    """The other side's elements around (N, C, D, H, W) or (C, D, H, W)."""
+    """Pads (N, C, D, H, W) or (C, D, H, W) circularly, with values from the opposite side."""
 
     _rank = 3
     padding: tuple[int, int, int, int, int, int]

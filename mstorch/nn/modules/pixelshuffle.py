@@ -1,4 +1,4 @@
-"""Channels rearranged to pixels and back."""
+"""Pixel shuffle and its inverse."""
 from __future__ import annotations
 
 from ..._tensor import Tensor
@@ -7,7 +7,7 @@ from .module import Module
 
 
 class PixelShuffle(Module):
-    """(*, C * r², H, W) → (*, C, H * r, W * r) (https://arxiv.org/abs/1609.05158)."""
+    """Rearranges channels to pixels: (*, C * r², H, W) → (*, C, H * r, W * r) (https://arxiv.org/abs/1609.05158)."""
 
     __constants__ = ["upscale_factor"]
 
@@ -16,16 +16,16 @@ class PixelShuffle(Module):
         self.upscale_factor = upscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*, C * r², H, W) → (*, C, H * r, W * r)."""
+        """Shape: (*, C * r², H, W) → (*, C, H * r, W * r)."""
         return F.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"upscale_factor={self.upscale_factor}"
 
 
 class PixelUnshuffle(Module):
-    """(*, C, H * r, W * r) → (*, C * r², H, W)."""
+    """Rearranges pixels to channels: (*, C, H * r, W * r) → (*, C * r², H, W)."""
 
     __constants__ = ["downscale_factor"]
 
@@ -34,11 +34,11 @@ class PixelUnshuffle(Module):
         self.downscale_factor = downscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*, C, H * r, W * r) → (*, C * r², H, W)."""
+        """Shape: (*, C, H * r, W * r) → (*, C * r², H, W)."""
         return F.pixel_unshuffle(input, self.downscale_factor)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"downscale_factor={self.downscale_factor}"
 
 

@@ -27,14 +27,14 @@ class _MaxPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        """(N, C, *) → (N, C, *), also without N; with ``return_indices`` also the positions."""
+        """Shape: (N, C, *) → (N, C, *), also without N; with ``return_indices`` also the indices."""
         return type(self)._function(
             input, self.kernel_size, self.stride, self.padding, self.dilation, ceil_mode=self.ceil_mode,
             return_indices=self.return_indices,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
             f"ceil_mode={self.ceil_mode}"
@@ -42,7 +42,7 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """The largest value of each window of (N, C, L) or (C, L)."""
+    """Returns the maximum of each window of (N, C, L) or (C, L)."""
 
     _function = staticmethod(F.max_pool1d)
     dilation: int | tuple[int]
@@ -52,7 +52,7 @@ class MaxPool1d(_MaxPoolNd):
 
 
 class MaxPool2d(_MaxPoolNd):
-    """The largest value of each window of (N, C, H, W) or (C, H, W)."""
+    """Returns the maximum of each window of (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(F.max_pool2d)
     dilation: int | tuple[int, int]
@@ -62,7 +62,7 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The largest value of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """Returns the maximum of each window of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.max_pool3d)
     dilation: int | tuple[int, int, int]
@@ -78,12 +78,12 @@ class _AvgPoolNd(Module):
     padding: Any
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class AvgPool1d(_AvgPoolNd):
-    """The mean of each window of (N, C, L) or (C, L)."""
+    """Returns the mean of each window of (N, C, L) or (C, L)."""
 
     kernel_size: int | tuple[int]
     padding: int | tuple[int]
@@ -100,7 +100,7 @@ class AvgPool1d(_AvgPoolNd):
         self.count_include_pad = count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, L) → (N, C, L_out), also without N."""
+        """Shape: (N, C, L) → (N, C, L_out), also without N."""
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
@@ -121,7 +121,7 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *), also without N."""
+        """Shape: (N, C, *) → (N, C, *), also without N."""
         return type(self)._function(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
         )
@@ -129,7 +129,7 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
 
 @own_init
 class AvgPool2d(_AvgPoolWithDivisor):
-    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+    """Returns the mean of each window of (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(F.avg_pool2d)
     kernel_size: int | tuple[int, int]
@@ -139,7 +139,7 @@ class AvgPool2d(_AvgPoolWithDivisor):
 
 @own_init
 class AvgPool3d(_AvgPoolWithDivisor):
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """Returns the mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.avg_pool3d)
     kernel_size: int | tuple[int, int, int]
@@ -159,18 +159,18 @@ class _LPPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *), also without N."""
+        """Shape: (N, C, *) → (N, C, *), also without N."""
         return type(self)._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return (
             f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
         )
 
 
 class LPPool1d(_LPPoolNd):
-    """The p-norm of each window of (N, C, L) or (C, L)."""
+    """Returns the p-norm of each window of (N, C, L) or (C, L)."""
 
     _function = staticmethod(F.lp_pool1d)
     kernel_size: int | tuple[int]
@@ -178,7 +178,7 @@ class LPPool1d(_LPPoolNd):
 
 
 class LPPool2d(_LPPoolNd):
-    """The p-norm of each window of (N, C, H, W) or (C, H, W)."""
+    """Returns the p-norm of each window of (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(F.lp_pool2d)
     kernel_size: int | tuple[int, int]
@@ -186,7 +186,7 @@ class LPPool2d(_LPPoolNd):
 
 
 class LPPool3d(_LPPoolNd):
-    """The p-norm of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """Returns the p-norm of each window of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.lp_pool3d)
     kernel_size: int | tuple[int, int, int]
@@ -203,30 +203,30 @@ class _AdaptiveMaxPoolNd(Module):
         self.return_indices = return_indices
 
     def forward(self, input: Tensor) -> Any:
-        """(N, C, *) → (N, C, *output_size), also without N; with ``return_indices`` also the positions."""
+        """Shape: (N, C, *) → (N, C, *output_size), also without N; with ``return_indices`` also the indices."""
         return type(self)._function(input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"output_size={self.output_size}"
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Largest values of windows that divide (N, C, L) or (C, L)."""
+    """Max-pools (N, C, L) or (C, L) to a given output size."""
 
     _function = staticmethod(F.adaptive_max_pool1d)
     output_size: int | tuple[int]
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Largest values of windows that divide (N, C, H, W) or (C, H, W)."""
+    """Max-pools (N, C, H, W) or (C, H, W) to a given output size."""
 
     _function = staticmethod(F.adaptive_max_pool2d)
     output_size: int | None | tuple[int | None, int | None]
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Largest values of windows that divide (N, C, D, H, W) or (C, D, H, W)."""
+    """Max-pools (N, C, D, H, W) or (C, D, H, W) to a given output size."""
 
     _function = staticmethod(F.adaptive_max_pool3d)
     output_size: int | None | tuple[int | None, int | None, int | None]
@@ -241,30 +241,30 @@ class _AdaptiveAvgPoolNd(Module):
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *output_size), also without N."""
+        """Shape: (N, C, *) → (N, C, *output_size), also without N."""
         return type(self)._function(input, self.output_size)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"output_size={self.output_size}"
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Means of windows that divide (N, C, L) or (C, L)."""
+    """Average-pools (N, C, L) or (C, L) to a given output size."""
 
     _function = staticmethod(F.adaptive_avg_pool1d)
     output_size: int | tuple[int]
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Means of windows that divide (N, C, H, W) or (C, H, W)."""
+    """Average-pools (N, C, H, W) or (C, H, W) to a given output size."""
 
     _function = staticmethod(F.adaptive_avg_pool2d)
     output_size: int | None | tuple[int | None, int | None]
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Means of windows that divide (N, C, D, H, W) or (C, D, H, W)."""
+    """Average-pools (N, C, D, H, W) or (C, D, H, W) to a given output size."""
 
     _function = staticmethod(F.adaptive_avg_pool3d)
     output_size: int | None | tuple[int | None, int | None, int | None]
@@ -284,17 +284,17 @@ class _MaxUnpoolNd(Module):
         self.padding = numbers(padding, self._rank)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """(N, C, *), positions (N, C, *) → (N, C, *), also without N."""
+        """Shape: (N, C, *), indices (N, C, *) → (N, C, *), also without N."""
         return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 @own_init
 class MaxUnpool1d(_MaxUnpoolNd):
-    """The values of (N, C, L) or (C, L) put back where MaxPool1d found them."""
+    """Puts the values of (N, C, L) or (C, L) back at MaxPool1d's indices, zeros elsewhere."""
 
     _rank = 1
     _function = staticmethod(F.max_unpool1d)
@@ -305,7 +305,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 @own_init
 class MaxUnpool2d(_MaxUnpoolNd):
-    """The values of (N, C, H, W) or (C, H, W) put back where MaxPool2d found them."""
+    """Puts the values of (N, C, H, W) or (C, H, W) back at MaxPool2d's indices, zeros elsewhere."""
 
     _rank = 2
     _function = staticmethod(F.max_unpool2d)
@@ -316,7 +316,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 @own_init
 class MaxUnpool3d(_MaxUnpoolNd):
-    """The values of (N, C, D, H, W) or (C, D, H, W) put back where MaxPool3d found them."""
+    """Puts the values of (N, C, D, H, W) or (C, D, H, W) back at MaxPool3d's indices, zeros elsewhere."""
 
     _rank = 3
     _function = staticmethod(F.max_unpool3d)
@@ -352,7 +352,7 @@ class _FractionalMaxPoolNd(Module):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor) -> Any:
-        """(N, C, *) → (N, C, *output_size), also without N; with ``return_indices`` also the positions."""
+        """Shape: (N, C, *) → (N, C, *output_size), also without N; with ``return_indices`` also the indices."""
         return type(self)._function(
             input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
             _random_samples=self._random_samples,
@@ -361,7 +361,7 @@ class _FractionalMaxPoolNd(Module):
 
 @own_init
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """The largest value of windows at random distances in (N, C, H, W) or (C, H, W) (https://arxiv.org/abs/1412.6071)."""
+    """Fractional max pooling of (N, C, H, W) or (C, H, W), with randomly placed windows (https://arxiv.org/abs/1412.6071)."""
 
     _rank = 2
     _function = staticmethod(F.fractional_max_pool2d)
@@ -372,7 +372,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 @own_init
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """The largest value of windows at random distances in (N, C, D, H, W) or (C, D, H, W)."""
+    """Fractional max pooling of (N, C, D, H, W) or (C, D, H, W), with randomly placed windows."""
 
     _rank = 3
     _function = staticmethod(F.fractional_max_pool3d)

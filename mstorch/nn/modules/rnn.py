@@ -25,12 +25,12 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
-    """Return the entries of a dimension in another order."""
+    """Return ``tensor`` permuted along a dimension."""
     return tensor.index_select(dim, permutation)
 
 
 class RNNBase(Module):
-    """Base of recurrent layers: for each layer and direction w_ih, w_hh, b_ih, b_hh, uniform in ±1/sqrt(hidden_size)."""
+    """Base of recurrent layers: w_ih, w_hh, b_ih, b_hh per layer and direction, uniform in ±1/sqrt(hidden_size)."""
 
     __constants__ = [
         "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size",
@@ -107,7 +107,7 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Tensor]:
-        """The weights that the layer computes with: its parameters, or what was set in place of these and holds until one is replaced."""
+        """The weights that the layer computes with: its parameters, or replacements that were set and hold until one is replaced again."""
         # What is computed when it is read (parametrizations, which draw or step on with it) torch reads twice where it looks for the
         # first weight that changed, and twice where it lists them.
         computed = [name for name in self._flat_weights_names if name not in self._parameters]
@@ -122,7 +122,7 @@ class RNNBase(Module):
         self.__dict__["_set_weights"] = weights, [getattr(self, name, None) for name in self._flat_weights_names]
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the list of weights, which torch's own layers keep."""
+        """Return the state, including the weight list that torch's own layers keep."""
         state = {name: value for name, value in super().__getstate__().items() if name != "_set_weights"}
         return {**state, "_flat_weights": [self._parameters.get(name) for name in self._flat_weights_names]}
 
@@ -140,16 +140,16 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Nothing: torch compacts the memory for cuDNN here."""
+        """Do nothing: torch compacts the weights for cuDNN here."""
 
     def reset_parameters(self) -> None:
-        """Draw all parameters."""
+        """Initialize all parameters."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """RuntimeError unless the input has the size that the layer expects."""
+        """Raise RuntimeError unless the input has the size that the layer expects."""
         # A parametrized weight is computed each time that it is read: the dtype is that of what it is computed from.
         first = next(self.parameters(), None)
         kind = (self._flat_weights[0] if first is None else first).dtype
@@ -170,7 +170,7 @@ class RNNBase(Module):
         return self.num_layers * (2 if self.bidirectional else 1), batch, size
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """Return the size of the state (the first of two) for an input, which is packed where ``batch_sizes`` are given."""
+        """Return the shape of the hidden state (for LSTM, the first of two) for an input, which is packed if ``batch_sizes`` is given."""
         return self._expected(self.proj_size if self.proj_size > 0 else self.hidden_size, self._batch_of(input, batch_sizes))
 
     def _batch_of(self, input: Tensor, batch_sizes: Tensor | None) -> int:
@@ -179,17 +179,17 @@ class RNNBase(Module):
     def check_hidden_size(
         self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
     ) -> None:
-        """RuntimeError unless a state has the size that is expected."""
+        """Raise RuntimeError unless the hidden state has the expected shape."""
         if tuple(hx.size()) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def check_forward_args(self, input: Tensor, hidden: Tensor, batch_sizes: Tensor | None) -> None:
-        """RuntimeError unless input and states have the sizes that are expected."""
+        """Raise RuntimeError unless input and hidden states have the expected shapes."""
         self.check_input(input, batch_sizes)
         self._check_states(hidden if isinstance(hidden, tuple) else (hidden,), self._batch_of(input, batch_sizes))
 
     def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Any:
-        """Return the states with the batch in another order."""
+        """Return the hidden states permuted along the batch dimension."""
         if permutation is None:
             return hx
         if isinstance(hx, tuple):
@@ -227,7 +227,8 @@ class RNNBase(Module):
     def _as_function(
         self, input: Tensor, states: tuple[Tensor, ...], batch_sizes: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Return the layer as the function of its weights that torch's layers call, which modes see; of packed rows with their batch sizes.
+        """Run the layer as the function of its weights that torch's layers call, which modes can intercept; packed input comes with
+        ``batch_sizes``.
         """
         function = getattr(above.torch, self.mode.lower())
         rows, form = ((input,), (self.batch_first,)) if batch_sizes is None else ((input, batch_sizes), ())
@@ -298,7 +299,7 @@ class RNNBase(Module):
         return output, last
 
     def extra_repr(self) -> str:
-        """Return the arguments that differ from the defaults."""
+        """Return the arguments that differ from their defaults, for the module's repr."""
         text = f"{self.input_size}, {self.hidden_size}"
         if self.proj_size != 0:
             text += f", proj_size={self.proj_size}"
@@ -316,7 +317,7 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """``h' = tanh(w_ih @ x + b_ih + w_hh @ h + b_hh)``, or with relu."""
+    """Computes ``h' = tanh(w_ih @ x + b_ih + w_hh @ h + b_hh)``, or with relu."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
@@ -338,19 +339,19 @@ class RNN(RNNBase):
     def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
 
     def forward(self, input: Any, hx: Tensor | None = None) -> Any:
-        """(L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
+        """Shape: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
 
 
 class LSTM(RNNBase):
-    """Long short-term memory (https://www.bioinf.jku.at/publications/older/2604.pdf); gates input, forget, cell, output."""
+    """Long short-term memory (https://www.bioinf.jku.at/publications/older/2604.pdf); gate order: input, forget, cell, output."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """Return the size of the second state for an input, which is packed where ``batch_sizes`` are given."""
+        """Return the shape of the cell state for an input, which is packed if ``batch_sizes`` is given."""
         return self._expected(self.hidden_size, self._batch_of(input, batch_sizes))
 
     @overload
@@ -362,12 +363,12 @@ class LSTM(RNNBase):
     ) -> tuple[PackedSequence, tuple[Tensor, Tensor]]: ...
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> Any:
-        """(L, N, H_in), two states (D * layers, N, H) → (L, N, D * H), two states; batch first, without N, or packed."""
+        """Shape: (L, N, H_in), two states (D * layers, N, H) → (L, N, D * H), two states; batch first, without N, or packed."""
         return self._forward(input, None if hx is None else tuple(hx))
 
 
 class GRU(RNNBase):
-    """Gated recurrent unit (https://arxiv.org/abs/1406.1078); gates reset, update, new."""
+    """Gated recurrent unit (https://arxiv.org/abs/1406.1078); gate order: reset, update, new."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
@@ -381,13 +382,13 @@ class GRU(RNNBase):
     def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
 
     def forward(self, input: Any, hx: Tensor | None = None) -> Any:
-        """(L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
+        """Shape: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
 
 
 class RNNCellBase(Module):
-    """One step: weight_ih (chunks * H, in), weight_hh (chunks * H, H), biases, uniform in ±1/sqrt(hidden_size)."""
+    """Base of recurrent cells: weight_ih (chunks * H, in), weight_hh (chunks * H, H), biases, uniform in ±1/sqrt(hidden_size)."""
 
     __constants__ = ["input_size", "hidden_size", "bias"]
     weight_hh: Tensor
@@ -412,13 +413,13 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all parameters."""
+        """Initialize all parameters."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
     def extra_repr(self) -> str:
-        """Return the arguments that differ from the defaults."""
+        """Return the arguments that differ from their defaults, for the module's repr."""
         text = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
             text += f", bias={self.bias}"
@@ -459,7 +460,7 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of a RNN."""
+    """One time step of an RNN."""
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
     weight_hh: Tensor
@@ -472,14 +473,14 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """(N, in), (N, H) → (N, H), also without N."""
+        """Shape: (N, in), (N, H) → (N, H), also without N."""
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._step(f"RNN_{self.nonlinearity.upper()}", input, None if hx is None else (hx,))[0]
 
 
 class LSTMCell(RNNCellBase):
-    """One step of a LSTM."""
+    """One time step of an LSTM."""
 
     weight_hh: Tensor
     weight_ih: Tensor
@@ -488,12 +489,12 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """(N, in), two states (N, H) → two states (N, H), also without N."""
+        """Shape: (N, in), two states (N, H) → two states (N, H), also without N."""
         return self._step("LSTM", input, None if hx is None else tuple(hx))  # type: ignore[return-value]
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU."""
+    """One time step of a GRU."""
 
     weight_hh: Tensor
     weight_ih: Tensor
@@ -502,7 +503,7 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """(N, in), (N, H) → (N, H), also without N."""
+        """Shape: (N, in), (N, H) → (N, H), also without N."""
         return self._step("GRU", input, None if hx is None else (hx,))[0]
 
 

@@ -14,7 +14,7 @@ from .module import Module
 
 @called(TABLE)
 class Embedding(Module):
-    """A table of ``num_embeddings`` rows, drawn from the standard normal; the row ``padding_idx`` is zero and stays so."""
+    """A table of ``num_embeddings`` rows, initialized from the standard normal; row ``padding_idx`` is and stays zero."""
 
     __constants__ = ["num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"]
     weight: Tensor
@@ -47,7 +47,7 @@ class Embedding(Module):
         self.sparse = sparse
 
     def reset_parameters(self) -> None:
-        """Draw the table."""
+        """Initialize the table."""
         init.normal_(self.weight)
         self._fill_padding_idx_with_zero()
 
@@ -56,13 +56,13 @@ class Embedding(Module):
             init.zeros_(self.weight.detach()[self.padding_idx])
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) → (*, embedding_dim)."""
+        """Shape: (*) → (*, embedding_dim)."""
         return F.embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 
     def extra_repr(self) -> str:
-        """Return the arguments that differ from the defaults."""
+        """Return the arguments that differ from their defaults, for the module's repr."""
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         if self.padding_idx is not None:
             text += f", padding_idx={self.padding_idx}"
@@ -81,7 +81,7 @@ class Embedding(Module):
         cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
     ) -> Embedding:  # fmt: skip
-        """Return an Embedding of a given table (rows, D)."""
+        """Return an Embedding with the given table (rows, D)."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
@@ -92,7 +92,7 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """Sums, means or maxima of the rows in bags of indices."""
+    """Sums, means or maxima of table rows over bags of indices."""
 
     __constants__ = [
         "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
@@ -129,20 +129,20 @@ class EmbeddingBag(Module):
         self.include_last_offset = include_last_offset
 
     def reset_parameters(self) -> None:
-        """Draw the table."""
+        """Initialize the table."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             init.zeros_(self.weight.detach()[self.padding_idx])
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        """(B, N), or (N) with offsets (B) → (B, embedding_dim)."""
+        """Shape: (B, N), or (N) with offsets (B) → (B, embedding_dim)."""
         return F.embedding_bag(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """Return the arguments that differ from the defaults."""
+        """Return the arguments that differ from their defaults, for the module's repr."""
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         if self.max_norm is not None:
             text += f", max_norm={self.max_norm}"
@@ -161,7 +161,7 @@ class EmbeddingBag(Module):
         scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:  # fmt: skip
-        """Return an EmbeddingBag of a given table (rows, D)."""
+        """Return an EmbeddingBag with the given table (rows, D)."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape

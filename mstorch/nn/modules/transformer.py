@@ -70,7 +70,7 @@ def _kind(mask: Tensor | None) -> dtype | None:
 
 
 class TransformerEncoderLayer(Module):
-    """Self-attention and two linear layers, each with dropout, a shortcut and layer normalisation."""
+    """Self-attention and a feed-forward block, each with dropout, a residual connection and layer normalization."""
 
     __constants__ = ["norm_first"]
 
@@ -102,7 +102,7 @@ class TransformerEncoderLayer(Module):
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """(S, N, E), batch first or without N → the same."""
+        """Shape: (S, N, E), batch first or without N → the same."""
         padding = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", _kind(src_mask), "src_mask", src.dtype)
         mask = F._canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
         x = src
@@ -123,7 +123,7 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerEncoder(Module):
-    """Several encoder layers, one after the other."""
+    """A stack of encoder layers."""
 
     __constants__ = ["norm"]
 
@@ -147,7 +147,7 @@ class TransformerEncoder(Module):
     def forward(
         self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool | None = None
     ) -> Tensor:
-        """(S, N, E), batch first or without N → the same."""
+        """Shape: (S, N, E), batch first or without N → the same."""
         padding = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", _kind(mask), "mask", src.dtype)
         mask = F._canonical_mask(mask, "mask", None, "", src.dtype, False)
         first: Any = self.layers[0]
@@ -161,7 +161,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _zeroed(self, src: Tensor, mask: Tensor | None, padding: Tensor | None, first: TransformerEncoderLayer) -> Tensor | None:
-        """Return zeros for padded positions where torch, in inference, computes without them and fills in zeros."""
+        """Set padded positions to zero if torch's inference fast path would, which skips them and fills in zeros."""
         if (
             not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None or mask is not None
             or (modes.grad and (src.requires_grad or any(p.requires_grad for p in first.parameters())))
@@ -195,7 +195,8 @@ def _why_dense(layer: TransformerEncoderLayer) -> str:
 
 
 class TransformerDecoderLayer(Module):
-    """Self-attention, attention to the memory and two linear layers, each with dropout, a shortcut and normalisation."""
+    """Self-attention, cross-attention to the memory and a feed-forward block, each with dropout, a residual connection and normalization.
+    """
 
     __constants__ = ["norm_first"]
 
@@ -227,7 +228,7 @@ class TransformerDecoderLayer(Module):
         tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool = False, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
-        """(T, N, E), memory (S, N, E), batch first or without N → (T, N, E)."""
+        """Shape: (T, N, E), memory (S, N, E), batch first or without N → (T, N, E)."""
         x = tgt
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         other = (memory_mask, memory_key_padding_mask, memory_is_causal)
@@ -256,7 +257,7 @@ class TransformerDecoderLayer(Module):
 
 
 class TransformerDecoder(Module):
-    """Several decoder layers, one after the other."""
+    """A stack of decoder layers."""
 
     __constants__ = ["norm"]
 
@@ -271,7 +272,7 @@ class TransformerDecoder(Module):
         tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
-        """(T, N, E), memory (S, N, E), batch first or without N → (T, N, E)."""
+        """Shape: (T, N, E), memory (S, N, E), batch first or without N → (T, N, E)."""
         first: Any = self.layers[0]
         length = _get_seq_len(tgt, first.self_attn.batch_first)
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, length)
@@ -286,7 +287,7 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder."""
+    """A transformer encoder and decoder."""
 
     def __init__(
         self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
@@ -320,7 +321,7 @@ class Transformer(Module):
         tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
         src_is_causal: bool | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
-        """(S, N, E), (T, N, E), batch first or without N → (T, N, E)."""
+        """Shape: (S, N, E), (T, N, E), batch first or without N → (T, N, E)."""
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch) != tgt.size(batch):
             raise RuntimeError("the batch number of src and tgt must be equal")
@@ -336,7 +337,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """(sz, sz) with -inf above the diagonal."""
+        """Return a (sz, sz) mask with -inf above the diagonal."""
         return _generate_square_subsequent_mask(sz, device, dtype)
 
     def _reset_parameters(self) -> None:

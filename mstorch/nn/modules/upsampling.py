@@ -9,7 +9,7 @@ from .module import Module
 
 
 class Upsample(Module):
-    """``interpolate`` as a layer."""
+    """Applies ``interpolate``."""
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
     scale_factor: float | tuple[float, ...] | None
@@ -31,21 +31,21 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) → (N, C, *)."""
+        """Shape: (N, C, *) → (N, C, *)."""
         return F.interpolate(
             input, self.size, self.scale_factor, self.mode, self.align_corners,
             recompute_scale_factor=self.recompute_scale_factor,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """Return the arguments."""
+        """Return the arguments shown in the module's repr."""
         if self.scale_factor is not None:
             return f"scale_factor={self.scale_factor!r}, mode={self.mode!r}"
         return f"size={self.size!r}, mode={self.mode!r}"
 
 
 class UpsamplingNearest2d(Upsample):
-    """The nearest element of (N, C, H, W)."""
+    """Upsamples (N, C, H, W) by nearest-neighbour interpolation."""
 
     scale_factor: float | tuple[float, ...] | None
     size: int | tuple[int, ...] | None
@@ -55,7 +55,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Bilinear interpolation of (N, C, H, W) with corners aligned."""
+    """Upsamples (N, C, H, W) by bilinear interpolation with aligned corners."""
 
     scale_factor: float | tuple[float, ...] | None
     size: int | tuple[int, ...] | None

@@ -1,4 +1,4 @@
-"""torch.nn.modules.utils: sizes as tuples, prefixes of state dictionaries."""
+"""torch.nn.modules.utils: helpers that expand sizes to tuples and strip prefixes from state dicts."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -8,7 +8,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that gives ``n`` times a value, or the values of an iterable, as a tuple."""
+    """Return a function that repeats a value ``n`` times as a tuple, or converts an iterable to a tuple."""
 
     def parse(x: int | tuple[int, ...]) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
@@ -23,12 +23,12 @@ _single, _pair, _triple, _quadruple = (
 
 
 def _reverse_repeat_tuple(t: Sequence[Any], n: int) -> tuple[Any, ...]:
-    """Return the items from the last to the first, each ``n`` times: a convolution's padding as ``F.pad`` takes it."""
+    """Return the items in reverse order, each repeated ``n`` times: a convolution's padding as ``F.pad`` takes it."""
     return tuple(item for item in t[::-1] for _ in range(n))
 
 
 def _list_with_default(out_size: int | tuple[Any, int], defaults: Sequence[int]) -> Any:
-    """Return the sizes, those that are None from the end of ``defaults``."""
+    """Return the sizes, with None replaced from the end of ``defaults``."""
     if isinstance(out_size, int):
         return out_size
     if len(defaults) <= len(out_size):
@@ -38,7 +38,7 @@ def _list_with_default(out_size: int | tuple[Any, int], defaults: Sequence[int])
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take a prefix such as ``"module."`` from the keys that have it, and from those of the metadata, in place."""
+    """Strip a prefix such as ``"module."`` from the keys that have it, and from those of the metadata, in place."""
     _rename(state_dict, lambda key: key.startswith(prefix), prefix)
     metadata = getattr(state_dict, "_metadata", None)
     if metadata is not None:

@@ -1,4 +1,4 @@
-"""torch.nn.parallel: several devices in one process, as far as one device goes; several processes."""
+"""torch.nn.parallel: DataParallel, for the one device of a process, and DistributedDataParallel."""
 from __future__ import annotations
 
 import importlib
@@ -20,7 +20,7 @@ _found_later = _missing(__name__, ("distributed",))
 
 
 def __getattr__(name: str) -> Any:
-    """Load the modules on process groups, which few programs need, when they are asked for."""
+    """Import the modules that need process groups on first access."""
     if name == "DistributedDataParallel":
         return importlib.import_module(f"{__name__}.distributed").DistributedDataParallel
     return _found_later(name)

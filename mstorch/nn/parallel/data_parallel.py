@@ -1,4 +1,4 @@
-"""DataParallel on the one device that a process of MindSpore has."""
+"""DataParallel for the one device of a MindSpore process."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from ..modules.module import Module
 class DataParallel(Module):
     """Runs ``module`` (its state_dict keys begin with "module.") on the whole batch.
 
-    Differs from torch: a MindSpore process has one device, so that ``device_ids`` are kept on a device, but the batch is not divided;
-    several devices take several processes.
+    Differs from torch: a MindSpore process has one device, so ``device_ids`` are kept, but the batch is not split; several devices need
+    several processes.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class DataParallel(Module):
         self.dim = dim
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Return what ``module`` gives for the arguments."""
+        """Return the result of ``module``."""
         return self.module(*inputs, **kwargs)
 
 
@@ -37,7 +37,7 @@ def data_parallel(
     module: Module, inputs: Any, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
     module_kwargs: Any | None = None,
 ) -> Tensor:  # fmt: skip
-    """``module(*inputs, **module_kwargs)`` on the process's one device (see ``DataParallel``)."""
+    """Return ``module(*inputs, **module_kwargs)``, run on the process's one device (see ``DataParallel``)."""
     if inputs is None:
         inputs = ()
     elif not isinstance(inputs, tuple):

@@ -1,4 +1,4 @@
-"""torch.nn.parallel.distributed: a module in several processes, whose gradients are averaged."""
+"""torch.nn.parallel.distributed: data parallelism over ranks, with averaged gradients."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ _NEEDLESS = "DistributedDataParallel is not needed when a module doesn't have an
 
 
 def _check_alike(parameters: list[Any], group: Any) -> None:
-    """RuntimeError where the processes' parameters are not the same in number and shape."""
+    """Raise RuntimeError unless the ranks' parameters agree in number and shape."""
     shapes = [(tuple(one.shape), str(one.dtype)) for one in parameters]
     every: list[Any] = [None] * group.size()
     all_gather_object(every, shapes, group)
@@ -45,14 +45,14 @@ def _check_alike(parameters: list[Any], group: Any) -> None:
 
 
 class _DDPJoinHook(JoinHook):
-    """The hook of a process that has no more input while others go on."""
+    """Join hook of a rank that has no more inputs while others continue."""
 
     def __init__(self, ddp: DistributedDataParallel, divide_by_initial_world_size: bool) -> None:
         self.ddp, self.initial = ddp, divide_by_initial_world_size
         super().__init__()
 
     def main_hook(self) -> None:
-        """One iteration of the others."""
+        """Mirror the collectives of one iteration of the other ranks."""
         ddp = self.ddp
         if not ddp._matched_sync():
             ddp.require_backward_grad_sync = True
@@ -61,16 +61,16 @@ class _DDPJoinHook(JoinHook):
         ddp.reducer.shadow()
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Take the model of a process that went on to the end."""
+        """Receive the final model from a rank that joined last."""
         self.ddp._take_final(is_last_joiner)
 
 
 class DistributedDataParallel(Module, Joinable):
-    """A module in each process of a group, on parts of a batch: after backward every one has the mean of the gradients.
+    """Replicates a module on each rank of a group, for different parts of a batch; backward averages the gradients.
 
-    All processes begin with the first one's parameters and buffers, and ``broadcast_buffers`` keeps its buffers. ValueError
-    without a group; RuntimeError for modules that differ, or without a parameter; NotImplementedError for ``mixed_precision``
-    and settings of devices.
+    All ranks start with rank 0's parameters and buffers; ``broadcast_buffers`` keeps its buffers in sync. Raises ValueError if there is no
+    process group; RuntimeError for modules that differ, or have no parameter that requires grad; NotImplementedError for
+    ``mixed_precision`` and device settings.
     """
 
     module: Module
@@ -145,7 +145,7 @@ class DistributedDataParallel(Module, Joinable):
     # Forward
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Return what the module gives. RuntimeError if the last backward left gradients out."""
+        """Run the module. Raise RuntimeError if the last backward did not produce all gradients."""
         syncs = is_grad_enabled() and self.require_backward_grad_sync
         if syncs:
             self.reducer.finished()
@@ -163,7 +163,7 @@ class DistributedDataParallel(Module, Joinable):
         return output
 
     def will_sync_module_buffers(self) -> bool:
-        """Return whether the next forward takes the first process's buffers."""
+        """Return whether the next forward broadcasts rank 0's buffers."""
         return self.require_forward_param_sync and self.broadcast_buffers and bool(self.modules_buffers)
 
     def _will_sync_buffers(self) -> bool:
@@ -177,26 +177,26 @@ class DistributedDataParallel(Module, Joinable):
 
     @by_the_host
     def _common_rank(self, running: bool) -> int:
-        """Return the highest of the processes that go on."""
+        """Return the highest of the ranks that still have inputs."""
         rank = tensor([self.process_group.rank() if running else -1])
         self.process_group.allreduce([rank], ReduceOp.MAX).wait()
         return int(rank)
 
     def train(self, mode: bool = True) -> DistributedDataParallel:
-        """Set the mode of the module and of its parts."""
+        """Set the training mode of the module and its descendants."""
         super().train(mode)
         return self
 
     def no_sync(self) -> values_set_to:
-        """Return a context manager within which gradients add up in each process; the first backward of a forward after it averages the
-        sums.
-        """
+        """Return a context manager in which gradients accumulate locally; the first backward of a forward after it averages the sums."""
         return values_set_to(self, require_backward_grad_sync=False)
 
     # Hooks
 
     def register_comm_hook(self, state: object, hook: Callable[[object, GradBucket], Any]) -> None:
-        """Let ``hook(state, bucket)`` begin to reduce each bucket; it gives a future of the result. TypeError, RuntimeError."""
+        """Set ``hook(state, bucket)``, which starts to reduce a bucket and returns a future of the result. Raise TypeError or RuntimeError
+        if it is invalid.
+        """
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
         if self.reducer.hook is not None:
@@ -211,7 +211,7 @@ class DistributedDataParallel(Module, Joinable):
         self.static_graph = self.reducer.static = True
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """Facts of this module; "can_set_static_graph" is False, for it is not looked at."""
+        """Return facts about this module; "can_set_static_graph" is False, because it is not determined."""
         sizes = [bucket.buffer().numel() * bucket.buffer().element_size() for bucket in self.reducer.buckets]
         return {
             "world_size": self.process_group.size(), "rank": self.process_group.rank(), "module_name": type(self.module).__name__,
@@ -225,28 +225,30 @@ class DistributedDataParallel(Module, Joinable):
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
     ) -> Join:
-        """Return a context manager within which processes may have different numbers of inputs: who has no more goes along with nothing."""
+        """Return a context manager in which ranks may have different numbers of inputs: those without inputs mirror the others'
+        collectives.
+        """
         return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return what this process does when it has no more inputs."""
+        """Return the JoinHook to run when this rank has no more inputs."""
         self.reducer.may_rebuild = False  # a process without inputs does not see an order
         self._divide_initially = kwargs.get("divide_by_initial_world_size", True)
         return _DDPJoinHook(self, self._divide_initially)
 
     @property
     def join_device(self) -> Any:
-        """Where the processes' messages are."""
+        """The device of the tensors that Join communicates."""
         return self.device
 
     @property
     def join_process_group(self) -> Any:
-        """The processes."""
+        """The process group that Join communicates over."""
         return self.process_group
 
     @by_the_host
     def _tell_sync(self, syncs: bool) -> None:
-        """Let processes without inputs know whether this iteration is averaged, and among how many."""
+        """Tell ranks without inputs whether this iteration is averaged, and over how many ranks."""
         told = ones(1) if syncs else ones(1) * 0
         self.process_group.allreduce([told], ReduceOp.SUM).wait()
         if not self._divide_initially and syncs:

@@ -1,4 +1,4 @@
-"""Modules that are applied to inputs of their own."""
+"""Applying several modules, each to its own inputs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def get_a_var(obj: Tensor | list[Any] | tuple[Any, ...] | dict[Any, Any]) -> Ten
 def parallel_apply(
     modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[dict[str, Any]] | None = None, devices: Any = None
 ) -> list[Any]:
-    """Return the result of each module for its inputs, one after the other."""
+    """Return the result of each module on its inputs, computed sequentially."""
     keywords = kwargs_tup if kwargs_tup is not None else [{}] * len(modules)
     assert len(modules) == len(inputs) == len(keywords)
     return [

@@ -1,4 +1,4 @@
-"""Copies of a network for several devices, for the one device that a process of MindSpore has."""
+"""Replicas of a network on several devices, of which a MindSpore process has one."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from .scatter_gather import _one
 
 
 def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:
-    """Return a list with the network itself. NotImplementedError for several devices."""
+    """Return a list with the network alone. Raise NotImplementedError for several devices."""
     _one(devices, "replicate")
     return [network]
 

@@ -1,4 +1,4 @@
-"""Batches divided among devices and put together again, for the one device that a process of MindSpore has."""
+"""Scatter and gather of batches over devices, of which a MindSpore process has one."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ def _one(devices: Sequence[Any], what: str) -> int:
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> list[Any]:
-    """Return a list with the inputs on the one device given. NotImplementedError for several."""
+    """Return a list with the inputs moved to the one device. Raise NotImplementedError for several."""
     device = _one(target_gpus, "scatter")
     return [tree_map_only(Tensor, lambda tensor: tensor.to(device), inputs)]
 
@@ -29,7 +29,7 @@ def scatter_kwargs(
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """Return the only one of a list of results, on a device. NotImplementedError for several."""
+    """Return the only element of a list of results, moved to a device. Raise NotImplementedError for several."""
     return tree_map_only(Tensor, lambda tensor: tensor.to(target_device), _one(outputs, "gather"))
 
 

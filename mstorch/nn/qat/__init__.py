@@ -1,4 +1,4 @@
-"""torch.nn.qat: the old name of torch.ao.nn.qat."""
+"""torch.nn.qat: the deprecated name of torch.ao.nn.qat."""
 from __future__ import annotations
 
 from typing import Any

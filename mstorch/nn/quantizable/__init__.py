@@ -1,4 +1,4 @@
-"""torch.nn.quantizable: the old name of torch.ao.nn.quantizable."""
+"""torch.nn.quantizable: the deprecated name of torch.ao.nn.quantizable."""
 from __future__ import annotations
 
 from typing import Any

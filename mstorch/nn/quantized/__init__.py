@@ -1,4 +1,4 @@
-"""torch.nn.quantized: the old name of torch.ao.nn.quantized."""
+"""torch.nn.quantized: the deprecated name of torch.ao.nn.quantized."""
 from __future__ import annotations
 
 from typing import Any

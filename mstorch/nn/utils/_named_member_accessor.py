@@ -1,4 +1,4 @@
-"""torch.nn.utils._named_member_accessor: a module's tensors and submodules by their dotted names."""
+"""torch.nn.utils._named_member_accessor: access to a module's tensors and submodules by dotted name."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ def _check_module(module: Any) -> None:
 
 
 def set_tensor(module: Module, name: str, tensor: Any) -> None:
-    """Put a tensor in the place of a parameter, a buffer or another attribute, as it is."""
+    """Replace a parameter, a buffer or another attribute by a tensor, without conversion."""
     _check_module(module)
     if not isinstance(tensor, Tensor) and tensor is not None:
         raise TypeError(f"{tensor} is not an instance of torch.Tensor")
@@ -39,7 +39,9 @@ def set_tensor(module: Module, name: str, tensor: Any) -> None:
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """Return the same, returning what was there. ``_MISSING`` for no tensor: to be removed, or none was there (with ``allow_missing``)."""
+    """Replace a tensor and return the old one. ``_MISSING`` stands for no tensor: one to be removed, or one that was missing (with
+    ``allow_missing``).
+    """
     _check_module(module)
     if tensor is not _MISSING and tensor is not None and not isinstance(tensor, Tensor):
         raise TypeError(f"{tensor} is not an instance of torch.Tensor")
@@ -65,7 +67,7 @@ def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = Fa
 
 
 def swap_submodule(module: Module, name: str, submodule: Module) -> Module:
-    """Put a submodule in the place of another, and return the other."""
+    """Replace a submodule and return the old one."""
     _check_module(module)
     _check_module(submodule)
     _check_name(name, "submodule")
@@ -86,7 +88,7 @@ class NamedMemberAccessor:
         self.memo: dict[str, Module] = {}
 
     def get_submodule(self, name: str) -> Module:
-        """Return the submodule of a name; "" is the module itself."""
+        """Return the submodule at a dotted name; "" is the module itself."""
         if not name:
             return self.module
         if name not in self.memo:
@@ -101,17 +103,17 @@ class NamedMemberAccessor:
         return self.memo[name]
 
     def home(self, name: str) -> tuple[Module, str]:
-        """Return the module that has the tensor or module of a dotted name, and its last part."""
+        """Return the module that owns a dotted name, and the name's last component."""
         prefix, _, last = name.rpartition(".")
         return self.get_submodule(prefix), last
 
     def swap_submodule(self, path: str, value: Module) -> Module:
-        """Replace the submodule at a path, and return the one that was there."""
+        """Replace the submodule at a path and return the old one."""
         home, last = self.home(path)
         return swap_submodule(home, last, value)
 
     def get_tensor(self, name: str) -> Any:
-        """Return the tensor of a name; TypeError if it is none."""
+        """Return the tensor at a dotted name. Raise TypeError if it is not a tensor."""
         home, last = self.home(name)
         try:
             found = getattr(home, last)
@@ -122,47 +124,47 @@ class NamedMemberAccessor:
         return found
 
     def set_tensor(self, name: str, value: Any) -> None:
-        """Put a tensor in the place of the one of a name."""
+        """Replace the tensor at a dotted name."""
         home, last = self.home(name)
         set_tensor(home, last, value)
 
     def del_tensor(self, name: str) -> None:
-        """Remove the tensor of a name."""
+        """Remove the tensor at a dotted name."""
         home, last = self.home(name)
         swap_tensor(home, last, _MISSING)
 
     def swap_tensor(self, name: str, value: Tensor, allow_missing: bool = False) -> Any:
-        """Replace the tensor of a name, and return the one that was there."""
+        """Replace the tensor at a dotted name and return the old one."""
         home, last = self.home(name)
         return swap_tensor(home, last, value, allow_missing)
 
     def get_tensors(self, names: Iterable[str]) -> list[Any]:
-        """Return the tensors of these names."""
+        """Return the tensors at several names."""
         return [self.get_tensor(name) for name in names]
 
     def set_tensors(self, names: Iterable[str], values: Iterable[Any]) -> None:
-        """Replace the tensors of these names; AssertionError if there are not as many values."""
+        """Replace the tensors at several names. Raise AssertionError if the number of values differs."""
         for name, value in _paired(names, values):
             self.set_tensor(name, value)
 
     def set_tensors_dict(self, named_tensors: dict[str, Any]) -> None:
-        """Replace the tensors of a dictionary's names."""
+        """Replace the tensors given as a dict by name."""
         for name, value in named_tensors.items():
             self.set_tensor(name, value)
 
     def del_tensors(self, names: Iterable[str]) -> None:
-        """Remove the tensors of these names."""
+        """Remove the tensors at several names."""
         for name in names:
             self.del_tensor(name)
 
     def swap_tensors(self, names: Iterable[str], values: Iterable[Any], allow_missing: bool = False) -> list[Any]:
-        """Replace the tensors of these names, and return those that were there."""
+        """Replace the tensors at several names and return the old ones."""
         return [self.swap_tensor(name, value, allow_missing) for name, value in _paired(names, values)]
 
     def swap_tensors_dict(self, named_tensors: dict[str, Any], allow_missing: bool = False) -> tuple[dict[str, Any], list[str]]:
-        """Replace the tensors of a dictionary's names; return those that were there and the names that were not.
+        """Replace the tensors given as a dict by name; return the old ones and the missing names.
 
-        A RuntimeError for missing names leaves all as it was.
+        If RuntimeError is raised for missing names, nothing is changed.
         """
         before: dict[str, Any] = {}
         missing: list[str] = []
@@ -181,26 +183,26 @@ class NamedMemberAccessor:
         return before, missing
 
     def check_keys(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Return the names of tensors that are not among the keys, and the keys that are no tensors' names."""
+        """Return the names of tensors that are missing from the keys, and the keys that name no tensor."""
         given = set(keys)
         known = {name for name, _ in self.named_tensors(remove_duplicate=False)}
         return sorted(known - given), sorted(given - known)
 
     def named_parameters(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """Return the module's parameters with their names."""
+        """Yield the module's parameters with their names."""
         return self.module.named_parameters(remove_duplicate=remove_duplicate)
 
     def named_buffers(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """Return the module's buffers with their names."""
+        """Yield the module's buffers with their names."""
         return self.module.named_buffers(remove_duplicate=remove_duplicate)
 
     def named_tensors(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """Parameters, then buffers."""
+        """Yield the parameters, then the buffers, with their names."""
         yield from self.named_parameters(remove_duplicate)
         yield from self.named_buffers(remove_duplicate)
 
     def named_modules(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
-        """Return the module and all below it, with their names."""
+        """Yield the module and its descendants with their names."""
         return self.module.named_modules(remove_duplicate=remove_duplicate)
 
 

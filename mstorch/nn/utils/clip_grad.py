@@ -1,4 +1,4 @@
-"""Gradients held within bounds."""
+"""Gradient clipping."""
 from __future__ import annotations
 
 import math
@@ -23,7 +23,7 @@ def _gradients(parameters: Any) -> list[Tensor]:
 
 
 def _norm(part: Tensor, order: float) -> Tensor:
-    """Return a tensor's norm; one that is spread over processes knows its own."""
+    """Return a tensor's norm; a DTensor computes its global norm."""
     spread = getattr(part, "_global_norm", None)
     if part._dtype.is_integral:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(part._dtype)}")
@@ -31,7 +31,7 @@ def _norm(part: Tensor, order: float) -> Tensor:
 
 
 def _together(gradients: Sequence[Any]) -> Any:
-    """Return the gradients one after the other, where a device's kernel may take all of them at once; else None."""
+    """Return the gradients as one flat tensor, if a device kernel can process them at once; else None."""
     if len(gradients) < 2 or hasattr(gradients[0], "_global_norm") or len({part._dtype for part in gradients}) > 1 or is_taken(*gradients):
         return None
     return laid_out(gradients) if can_be_laid_out(gradients) else None
@@ -40,14 +40,14 @@ def _together(gradients: Sequence[Any]) -> Any:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """Return the norm of the norms of all tensors; of tensors that are spread over processes it is one that all of them have."""
+    """Return the norm over all tensors; for DTensors it is a replicated DTensor."""
     with no_grad():
         parts = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
         return _total_norm(parts, _together(parts), float(norm_type), error_if_nonfinite)
 
 
 def _total_norm(parts: Sequence[Any], flat: Any, order: float, error_if_nonfinite: bool) -> Tensor:
-    """Return the norm of all tensors; ``flat``: the same one after the other, or None."""
+    """Return the norm over all tensors; ``flat`` is the same as one flat tensor, or None."""
     if not parts:
         return above.torch.tensor(0.0)
     with no_grad():
@@ -66,13 +66,13 @@ def _total_norm(parts: Sequence[Any], flat: Any, order: float, error_if_nonfinit
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
-    """Scale the gradients in place so that their norm, which is given, is at most ``max_norm``."""
+    """Scale the gradients in place so that their norm, given as ``total_norm``, is at most ``max_norm``."""
     gradients = _gradients(parameters)
     _scale(gradients, _together(gradients), max_norm, total_norm)
 
 
 def _scale(gradients: Sequence[Any], flat: Any, max_norm: float, total_norm: Any) -> None:
-    """Scale gradients in place, whose norm is given; ``flat``: the same one after the other, or None."""
+    """Scale gradients of the given norm in place; ``flat`` is the same as one flat tensor, or None."""
     with no_grad():
         if hasattr(total_norm, "_everywhere"):
             total_norm = total_norm.to_local()
@@ -88,7 +88,7 @@ def _scale(gradients: Sequence[Any], flat: Any, max_norm: float, total_norm: Any
 def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """Scale the gradients in place so that their norm is at most ``max_norm``; returns the norm they had."""
+    """Scale the gradients in place so that their norm is at most ``max_norm``; return the norm before."""
     if isinstance(parameters, TensorBase):
         parameters = [parameters]
     elif not isinstance(parameters, (list, tuple)):
@@ -105,7 +105,7 @@ def clip_grad_norm_(
 def clip_grad_norm(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """Return the old name of ``clip_grad_norm_``."""
+    """Deprecated name of ``clip_grad_norm_``."""
     warn(
         "torch.nn.utils.clip_grad_norm is now deprecated in favor of torch.nn.utils.clip_grad_norm_.", FutureWarning
     )
@@ -113,7 +113,7 @@ def clip_grad_norm(
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
-    """Cut every gradient off at ±``clip_value``, in place."""
+    """Clamp every gradient to ±``clip_value``, in place."""
     limit = float(clip_value)
     with no_grad():
         gradients = _gradients(parameters)

@@ -1,4 +1,4 @@
-"""Parameters as one vector."""
+"""Parameters as one flat vector."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ from ..._tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Return all parameters in one vector."""
+    """Return all parameters, flattened and concatenated."""
     return above.torch.cat([parameter.view(-1) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Set the parameters to the parts of a vector."""
+    """Set the parameters to consecutive slices of a vector."""
     if not isinstance(vec, TensorBase):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__module__}.{type(vec).__name__}")
     start = 0

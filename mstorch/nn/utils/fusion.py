@@ -1,4 +1,4 @@
-"""Batch normalisation folded into the layer before it."""
+"""Folding of batch normalization into the preceding layer."""
 from __future__ import annotations
 
 import copy
@@ -19,7 +19,7 @@ def _check_eval(layer: Any, bn: Any) -> None:
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """Return a copy of a convolution that computes what ``bn`` after ``conv`` does, both in eval mode (else AssertionError)."""
+    """Return a copy of ``conv`` with ``bn`` folded in. Raise AssertionError unless both are in eval mode."""
     _check_eval(conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(
@@ -32,7 +32,7 @@ def fuse_conv_bn_weights(
     conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None, bn_b: Tensor | None,
     transpose: bool = False
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of a convolution followed by batch normalisation of those statistics."""
+    """Return weight and bias of a convolution with batch normalization folded in."""
     scale = above.torch.rsqrt(bn_rv + bn_eps) * (above.torch.ones_like(bn_rm) if bn_w is None else bn_w)
     bias = above.torch.zeros_like(bn_rm) if conv_b is None else conv_b
     shift = above.torch.zeros_like(bn_rm) if bn_b is None else bn_b
@@ -44,7 +44,7 @@ def fuse_conv_bn_weights(
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """Return a copy of a linear layer that computes what ``bn`` after ``linear`` does, both in eval mode (else AssertionError)."""
+    """Return a copy of ``linear`` with ``bn`` folded in. Raise AssertionError unless both are in eval mode."""
     _check_eval(linear, bn)
     if bn.num_features not in (linear.out_features, 1):
         raise AssertionError(
@@ -61,7 +61,7 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 def fuse_linear_bn_weights(
     linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor, bn_b: Tensor
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of a linear layer followed by batch normalisation of those statistics."""
+    """Return weight and bias of a linear layer with batch normalization folded in."""
     scale = bn_w * above.torch.rsqrt(bn_rv + bn_eps)
     bias = above.torch.zeros_like(bn_rm) if linear_b is None else linear_b
     fused_w = linear_w * scale.unsqueeze(-1).to(linear_w.dtype)

@@ -1,4 +1,4 @@
-"""Modules without initial values."""
+"""Construction of modules without initialization."""
 from __future__ import annotations
 
 import inspect
@@ -11,9 +11,9 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Any:
-    """``module_cls(*args, **kwargs)`` whose parameters and buffers hold no values yet; no random number is used up.
+    """Return ``module_cls(*args, **kwargs)`` with uninitialized parameters and buffers; no random numbers are drawn.
 
-    Raises RuntimeError for what is no Module and for one that takes no ``device``.
+    Raise RuntimeError unless it is a Module class whose constructor takes ``device``.
     """
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")

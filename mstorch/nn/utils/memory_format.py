@@ -1,4 +1,4 @@
-"""Weights of convolutions in another memory format."""
+"""Memory formats of convolution weights."""
 from __future__ import annotations
 
 from typing import Any
@@ -22,10 +22,10 @@ def _convert(module: Any, kinds: tuple[type, ...], memory_format: memory_format)
 
 
 def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Lay out the weights of all 2-D convolutions, transposed ones too, as the format says; returns the module."""
+    """Convert the weights of all 2-d convolutions, including transposed ones, to a memory format; return the module."""
     return _convert(module, (Conv2d, ConvTranspose2d), memory_format)
 
 
 def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Lay out the weights of all 3-D convolutions, transposed ones too, as the format says; returns the module."""
+    """Convert the weights of all 3-d convolutions, including transposed ones, to a memory format; return the module."""
     return _convert(module, (Conv3d, ConvTranspose3d), memory_format)

@@ -1,4 +1,4 @@
-"""Parametrizations that keep a weight orthogonal or its norm in bounds."""
+"""Parametrizations that keep a weight orthogonal or bound its norm."""
 from __future__ import annotations
 
 from typing import Any
@@ -33,11 +33,11 @@ def _made_orthogonal(matrix: Tensor) -> Tensor:
 
 
 class _Orthogonal(Module):
-    """A matrix with orthonormal columns (or rows, if it is wide) from a matrix without bounds.
+    """Maps an unconstrained matrix to one with orthonormal columns (or rows, if it is wide).
 
-    By the matrix exponential or the Cayley map of a skew-symmetric matrix, or by Householder reflections (Lezcano-Casado
-    and Martínez-Rubio, "Cheap orthogonal constraints in neural networks", arXiv:1901.08428). ``base`` is the matrix around
-    which the map is taken: the weight at registration.
+    The map is the matrix exponential or the Cayley map of a skew-symmetric matrix, or Householder reflections (Lezcano-Casado and
+    Martínez-Rubio, "Cheap orthogonal constraints in neural networks", arXiv:1901.08428). ``base`` is the matrix around which the map is
+    taken: the weight at registration.
     """
 
     base: Tensor | None
@@ -52,7 +52,7 @@ class _Orthogonal(Module):
             self.register_buffer("base", None)
 
     def forward(self, x: Tensor) -> Any:
-        """(*, n, k) → (*, n, k)."""
+        """Shape: (*, n, k) → (*, n, k)."""
         wide = x.size(-2) < x.size(-1)
         if wide:
             x = x.mT
@@ -79,7 +79,7 @@ class _Orthogonal(Module):
 
     @no_grad()
     def right_inverse(self, q: Tensor) -> Tensor:
-        """Return a matrix that ``forward`` maps to ``q``, made orthogonal if it is not."""
+        """Return a matrix that ``forward`` maps to ``q``, orthogonalized first if needed."""
         if q.shape != self.shape:
             raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {q.shape}.")
         given = q
@@ -117,10 +117,10 @@ def _weight_of(module: Module, name: str) -> Any:
 def orthogonal(
     module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Module:
-    """Keep a weight (*, m, n) orthogonal: with orthonormal columns, or rows if m < n; returns the module.
+    """Keep a weight (*, m, n) orthogonal: with orthonormal columns, or rows if m < n; return the module.
 
-    ``orthogonal_map`` is "matrix_exp", "cayley" or "householder"; None takes the first for square and complex weights, else
-    the last. Raises ValueError for another name, for fewer than two dimensions, and where there is no such tensor.
+    ``orthogonal_map`` is "matrix_exp", "cayley" or "householder"; None takes the first for square and complex weights, else the last. Raise
+    ValueError for other names, for fewer than two dimensions, and if there is no such tensor.
     """
     weight = _weight_of(module, name)
     if weight.dim() < 2:
@@ -140,23 +140,23 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Any:
-        """``weight_v`` with the norms ``weight_g``."""
+        """Return ``weight_v`` scaled to the norms ``weight_g``."""
         return scaled_weight(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Any, Any]:
-        """Return the norms, and the weight itself for their directions."""
+        """Return the norms, and the weight itself as the direction."""
         return above.torch.norm_except_dim(weight, 2, self.dim), weight
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
-    """Let a weight be a direction times its norm over all dimensions but ``dim`` (https://arxiv.org/abs/1602.07868).
+    """Parametrize a weight as a direction times its norm over all dimensions but ``dim`` (https://arxiv.org/abs/1602.07868).
 
-    ``parametrizations.weight.original0`` holds the norms, ``original1`` the directions; returns the module.
+    ``parametrizations.weight.original0`` holds the norms, ``original1`` the directions. Return the module.
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def rename(state_dict: Any, prefix: str, *rest: Any) -> None:
-        """States of the older ``weight_norm`` load too."""
+        """Rename the keys of the deprecated ``weight_norm`` in a state dict, so that it loads."""
         old = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
         if all(key in state_dict for key in old):
             for number, key in enumerate(old):
@@ -167,7 +167,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
 
 
 class _SpectralNorm(Module):
-    """A weight divided by its largest singular value, which power iteration follows in training mode."""
+    """Divides a weight by its largest singular value, estimated by power iteration in training mode."""
 
     _u: Tensor
     _v: Tensor
@@ -205,7 +205,7 @@ class _SpectralNorm(Module):
             self._v.copy_(F.normalize(above.torch.mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
     def forward(self, weight: Tensor) -> Any:
-        """(*) → (*)."""
+        """Shape: (*) → (*)."""
         if weight.dim() == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
         matrix = self._as_matrix(weight)
@@ -216,16 +216,16 @@ class _SpectralNorm(Module):
         return weight / above.torch.vdot(u, above.torch.mv(matrix, v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
-        """Return the value itself: it may have any norm."""
+        """Return the value unchanged: it may have any norm."""
         return value
 
 
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """Keep a weight's spectral norm at 1 (https://arxiv.org/abs/1802.05957); returns the module.
+    """Keep a weight's spectral norm at 1 (https://arxiv.org/abs/1802.05957); return the module.
 
-    ``dim`` is the dimension of the outputs: 0, or 1 in transposed convolutions.
+    ``dim`` is the output dimension: 0, or 1 for transposed convolutions.
     """
     weight = _weight_of(module, name)
     if dim is None:

@@ -1,4 +1,4 @@
-"""Parametrizations: a parameter or buffer that is computed from others whenever it is read."""
+"""Parametrizations: parameters or buffers that are computed from others on each access."""
 from __future__ import annotations
 
 import contextlib
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class _Cache:
-    """Values of parametrized tensors, kept while ``cached`` contexts are open."""
+    """Cached values of parametrized tensors, while ``cached`` contexts are open."""
 
     def __init__(self) -> None:
         self.open = 0
@@ -34,7 +34,7 @@ _cache = _Cache()
 
 @undoing
 def cached(undo: Undo) -> None:
-    """Within the context each parametrized tensor is computed once, when it is first read."""
+    """Context manager in which each parametrized tensor is computed once, on first access."""
     undo[END:] = (values_again(_cache, "open"), *(() if _cache.open else (_cache.values.clear,)))
     _cache.open += 1
 
@@ -52,7 +52,7 @@ def _set(place: Tensor, value: Any) -> None:
 
 
 def _same_kind(new: Any, old: Tensor | type, what: str, first: str, second: str) -> None:
-    """Raise ValueError unless dtype and shape are the same."""
+    """Raise ValueError unless dtype and shape agree."""
     for member in ("dtype", "shape"):
         if getattr(new, member) != getattr(old, member):
             raise ValueError(
@@ -64,8 +64,8 @@ def _same_kind(new: Any, old: Tensor | type, what: str, first: str, second: str)
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, in order, and the tensors they start from.
 
-    The tensor is called ``original``, or, if the first parametrization's ``right_inverse`` returns a sequence,
-    ``original0``, ``original1`` and so on. ``unsafe`` lets the parametrization change dtype and shape.
+    The latter is named ``original``, or, if the first parametrization's ``right_inverse`` returns a sequence, ``original0``, ``original1``
+    and so on. With ``unsafe``, the parametrization may change dtype and shape.
     """
 
     original: Tensor
@@ -123,7 +123,7 @@ class ParametrizationList(ModuleList):
         _same_kind(result, before, "", "unparametrized ", "parametrized ")
 
     def right_inverse(self, value: Tensor) -> None:
-        """Let the parametrized tensor be ``value``: the originals are set to what the right inverses give."""
+        """Set the originals, by the right inverses, so that the parametrized tensor becomes ``value``."""
         with no_grad():
             for module in reversed(list[Any](self)):
                 if not hasattr(module, "right_inverse"):
@@ -163,11 +163,11 @@ class ParametrizationList(ModuleList):
         _set(place, part)
 
     def _originals(self) -> list[Tensor]:
-        """Return the tensors that the first parametrization starts from."""
+        """Return the original tensors."""
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     def forward(self) -> Tensor:
-        """Return the parametrized tensor."""
+        """Compute the parametrized tensor."""
         first, *rest = self
         value = first(*self._originals())
         for module in rest:
@@ -193,7 +193,7 @@ def _no_state(self: Module) -> Any:
 
 
 def _make_parametrized(module: Module) -> None:
-    """Give the module a class of its own, which can hold properties."""
+    """Replace the module's class by a new subclass that can hold properties."""
     cls = type(module)
     members: dict[str, Any] = {"__getstate__": _no_state, "__module__": cls.__module__}
     if not hasattr(cls, "__deepcopy__"):
@@ -218,7 +218,7 @@ def _add_property(module: Module, name: str) -> None:
 
 
 def _check_added(module: Any, name: str, parametrization: Any) -> None:
-    """Raise ValueError unless one more parametrization keeps dtype and shape."""
+    """Raise ValueError if another parametrization changes dtype or shape."""
     before = getattr(module, name)
     after = parametrization(before)
     if not isinstance(after, TensorBase):
@@ -244,10 +244,10 @@ def _check_added(module: Any, name: str, parametrization: Any) -> None:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Let ``module.<tensor_name>`` be computed by ``parametrization`` from the tensor that stands there now.
+    """Make ``module.<tensor_name>`` computed by ``parametrization`` from its current tensor.
 
-    Its state_dict then holds ``parametrizations.<tensor_name>.original`` (or ``original0``, …). Raises ValueError if there is
-    no such parameter or buffer, or if dtype or shape change and ``unsafe`` is not set.
+    The state_dict then holds ``parametrizations.<tensor_name>.original`` (or ``original0``, …). Raise ValueError if there is no such
+    parameter or buffer, or if dtype or shape change and ``unsafe`` is not set.
     """
     parametrization.train(module.training)
     owner: Any = module
@@ -272,7 +272,7 @@ def register_parametrization(
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Return whether the tensor of that name, or any tensor of the module, is parametrized."""
+    """Return whether the named tensor, or any tensor of the module, is parametrized."""
     found = getattr(module, "parametrizations", None)
     if not isinstance(found, ModuleDict):
         return False
@@ -280,9 +280,9 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Make a parametrized tensor a plain one again: with its present value, or with the original's.
+    """Make a parametrized tensor a plain one: with its current value, or with the original's.
 
-    Raises ValueError if it is not parametrized, or if the original's value is asked for where there are several originals.
+    Raise ValueError if it is not parametrized, or if the original's value is requested and there are several originals.
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -311,14 +311,14 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """Return the module's class without the properties that parametrizations added."""
+    """Return the module's class before parametrization."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Give ``to_module`` the parametrizations and the originals of one tensor of ``from_module``, or of all."""
+    """Copy the parametrizations and originals of one tensor of ``from_module``, or of all, to ``to_module``."""
     if not is_parametrized(from_module):
         return to_module
     source: Any = from_module

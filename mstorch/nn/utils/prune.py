@@ -1,4 +1,4 @@
-"""Pruning: entries of a parameter held at zero by a mask.
+"""Pruning: entries of a parameter are masked to zero.
 
 A pruned ``weight`` is computed before each forward from the parameter ``weight_orig`` and the buffer ``weight_mask``.
 """
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class BasePruningMethod(ABC):
-    """The hook that masks a parameter; subclasses say in ``compute_mask`` what is kept.
+    """Base of pruning hooks, which mask a parameter; subclasses define ``compute_mask``.
 
     ``PRUNING_TYPE`` is "unstructured" (single entries), "structured" (whole channels along ``dim``) or "global".
     """
@@ -36,10 +36,10 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask (1 keeps an entry) for importance scores ``t``, within the mask that there is already."""
+        """Return the mask (1 keeps an entry) for importance scores ``t``, within ``default_mask``."""
 
     def apply_mask(self, module: Module) -> Any:
-        """Return the parameter with what is pruned set to zero."""
+        """Return the parameter with pruned entries set to zero."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned")
         mask = getattr(module, f"{self._tensor_name}_mask")
@@ -48,7 +48,7 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module: Any, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
-        """Prune a parameter, also one that is pruned already, and return the hook."""
+        """Prune a parameter, even if already pruned, and return the hook."""
         method: Any = cls(*args, **kwargs)
         method._tensor_name = name
         before = _taken(module, name)
@@ -81,7 +81,7 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
-        """Return a tensor with what the method prunes set to zero."""
+        """Return a tensor with the entries that the method prunes set to zero."""
         if importance_scores is None:
             importance_scores = t
         elif importance_scores.shape != t.shape:
@@ -91,7 +91,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(importance_scores, default_mask=above.torch.ones_like(t) if default_mask is None else default_mask)
 
     def remove(self, module: Any) -> None:
-        """Make the parameter, with its zeros, a plain one again."""
+        """Make the pruned parameter, zeros included, a plain one."""
         name = self._tensor_name
         if name is None:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
@@ -105,7 +105,7 @@ class BasePruningMethod(ABC):
 
 
 def _taken(module: Any, name: str) -> BasePruningMethod | None:
-    """Take the pruning hook of a tensor off the module."""
+    """Remove a tensor's pruning hook from the module and return it."""
     keys = [
         key for key, hook in module._forward_pre_hooks.items()
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
@@ -118,7 +118,7 @@ def _taken(module: Any, name: str) -> BasePruningMethod | None:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods on one tensor; each new one chooses among what the others have left."""
+    """Several methods on one tensor; each new one selects among the entries that the others left."""
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[Any, ...] = ()
@@ -128,7 +128,7 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: Any) -> None:
-        """Add a method; TypeError for what is none, ValueError for one of another tensor."""
+        """Add a method. Raise TypeError for other objects, ValueError for a method of another tensor."""
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
@@ -158,7 +158,7 @@ class PruningContainer(BasePruningMethod):
 
 
 def _chosen_by(method: Any, t: Tensor, mask: Tensor) -> Any:
-    """Return the index of what a method may still prune."""
+    """Return the index of the entries that a method may still prune."""
     if method.PRUNING_TYPE == "unstructured":
         return mask == 1
     if method.PRUNING_TYPE == "global":
@@ -177,12 +177,12 @@ def _chosen_by(method: Any, t: Tensor, mask: Tensor) -> Any:
 
 
 def _along(rank: int, dim: int, index: Tensor) -> tuple[Any, ...]:
-    """Return an index that takes ``index`` along one dimension and all of the others."""
+    """Return an index tuple with ``index`` in one dimension and full slices in the others."""
     return tuple(index if d == dim % rank else slice(None) for d in range(rank))
 
 
 class _Amount(BasePruningMethod):
-    """A method that prunes a share (float) or a number (int) of entries or channels."""
+    """A method that prunes a fraction (float) or a count (int) of entries or channels."""
 
     amount: Any
 
@@ -194,7 +194,7 @@ class _Amount(BasePruningMethod):
         self.amount = amount
 
     def _count(self, size: int) -> int:
-        """Return how many of ``size`` are pruned."""
+        """Return how many of ``size`` to prune."""
         count = _compute_nparams_toprune(self.amount, size)
         if count > size:
             raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
@@ -202,7 +202,7 @@ class _Amount(BasePruningMethod):
 
 
 def _compute_nparams_toprune(amount: float, tensor_size: int) -> int:
-    """Return how many entries a number, or a share of the size, stands for."""
+    """Return how many entries ``amount``, a count or a fraction of the size, stands for."""
     return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
@@ -210,11 +210,11 @@ class _Entries(_Amount):
     PRUNING_TYPE = "unstructured"
 
     def _pruned(self, entries: Any, count: int) -> Any:
-        """The positions in row-major order of the ``count`` entries to prune."""
+        """Return the row-major indices of the ``count`` entries to prune."""
         raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """Return the chosen entries set to 0."""
+        """Return the mask with the selected entries set to 0."""
         count = self._count(t.numel())
         mask = default_mask.clone(memory_format=contiguous_format)
         if count:
@@ -244,17 +244,17 @@ class _Channels(_Amount):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but sets up mask and hook."""
+    """Prunes nothing, but installs mask and hook."""
 
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Return the mask that there is."""
+        """Return the mask unchanged."""
         return default_mask
 
     @classmethod
     def apply(cls, module: Any, name: str) -> Any:
-        """Set up the mask of a parameter."""
+        """Install the mask of a parameter."""
         return super().apply(module, name)
 
 
@@ -266,19 +266,19 @@ class RandomUnstructured(_Entries):
 
     @classmethod
     def apply(cls, module: Any, name: str, amount: Any) -> Any:
-        """Prune a parameter."""
+        """Prune entries of a parameter at random; return the hook."""
         return super().apply(module, name, amount=amount)
 
 
 class L1Unstructured(_Entries):
-    """Prunes the entries of the smallest size."""
+    """Prunes the entries of smallest absolute value."""
 
     def _pruned(self, entries: Tensor, count: int) -> Tensor:
         return above.torch.topk(above.torch.abs(entries).view(-1), k=count, largest=False).indices
 
     @classmethod
     def apply(cls, module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:
-        """Prune a parameter."""
+        """Prune the entries of smallest absolute value, or score; return the hook."""
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
@@ -290,7 +290,7 @@ class RandomStructured(_Channels):
         self.dim = dim
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Return random channels set to 0."""
+        """Return the mask with random channels set to 0."""
         channels = self._channels(t)
         count = self._count(channels)
         if count == 0:
@@ -300,12 +300,12 @@ class RandomStructured(_Channels):
 
     @classmethod
     def apply(cls, module: Any, name: str, amount: Any, dim: int = -1) -> Any:
-        """Prune a parameter."""
+        """Prune channels of a parameter at random; return the hook."""
         return super().apply(module, name, amount=amount, dim=dim)
 
 
 class LnStructured(_Channels):
-    """Prunes the channels along ``dim`` of the smallest n-norm."""
+    """Prunes the channels along ``dim`` with the smallest n-norm."""
 
     def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
         super().__init__(amount)
@@ -313,7 +313,7 @@ class LnStructured(_Channels):
         self.dim = dim
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Return the channels of the smallest norm set to 0."""
+        """Return the mask with the channels of smallest norm set to 0."""
         channels = self._channels(t)
         count = self._count(channels)
         if count == 0:
@@ -323,12 +323,12 @@ class LnStructured(_Channels):
 
     @classmethod
     def apply(cls, module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:
-        """Prune a parameter."""
+        """Prune the channels of a parameter with the smallest n-norm; return the hook."""
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes by a mask that is given."""
+    """Prunes by a given mask."""
 
     PRUNING_TYPE = "global"
 
@@ -336,49 +336,49 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Return both masks together."""
+        """Return the product of both masks."""
         if default_mask.shape != self.mask.shape:
             raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod
     def apply(cls, module: Any, name: str, mask: Any) -> Any:
-        """Prune a parameter."""
+        """Prune a parameter by a mask; return the hook."""
         return super().apply(module, name, mask=mask)
 
 
 def identity(module: Any, name: str) -> Any:
-    """Set up the mask of a parameter without pruning; returns the module."""
+    """Install the mask of a parameter without pruning; return the module."""
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: Any, name: str, amount: Any) -> Any:
-    """Prune entries at random: a share (float) or a number (int); returns the module."""
+    """Prune entries at random, a fraction (float) or a count (int); return the module."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:
-    """Prune the entries of the smallest size (or score): a share (float) or a number (int); returns the module."""
+    """Prune the entries of smallest absolute value (or score), a fraction (float) or a count (int); return the module."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
-    """Prune channels along ``dim`` at random; returns the module."""
+    """Prune channels along ``dim`` at random; return the module."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:
-    """Prune the channels along ``dim`` of the smallest n-norm; returns the module."""
+    """Prune the channels along ``dim`` with the smallest n-norm; return the module."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def global_unstructured(parameters: Any, pruning_method: Any, importance_scores: Any = None, **kwargs: Any) -> None:
-    """Prune entries of several parameters, pairs of module and name, as if they were one tensor."""
+    """Prune entries of several parameters, given as (module, name), as if they were one tensor."""
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
     scores = {} if importance_scores is None else importance_scores
@@ -405,13 +405,13 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
 
 
 def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
-    """Prune a parameter where ``mask`` is 0; returns the module."""
+    """Prune a parameter where ``mask`` is 0; return the module."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
 def remove(module: Any, name: str) -> Any:
-    """Make a pruned parameter, with its zeros, a plain one again; ValueError if it is not pruned."""
+    """Make a pruned parameter, zeros included, a plain one. Raise ValueError if it is not pruned."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             hook.remove(module)
@@ -421,7 +421,7 @@ def remove(module: Any, name: str) -> Any:
 
 
 def is_pruned(module: Module) -> bool:
-    """Return whether a parameter of the module, or of one below, is pruned."""
+    """Return whether a parameter of the module or its descendants is pruned."""
     return any(
         isinstance(hook, BasePruningMethod) for below in module.modules() for hook in below._forward_pre_hooks.values()
     )

@@ -1,4 +1,4 @@
-"""Sequences of several lengths in one tensor."""
+"""Variable-length sequences in one tensor."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +15,7 @@ from ..._tensor import Tensor
 
 
 class PackedSequence_(NamedTuple):
-    """The members of a PackedSequence."""
+    """The fields of a PackedSequence."""
 
     data: Tensor
     batch_sizes: Tensor
@@ -24,14 +24,14 @@ class PackedSequence_(NamedTuple):
 
 
 def bind(optional: Any, fn: Callable[[Any], Any]) -> Any:
-    """``fn`` of a value, None of None."""
+    """Return ``fn(optional)``, or None for None."""
     return None if optional is None else fn(optional)
 
 
 class PackedSequence(PackedSequence_):
-    """The steps of several sequences one after the other: ``batch_sizes[t]`` rows of ``data`` belong to step t.
+    """Packed time steps of several sequences: ``batch_sizes[t]`` rows of ``data`` belong to step t.
 
-    Sequences are in the order of falling length; ``sorted_indices`` says where each came from.
+    Sequences are sorted by decreasing length; ``sorted_indices`` gives their original positions.
     """
 
     def __new__(
@@ -50,39 +50,39 @@ class PackedSequence(PackedSequence_):
         return type(self)(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
 
     def pin_memory(self) -> PackedSequence:
-        """Return the same with its data in pinned memory."""
+        """Return a copy with pinned data."""
         return self._changed(self.data.pin_memory())
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Return the same with its data converted or moved."""
+        """Return a copy with converted or moved data."""
         return self._changed(self.data.to(*args, **kwargs))
 
     def cpu(self) -> PackedSequence:
-        """Return the same on the CPU."""
+        """Return a copy on the CPU."""
         return self._changed(self.data.cpu())
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Return the same on a GPU."""
+        """Return a copy on a GPU."""
         return self._changed(self.data.cuda(*args, **kwargs))
 
     def double(self) -> PackedSequence:
-        """Return the same in float64."""
+        """Return a copy with float64 data."""
         return self._changed(self.data.double())
 
     def float(self) -> PackedSequence:
-        """Return the same in float32."""
+        """Return a copy with float32 data."""
         return self._changed(self.data.float())
 
     def half(self) -> PackedSequence:
-        """Return the same in float16."""
+        """Return a copy with float16 data."""
         return self._changed(self.data.half())
 
     def long(self) -> PackedSequence:
-        """Return the same in int64."""
+        """Return a copy with int64 data."""
         return self._changed(self.data.long())
 
     def int(self) -> PackedSequence:
-        """Return the same in int32."""
+        """Return a copy with int32 data."""
         return self._changed(self.data.int())
 
     @property
@@ -96,7 +96,7 @@ class PackedSequence(PackedSequence_):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """Return where each place went to."""
+    """Return the inverse permutation, or None for None."""
     if permutation is None:
         return None
     places = above.torch.arange(permutation.numel(), device=permutation.device)
@@ -111,7 +111,7 @@ def _lengths(lengths: Any) -> np.ndarray:
 def pack_padded_sequence(
     input: Tensor, lengths: Tensor | list[int], batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Padded sequences (T, B, *), or (B, T, *) if ``batch_first``, as a PackedSequence."""
+    """Pack padded sequences (T, B, *), or (B, T, *) if ``batch_first``, as a PackedSequence."""
     sizes = _lengths(lengths)
     if enforce_sorted:
         sorted_indices = None
@@ -171,7 +171,7 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Return sequences (L, *) of several lengths L in one tensor (T, B, *), or (B, T, *) if ``batch_first``."""
+    """Pad sequences (L, *) of different lengths L and stack them as (T, B, *), or (B, T, *) if ``batch_first``."""
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: " f"{type(sequences)}"
@@ -194,19 +194,19 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """Return the sequences that ``pad_sequence`` put together, without their padding."""
+    """Return the sequences without their padding; the inverse of ``pad_sequence``."""
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [x[i, : int(n)] for i, n in enumerate(lengths.tolist())]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Return sequences (L, *) of several lengths as a PackedSequence."""
+    """Pack sequences (L, *) of different lengths as a PackedSequence."""
     lengths = [sequence.size(0) for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """Return the sequences that were packed."""
+    """Return the list of sequences in a PackedSequence."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
 

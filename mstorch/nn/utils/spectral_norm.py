@@ -1,4 +1,4 @@
-"""Spectral normalisation by a hook before forward (https://arxiv.org/abs/1802.05957)."""
+"""Spectral normalization by a forward pre-hook (https://arxiv.org/abs/1802.05957)."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,9 +20,9 @@ __all__ = [
 
 
 class SpectralNorm:
-    """The hook that divides ``<name>_orig`` by its largest singular value, followed by power iteration.
+    """The hook that divides ``<name>_orig`` by its largest singular value, estimated by power iteration.
 
-    ``<name>_u`` and ``<name>_v``, buffers, approach the singular vectors.
+    The buffers ``<name>_u`` and ``<name>_v`` approximate the singular vectors.
     """
 
     _version: int = 1
@@ -42,13 +42,13 @@ class SpectralNorm:
         self.eps = eps
 
     def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
-        """Return the weight as a matrix with one row for each output."""
+        """Return the weight as a matrix with one row per output."""
         if self.dim != 0:
             weight = weight.permute(self.dim, *(d for d in range(weight.dim()) if d != self.dim))
         return weight.reshape(weight.size(0), -1)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
-        """Return the weight now; the buffers take steps of power iteration first if that is asked for."""
+        """Return the current weight, after steps of power iteration on the buffers if requested."""
         weight, u, v = (getattr(module, f"{self.name}_{part}") for part in ("orig", "u", "v"))
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
@@ -61,7 +61,7 @@ class SpectralNorm:
         return weight / above.torch.dot(u, above.torch.mv(matrix, v))
 
     def remove(self, module: Module) -> None:
-        """Make the weight, with its present value, a parameter again."""
+        """Make the weight, with its current value, a parameter again."""
         with no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
         for name in (self.name, f"{self.name}_u", f"{self.name}_v", f"{self.name}_orig"):
@@ -73,7 +73,7 @@ class SpectralNorm:
 
     @staticmethod
     def apply(module: Module, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
-        """Add the hook to a module; RuntimeError if there is one of that name already."""
+        """Add the hook to a module. Raise RuntimeError if there is one for that name."""
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, SpectralNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
@@ -102,7 +102,7 @@ class SpectralNorm:
 
 
 class SpectralNormLoadStateDictPreHook:
-    """Lets states load that were saved before ``<name>_v`` was part of them."""
+    """Lets state dicts load that were saved before ``<name>_v`` was part of them."""
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
@@ -133,7 +133,7 @@ class SpectralNormLoadStateDictPreHook:
 
 
 class SpectralNormStateDictHook:
-    """Writes the version of the normalisation into the metadata of a state."""
+    """Writes the version of spectral normalization into a state dict's metadata."""
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
@@ -150,9 +150,9 @@ class SpectralNormStateDictHook:
 def spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
-    """Divide a weight by its largest singular value before each forward; returns the module.
+    """Divide a weight by its largest singular value before each forward; return the module.
 
-    ``dim`` is the dimension of the outputs: 0, or 1 in transposed convolutions.
+    ``dim`` is the output dimension: 0, or 1 for transposed convolutions.
     """
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
@@ -161,7 +161,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
-    """Undo ``spectral_norm``; ValueError if there is none of that name."""
+    """Undo ``spectral_norm``. Raise ValueError if it was not applied to ``name``."""
     hook = take_hook(module, module._forward_pre_hooks, SpectralNorm, name)
     if hook is None:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")

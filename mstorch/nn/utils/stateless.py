@@ -1,4 +1,4 @@
-"""Modules called with other parameters and buffers than their own."""
+"""Calling modules with replaced parameters and buffers."""
 from __future__ import annotations
 
 from functools import partial
@@ -20,7 +20,7 @@ def _named_tensors(module: Module) -> dict[str, Any]:
 
 
 def _with_ties(module: Module, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the given tensors also under the other names of each tensor that the module has under several."""
+    """Return the given tensors, also under the other names of tensors that the module has under several names."""
     names_of: dict[int, list[str]] = {}
     for name, tensor in _named_tensors(module).items():
         names_of.setdefault(id(tensor), []).append(name)
@@ -54,7 +54,7 @@ def _check_names(module: Module, given: dict[str, Any]) -> None:
 
 @undoing
 def replaced(undo: Undo, module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> None:
-    """Within the context the module has the given tensors."""
+    """Context manager in which the module has the given tensors."""
     complete = _with_ties(module, tensors) if tie_weights else dict(tensors)
     if strict:
         _check_names(module, complete)
@@ -74,7 +74,7 @@ def called(
     module: Module, tensors: dict[str, Any], args: Any = None, kwargs: dict[str, Any] | None = None, *,
     tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
-    """``module(*args, **kwargs)`` with the given tensors by dotted name."""
+    """Return ``module(*args, **kwargs)`` with tensors replaced by dotted name."""
     if isinstance(module, DataParallel):
         raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
@@ -92,7 +92,7 @@ def functional_call(
     module: Module, parameters_and_buffers: dict[str, Any], args: Any | tuple[Any, ...] | None = None,
     kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
-    """``module(*args, **kwargs)`` with the given tensors; torch warns (FutureWarning) in favour of torch.func's."""
+    """Return ``module(*args, **kwargs)`` with replaced tensors. Deprecated for torch.func's, with a FutureWarning, as in torch."""
     warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of "
         "PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",

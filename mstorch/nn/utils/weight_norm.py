@@ -1,4 +1,4 @@
-"""Weight normalisation by a hook before forward (https://arxiv.org/abs/1602.07868)."""
+"""Weight normalization by a forward pre-hook (https://arxiv.org/abs/1602.07868)."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
 def scaled_weight(direction: Any, size: Any, dim: int) -> Any:
-    """Return the directions with other norms."""
+    """Return the directions scaled to the given norms."""
     return direction * (size / above.torch.norm_except_dim(direction, 2, dim))
 
 
@@ -27,12 +27,12 @@ class WeightNorm:
         self.dim = -1 if dim is None else dim
 
     def compute_weight(self, module: Module) -> Any:
-        """Return the weight now."""
+        """Return the current weight."""
         return scaled_weight(getattr(module, f"{self.name}_v"), getattr(module, f"{self.name}_g"), self.dim)
 
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
-        """Add the hook to a module; RuntimeError if there is one of that name already."""
+        """Add the hook to a module. Raise RuntimeError if there is one for that name."""
         warn(
             "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
             FutureWarning,
@@ -55,7 +55,7 @@ class WeightNorm:
         return made
 
     def remove(self, module: Module) -> None:
-        """Make the weight, with its present value, a parameter again."""
+        """Make the weight, with its current value, a parameter again."""
         weight = self.compute_weight(module)
         delattr(module, self.name)
         del module._parameters[f"{self.name}_g"]
@@ -77,16 +77,16 @@ def take_hook(module: Module, hooks: dict[int, Any], kind: type, name: str) -> A
 
 
 def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
-    """Let a weight be computed before each forward from parameters ``<name>_g`` and ``<name>_v``; returns the module.
+    """Compute a weight before each forward from the parameters ``<name>_g`` and ``<name>_v``; return the module.
 
-    torch warns (FutureWarning) in favour of ``parametrizations.weight_norm``.
+    Deprecated for ``parametrizations.weight_norm``, with a FutureWarning, as in torch.
     """
     WeightNorm.apply(module, name, dim)
     return module
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
-    """Undo ``weight_norm``; ValueError if there is none of that name."""
+    """Undo ``weight_norm``. Raise ValueError if it was not applied to ``name``."""
     hook = take_hook(module, module._forward_pre_hooks, WeightNorm, name)
     if hook is None:
         raise ValueError(f"weight_norm of '{name}' not found in {module}")

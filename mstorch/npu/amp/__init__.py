@@ -1,4 +1,4 @@
-"""torch.npu.amp: autocast and GradScaler of Ascend devices."""
+"""torch.npu.amp: autocast and GradScaler for Ascend devices."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""How each operation is written in ONNX: ``CONVERTERS`` has a function for each operator of torch's, by its name.
+"""Conversion of operations to ONNX: ``CONVERTERS`` maps torch's operator names to functions.
 
-A converter takes the writer, the step and the step's arguments by name, tensors as values; it returns the names of the results.
+A converter takes the writer, the step and the step's arguments by name, with Values for tensors; it returns the names of the results.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations of each element by itself."""
+"""Elementwise operations."""
 from __future__ import annotations
 
 import math
@@ -98,7 +98,7 @@ def _floor_divide(w: Writer, step: Step, self: Any, other: Any) -> str:
 
 
 def _floored(w: Writer, step: Step, self: Any, other: Any) -> str:
-    """(a - a mod b) / b of integers, where ONNX's Mod has the sign of b."""
+    """Return (a - a mod b) / b for integers, where ONNX's Mod has the sign of b."""
     dtype = step.results[0].dtype
     first, second = w.operand(self, dtype), w.operand(other, dtype)
     return w.op("Div", w.op("Sub", first, w.op("Mod", first, second)), second)

@@ -39,7 +39,7 @@ def _scatter(w: Writer, step: Step, self: Value, dim: int, index: Value, src: An
 
 @converter("index")
 def _index(w: Writer, step: Step, self: Value, indices: Sequence[Value | None]) -> str:
-    """``x[i]``, ``x[:, i]`` by Gather; several indices side by side by GatherND of the dimensions brought to the front."""
+    """Index: ``x[i]``, ``x[:, i]`` by Gather; several adjacent indices by GatherND, with their dimensions moved to the front."""
     given = [(dim, one) for dim, one in enumerate(indices) if one is not None]
     if any(one.dtype is bool_ for _, one in given):
         if len(given) == 1 and given[0][0] == 0:

@@ -1,4 +1,4 @@
-"""Products, convolutions, pooling, normalisation, attention, resizing."""
+"""Matmuls, convolutions, pooling, normalization, attention, resizing."""
 from __future__ import annotations
 
 import math
@@ -29,7 +29,7 @@ def _matmul(w: Writer, step: Step, self: Value, mat2: Any = None, vec: Any = Non
 
 
 def _weight_of(value: Value) -> Value | None:
-    """Return the parameter whose transpose a value is, as in ``F.linear``: it keeps its name and shape in the model."""
+    """Return the parameter of which a value is the transpose, as in ``F.linear``, so that it keeps its name and shape in the model."""
     step = value.step
     if step is None or step.name != "t" or not step.arguments["self"].name or step.arguments["self"].depends:
         return None
@@ -104,7 +104,7 @@ def _layer_norm(
 
 
 def _grouped_norm(w: Writer, x: Value, groups: int, weight: Any, bias: Any, eps: float) -> str:
-    """Normalise groups of channels: InstanceNormalization of (N, groups, rest), then the scale of each channel."""
+    """Normalize groups of channels by InstanceNormalization of (N, groups, rest), then scale each channel."""
     folded = w.op("Reshape", w.t(x), w.ints([0, groups, -1]))
     ones, zeros = w.const(np.ones(groups, np.float32)), w.const(np.zeros(groups, np.float32))
     found = w.op("Reshape", w.op("InstanceNormalization", folded, ones, zeros, epsilon=eps), w.op("Shape", w.t(x)))

@@ -1,4 +1,4 @@
-"""Shapes, parts, joins and new tensors."""
+"""Reshaping, slicing, joining and creating tensors."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def reshaped(w: Writer, x: str, sizes: Sequence[Any]) -> str:
 
 
 def sizes_of(step: Step) -> list[Any]:
-    """Return the sizes of a step's result."""
+    """Return the shape of a step's result."""
     return list(step.results[0].shape)
 
 
@@ -144,7 +144,7 @@ def _pad(w: Writer, step: Step, self: Value, pad: Sequence[Any], value: Any = 0)
 
 
 def _pairs(pad: Sequence[Any], rank: int) -> list[Any]:
-    """torch's pairs from the last dimension on as ONNX's: what goes before each dimension, then what goes after."""
+    """Convert torch's padding pairs, from the last dimension on, to ONNX's: all begins, then all ends."""
     pairs = [(pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
     full = [(0, 0)] * (rank - len(pairs)) + pairs[::-1]
     return [one[0] for one in full] + [one[1] for one in full]
@@ -209,7 +209,7 @@ def _reversed_view(w: Writer, step: Step, self: Value, view: str, like: Value, *
 def _scattered(
     w: Writer, step: Step, self: Value, src: Value, dim: int = 0, index: Any = None, start: Any = None, end: Any = None, step_: Any = 1
 ) -> str:
-    """Return a part of a tensor replaced: the places of the part by a range, the part by ScatterND along the first dimension."""
+    """Replace a slice of a tensor: its indices by Range, its values by ScatterND along the first dimension."""
     rank = len(self.shape)
     axis = wrapped(dim, rank)
     part = w.t(src) if step.name == "slice_scatter" else w.op("Unsqueeze", w.t(src), w.ints([axis]))

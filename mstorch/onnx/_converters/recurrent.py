@@ -1,4 +1,4 @@
-"""LSTM, GRU and plain recurrent layers: a node for each layer, with torch's weights in ONNX's order of gates."""
+"""LSTM, GRU and RNN layers: a node per layer, with torch's weights in ONNX's gate order."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ def _ordered(value: Value, gates: Sequence[int]) -> np.ndarray:
 
 
 def _zero(value: Value) -> bool:
-    """Return whether a first state is the one that ONNX starts from anyway."""
+    """Return whether an initial state is zero, ONNX's default."""
     return value.array is not None and not array(value.array).any() or (value.step is not None and value.step.name == "zeros")
 
 
 def _weights(w: Writer, step: Step, params: Sequence[Value], biases: bool) -> list[str]:
-    """W, R and B of one layer, of each direction."""
+    """Return the names of W, R and B of one layer, with all directions stacked."""
     each = 4 if biases else 2
     gates = _GATES[step.name]
     directions = [params[i : i + each] for i in range(0, len(params), each)]
@@ -45,7 +45,7 @@ def _recurrent(
     w: Writer, step: Step, self: Value, hx: Any, params: Sequence[Value], has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool, batch_first: bool,
 ) -> list[str]:  # fmt: skip
-    """(T, N, I) → (T, N, directions × H) and the last states (layers × directions, N, H)."""
+    """Convert a recurrent network: (T, N, I) → (T, N, directions × H) and the last states (layers × directions, N, H)."""
     if not isinstance(hx, (list, tuple, Value)) or len(self.shape) != 3:
         raise OnnxExporterError("mstorch: torch.onnx.export takes recurrent layers of padded sequences, of three dimensions")
     starts = list(hx) if isinstance(hx, (list, tuple)) else [hx]

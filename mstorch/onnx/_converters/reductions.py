@@ -1,4 +1,4 @@
-"""Reductions, softmax and running sums."""
+"""Reductions, softmax and cumulative sums."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from .table import converter, dims_of, wrapped
 
 
 def reduced(w: Writer, kind: str, x: str, dims: Sequence[int], keepdim: bool) -> str:
-    """Return a reduction over dimensions, whose place in the node differs between opsets."""
+    """Return a reduction over dimensions, which are an input or an attribute depending on the opset."""
     since = {"ReduceSum": 13}.get(kind, 18)
     if w.opset >= since:
         return w.op(kind, x, w.ints(dims), keepdims=int(keepdim))

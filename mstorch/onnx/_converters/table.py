@@ -1,4 +1,4 @@
-"""The table of converters, and what many of them need."""
+"""The table of converters, and their helpers."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ CONVERTERS: dict[str, Converter] = {}
 
 
 def converter(*names: str) -> Callable[[Converter], Converter]:
-    """Enter a function for operators of these names."""
+    """Return a decorator that registers a converter for operators of these names."""
 
     def enter(function: Converter) -> Converter:
         for name in names:
@@ -27,26 +27,26 @@ def converter(*names: str) -> Callable[[Converter], Converter]:
 
 
 def wrapped(dim: int, rank: int) -> int:
-    """Return a dimension from the front."""
+    """Return a nonnegative dimension."""
     return dim % rank if rank else 0
 
 
 def dims_of(dim: Any, rank: int) -> list[int]:
-    """Return the dimensions of a reduction, from the front; None and an empty list are all."""
+    """Return the nonnegative dimensions of a reduction; None and an empty list mean all."""
     if dim is None or (isinstance(dim, (list, tuple)) and not dim):
         return list(range(rank))
     return [wrapped(one, rank) for one in (dim if isinstance(dim, (list, tuple)) else [dim])]
 
 
 def fixed(value: Any, what: str) -> int:
-    """Return a number that ONNX takes as a number of the node; refused where it varies."""
+    """Return a number that ONNX requires as an attribute. Raise OnnxExporterError if it depends on a dynamic size."""
     if isinstance(value, Size):
         raise OnnxExporterError(f"mstorch: torch.onnx.export cannot let {what} depend on a size that varies")
     return int(value)
 
 
 def common(first: Any, second: Any) -> torch_dtype:
-    """Return the dtype in which two operands meet, tensors or numbers."""
+    """Return the promoted dtype of two operands, tensors or numbers."""
     return result_type(_small(first), _small(second))
 
 

@@ -1,4 +1,4 @@
-"""torch.optim.lr_scheduler: schedules of the learning rate."""
+"""torch.optim.lr_scheduler: learning rate schedulers."""
 
 from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler  # noqa: F401 - a name of torch's
 from .chained import ChainedScheduler, SequentialLR

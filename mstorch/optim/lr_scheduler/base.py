@@ -1,4 +1,4 @@
-"""The base of all schedulers, and the helpers that let a learning rate be a tensor."""
+"""The base of all schedulers, and helpers for learning rates that are tensors."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SEE = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-ad
 
 
 class LRScheduler:
-    """Sets the "lr" of an optimiser's groups at each `step()`; a subclass says what `get_lr()` is.
+    """Sets the "lr" of an optimizer's groups at each ``step()``; a subclass defines ``get_lr()``.
 
-    Raises TypeError if `optimizer` is none, KeyError if it is resumed (`last_epoch` ≥ 0) without "initial_lr".
+    Raises TypeError if ``optimizer`` is not an Optimizer, KeyError if it is resumed (``last_epoch`` ≥ 0) without "initial_lr".
     """
 
     _get_lr_called_within_step: bool = False
@@ -59,23 +59,23 @@ class LRScheduler:
             self._is_initial = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Return every attribute but the optimiser."""
+        """Return every attribute except the optimizer."""
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` returned."""
+        """Restore the attributes that ``state_dict`` returned."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[float | Tensor]:
-        """Return the learning rate of each group as the last step set it."""
+        """Return the learning rates set by the last step, one per group."""
         return self._last_lr
 
     def get_lr(self) -> list[float | Tensor]:
-        """Return the learning rate of each group for `last_epoch`; called by `step()` only."""
+        """Return the learning rates for ``last_epoch``, one per group; called by ``step()`` only."""
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch, or to `epoch`, and set the learning rates."""
+        """Advance to the next epoch, or to ``epoch``, and set the learning rates."""
         if self._step_count == 1:
             self._mstorch_warn_of_order()
         self._step_count += 1
@@ -126,7 +126,7 @@ class LRScheduler:
 
 
 class _LRScheduler(LRScheduler):
-    """The name of the base class before torch 2.0, which scripts still inherit from."""
+    """The base class's name before torch 2.0, from which scripts still inherit."""
 
 
 def _check_optimizer(optimizer: Any) -> None:
@@ -135,7 +135,7 @@ def _check_optimizer(optimizer: Any) -> None:
 
 
 def _note_steps_of(optimizer: Optimizer) -> None:
-    """Wrap this instance's `step` so that it leaves a mark, by which the order of the two steps is checked."""
+    """Wrap this instance's ``step`` so that it leaves a mark, by which the order of optimizer and scheduler steps is checked."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
     # A weak reference, or the wrapper and the optimiser would keep each other alive.
@@ -189,12 +189,12 @@ def _warn_unless_stepping(scheduler: LRScheduler) -> None:
 
 
 def _state_of_callable(function: Any) -> dict[str, Any] | None:
-    """Return the attributes of a callable object; plain functions have no state to save."""
+    """Return the attributes of a callable object; None for a plain function."""
     return None if isinstance(function, types.FunctionType) else function.__dict__.copy()
 
 
 class _LambdaScheduler(LRScheduler):
-    """Base of LambdaLR and MultiplicativeLR: one function for each group."""
+    """Base of LambdaLR and MultiplicativeLR: one function per group."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Callable | list[Callable], last_epoch: int) -> None:
         self.optimizer = optimizer
@@ -209,16 +209,16 @@ class _LambdaScheduler(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _check_lambdas(self) -> None:
-        """Raise if a function is none; LambdaLR leaves that to the first call."""
+        """Raise TypeError if an entry is not callable; LambdaLR leaves that to the first call."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return every attribute but the optimiser; functions as None, callable objects as their attributes."""
+        """Return every attribute except the optimizer; functions as None, callable objects as their attributes."""
         state = super().state_dict()
         state["lr_lambdas"] = [_state_of_callable(function) for function in self.lr_lambdas]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` returned; the functions stay."""
+        """Restore the attributes that ``state_dict`` returned; functions are kept."""
         self.__dict__.update({name: value for name, value in state_dict.items() if name != "lr_lambdas"})
         for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=False):
             if state is not None:

@@ -1,4 +1,4 @@
-"""Schedulers made of schedulers: one after another, or all at once."""
+"""Schedulers composed of schedulers: one after another, or all at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .plateau import ReduceLROnPlateau
 
 
 class _Composite(LRScheduler):
-    """Base of SequentialLR and ChainedScheduler: checks, and a state that nests the parts' states."""
+    """Base of SequentialLR and ChainedScheduler: checks, and nested state dicts."""
 
     _schedulers: Sequence[LRScheduler]
 
@@ -34,22 +34,22 @@ class _Composite(LRScheduler):
                 )
 
     def state_dict(self) -> dict[str, Any]:
-        """Return every attribute but the optimiser; the parts as their own states."""
+        """Return every attribute except the optimizer; the schedulers as their state dicts."""
         state = super().state_dict()
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` returned, in the parts too."""
+        """Restore the attributes that ``state_dict`` returned, also in the schedulers."""
         super().load_state_dict({name: value for name, value in state_dict.items() if name != "_schedulers"})
         for i, state in enumerate(state_dict["_schedulers"]):
             self._schedulers[i].load_state_dict(state)
 
 
 class SequentialLR(_Composite):
-    """One scheduler after another: number i + 1 takes over at epoch `milestones[i]`.
+    """Runs one scheduler after another: number i + 1 takes over at epoch ``milestones[i]``.
 
-    Raises ValueError unless there is one milestone less than schedulers, all of the same optimiser.
+    Raises ValueError unless there is one milestone less than schedulers, all of the same optimizer.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class SequentialLR(_Composite):
         self._last_lr = first.get_last_lr()
 
     def recursive_undo(self, sched=None) -> None:
-        """Take back one step of every part, and of the parts' parts."""
+        """Undo one step of every scheduler, recursively."""
         scheduler = self if sched is None else sched
         if hasattr(scheduler, "_schedulers"):
             for part in scheduler._schedulers:
@@ -87,7 +87,7 @@ class SequentialLR(_Composite):
             scheduler.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]
-        """Go to the next epoch by the scheduler whose turn it is."""
+        """Step the scheduler whose turn it is."""
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[turn]
@@ -99,7 +99,7 @@ class SequentialLR(_Composite):
 
 
 class ChainedScheduler(_Composite):
-    """All schedulers at every step, each on what the one before it left. Raises ValueError for different optimisers."""
+    """Runs all schedulers at every step, each on the previous one's learning rates. Raises ValueError for different optimizers."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
@@ -113,7 +113,7 @@ class ChainedScheduler(_Composite):
         self._last_lr = _values(optimizer, "lr")
 
     def step(self) -> None:  # type: ignore[override]
-        """Go to the next epoch by every scheduler."""
+        """Step every scheduler."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = _values(self.optimizer, "lr")

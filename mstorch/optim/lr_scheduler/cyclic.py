@@ -1,4 +1,4 @@
-"""Schedulers that rise and fall: CyclicLR, CosineAnnealingWarmRestarts, OneCycleLR."""
+"""Cyclic schedulers: CyclicLR, CosineAnnealingWarmRestarts, OneCycleLR."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rates = list[float | Tensor]
 
 
 class _MomentumCycle(LRScheduler):
-    """Base of CyclicLR and OneCycleLR: a momentum, or beta1, that moves against the learning rate."""
+    """Base of CyclicLR and OneCycleLR: a momentum, or beta1, that is cycled inversely to the learning rate."""
 
     def _mstorch_check_momentum(self) -> None:
         defaults = self.optimizer.defaults
@@ -37,10 +37,10 @@ class _MomentumCycle(LRScheduler):
 
 
 class CyclicLR(_MomentumCycle):
-    """Goes linearly from `base_lr` to `max_lr` in `step_size_up` steps and back in `step_size_down`, again and again.
+    """Cycles linearly from ``base_lr`` to ``max_lr`` in ``step_size_up`` steps and back in ``step_size_down``.
 
-    Smith, "Cyclical Learning Rates for Training Neural Networks", arXiv:1506.01186. `mode` or `scale_fn` scales the
-    height of each cycle. Raises ValueError for an unknown mode, or if the momentum is to cycle and there is none.
+    Smith, "Cyclical Learning Rates for Training Neural Networks", arXiv:1506.01186. ``mode`` or ``scale_fn`` scales the amplitude of each
+    cycle. Raises ValueError for an unknown mode, or if the momentum is to cycle and there is none.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class CyclicLR(_MomentumCycle):
             self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
 
     def scale_fn(self, x) -> float:
-        """Return the factor of the height in cycle, or at iteration, `x`."""
+        """Return the amplitude's factor in cycle, or at iteration, ``x``."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "exp_range":
@@ -102,7 +102,7 @@ class CyclicLR(_MomentumCycle):
         return 1 / (2.0 ** (x - 1)) if self.mode == "triangular2" else 1.0
 
     def get_lr(self) -> Rates:
-        """Return the learning rates for `last_epoch`, which counts batches, and set the momentum."""
+        """Return the learning rates for ``last_epoch``, which counts batches, and set the momentum."""
         _warn_unless_stepping(self)
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
@@ -119,7 +119,7 @@ class CyclicLR(_MomentumCycle):
         return rates
 
     def state_dict(self) -> dict[str, Any]:
-        """Return every attribute but the optimiser; a scale function as None, a callable object as its attributes."""
+        """Return every attribute except the optimizer; a scale function as None, a callable object as its attributes."""
         state = super().state_dict()
         custom = state["_scale_fn_custom"]
         plain = custom is None or isinstance(custom, types.FunctionType)
@@ -127,7 +127,7 @@ class CyclicLR(_MomentumCycle):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` returned; the scale function stays."""
+        """Restore the attributes that ``state_dict`` returned; a scale function is kept."""
         super().load_state_dict({name: value for name, value in state_dict.items() if name != "_scale_fn_custom"})
         if state_dict["_scale_fn_custom"] is not None:
             self._scale_fn_custom.__dict__.update(state_dict["_scale_fn_custom"])
@@ -135,10 +135,11 @@ class CyclicLR(_MomentumCycle):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine from the initial learning rate to `eta_min`, over `T_0` epochs and then `T_mult` times as long.
+    """Anneals by half a cosine from the initial learning rate to ``eta_min`` over ``T_0`` epochs, then restarts with a period ``T_mult``
+    times as long.
 
-    Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", arXiv:1608.03983. `step(epoch)` takes
-    fractions of an epoch. Raises ValueError for T_0 or T_mult below 1 or not integers.
+    Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", arXiv:1608.03983. ``step(epoch)`` takes fractions of an
+    epoch. Raises ValueError for T_0 or T_mult below 1 or not integers.
     """
 
     def __init__(
@@ -158,13 +159,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:
-        """Return the learning rates at `T_cur` epochs after the last restart."""
+        """Return the learning rates ``T_cur`` epochs after the last restart."""
         _warn_unless_stepping(self)
         height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 
     def step(self, epoch=None) -> None:
-        """Go to the next epoch, or to `epoch`, which may be a fraction; raises ValueError if it is negative."""
+        """Advance to the next epoch, or to ``epoch``, which may be a fraction. Raise ValueError if it is negative."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -199,11 +200,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class OneCycleLR(_MomentumCycle):
-    """One rise to `max_lr` during `pct_start` of all steps and one long fall far below the start.
+    """Rises to ``max_lr`` during ``pct_start`` of all steps, then falls far below the initial rate.
 
-    Smith and Topin, "Super-Convergence: Very Fast Training of Neural Networks Using Large Learning Rates",
-    arXiv:1708.07120; in two phases, or three as there. Steps once a batch. Raises ValueError for options out of range
-    and for a step after the last.
+    Smith and Topin, "Super-Convergence: Very Fast Training of Neural Networks Using Large Learning Rates", arXiv:1708.07120; in two phases,
+    or in three as there. Steps once per batch. Raises ValueError for options out of range and for a step after the last.
     """
 
     def __init__(
@@ -290,7 +290,7 @@ def _check_positive(name: str, value: Any) -> None:
 
 
 def _phases(steps: int, rise: float, three: bool) -> list[dict[str, Any]]:
-    """Return the phases: the last step of each, and which entries of a group it leads from and to."""
+    """Return the phases: the last step of each, and the group entries it interpolates between."""
     up = _phase(float(rise * steps) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
     if not three:
         return [up, _phase(steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]

@@ -1,4 +1,4 @@
-"""Schedulers that follow one law from the first epoch to the last."""
+"""Schedulers with one formula for all epochs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rates = list[float | Tensor]
 
 
 class LambdaLR(_LambdaScheduler):
-    """The initial learning rate times `lr_lambda(epoch)`, one function for all groups or a list."""
+    """The initial learning rate times ``lr_lambda(epoch)``, one function for all groups or a list."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class LambdaLR(_LambdaScheduler):
 
 
 class MultiplicativeLR(_LambdaScheduler):
-    """The last learning rate times `lr_lambda(epoch)`, one function for all groups or a list."""
+    """Multiplies the learning rate by ``lr_lambda(epoch)`` each epoch, one function for all groups or a list."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class MultiplicativeLR(_LambdaScheduler):
 
 
 class StepLR(LRScheduler):
-    """Times `gamma` every `step_size` epochs."""
+    """Multiplies the learning rate by ``gamma`` every ``step_size`` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size = step_size
@@ -76,7 +76,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times `gamma` at each of the epochs `milestones`."""
+    """Multiplies the learning rate by ``gamma`` at each epoch in ``milestones``."""
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -98,7 +98,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Times `factor` until epoch `total_iters`. Raises ValueError for a factor outside [0, 1]."""
+    """Multiplies the learning rate by ``factor`` until epoch ``total_iters``. Raises ValueError for a factor outside [0, 1]."""
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -124,7 +124,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A factor that goes linearly from `start_factor` to `end_factor` over `total_iters` epochs.
+    """Multiplies the learning rate by a factor that changes linearly from ``start_factor`` to ``end_factor`` over ``total_iters`` epochs.
 
     Raises ValueError for factors outside (0, 1] and [0, 1].
     """
@@ -163,7 +163,7 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times `gamma` every epoch."""
+    """Multiplies the learning rate by ``gamma`` every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -179,7 +179,7 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Falls to zero over `total_iters` epochs as (1 - epoch / total_iters) to the `power`."""
+    """Decays the learning rate to zero over ``total_iters`` epochs, as (1 - epoch / total_iters) ** ``power``."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters
@@ -201,7 +201,7 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the initial learning rate to `eta_min` over `T_max` epochs, and up again after it.
+    """Anneals by half a cosine from the initial learning rate to ``eta_min`` over ``T_max`` epochs, and up again after that.
 
     Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", arXiv:1608.03983, without restarts.
     """

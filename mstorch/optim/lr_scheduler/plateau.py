@@ -11,9 +11,9 @@ from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _check_optimizer, _set
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` when a metric has not improved for more than `patience` epochs.
+    """Multiplies the learning rate by ``factor`` when a metric has not improved for more than ``patience`` epochs.
 
-    An improvement is more than `threshold`, relative or absolute. Raises ValueError for factor ≥ 1 or unknown modes.
+    An improvement exceeds ``threshold``, relative or absolute. Raises ValueError for factor ≥ 1 or unknown modes.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def step(self, metrics: SupportsFloat, epoch=None) -> None:  # type: ignore[override]
-        """Take note of a metric, and cut the learning rates if it has stayed flat for too long."""
+        """Record a metric, and reduce the learning rates if it has not improved for too long."""
         value = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1
@@ -97,7 +97,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether bad epochs are not counted, because the learning rate has just been cut."""
+        """Whether bad epochs are not counted, because the learning rate has just been reduced."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:
@@ -118,6 +118,6 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold_mode = threshold_mode
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` returned."""
+        """Restore the attributes that ``state_dict`` returned."""
         self.__dict__.update(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)

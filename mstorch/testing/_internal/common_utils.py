@@ -47,7 +47,7 @@ def freeze_rng_state(*args: Any, **kwargs: Any) -> Any:
 
 @undoing
 def set_default_dtype(undo: Undo, dtype: Any) -> None:
-    """A block in which tensors of Python's floats have a dtype."""
+    """Context manager within which tensors of Python's floats have a dtype."""
     undo[END:] = (default_dtype_again(),)
     torch.set_default_dtype(dtype)
 

@@ -1,1 +1,1 @@
-"""The parts of torch.utils._pytree: kinds of containers, keys, structures, walks, structures as text."""
+"""The implementation of torch.utils._pytree: node types, keys, specs, traversals, serialization."""

@@ -1,4 +1,4 @@
-"""Steps of a path to a leaf."""
+"""Keys: the steps of a path to a leaf."""
 from __future__ import annotations
 
 import dataclasses
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class SequenceKey:
-    """The step to an item of a sequence."""
+    """The key of a sequence item."""
 
     idx: int
 
@@ -22,7 +22,7 @@ class SequenceKey:
 
 @dataclasses.dataclass(frozen=True)
 class MappingKey:
-    """The step to a value of a mapping."""
+    """The key of a mapping value."""
 
     key: Any
 
@@ -36,7 +36,7 @@ class MappingKey:
 
 @dataclasses.dataclass(frozen=True)
 class GetAttrKey:
-    """The step to an attribute."""
+    """The key of an attribute."""
 
     name: str
 
@@ -49,7 +49,7 @@ class GetAttrKey:
 
 
 def keystr(kp: Iterable[Any]) -> str:
-    """Return a path as text: ``[0]['a'].x``."""
+    """Format a path as text: ``[0]['a'].x``."""
     return "".join(map(str, kp))
 
 

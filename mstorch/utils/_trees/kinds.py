@@ -1,4 +1,4 @@
-"""Which types are containers, and how each is taken apart and put together."""
+"""Registered node types, and how each is flattened and unflattened."""
 from __future__ import annotations
 
 import dataclasses
@@ -16,7 +16,7 @@ NO_SERIALIZED_TYPE_NAME_FOUND = "NO_SERIALIZED_TYPE_NAME_FOUND"
 
 
 class NodeDef(NamedTuple):
-    """How a type of container is flattened, put together, and flattened with the key of each item."""
+    """How a node type is flattened, unflattened, and flattened with keys."""
 
     type: Any
     flatten_fn: Callable[[Any], tuple[list[Any], Any]]
@@ -25,7 +25,7 @@ class NodeDef(NamedTuple):
 
 
 class SerializeNodeDef(NamedTuple):
-    """The name of a type of container in text, and how its context gets into JSON and back."""
+    """The serialized name of a node type, and the conversions of its context to and from JSON."""
 
     typ: Any
     serialized_type_name: str
@@ -34,7 +34,7 @@ class SerializeNodeDef(NamedTuple):
 
 
 class ConstantNode(NamedTuple):
-    """The context of a value that is part of the structure."""
+    """The context of a registered constant, which is part of the TreeSpec."""
 
     value: Any
 
@@ -52,9 +52,9 @@ def register_pytree_node(
     from_dumpable_context: Callable[[Any], Any] | None = None,
     flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None = None,
 ) -> None:
-    """Make a type a container: ``flatten_fn`` gives its items and a context, ``unflatten_fn`` puts them together.
+    """Register a node type: ``flatten_fn`` returns (children, context), ``unflatten_fn`` rebuilds it.
 
-    Raises ValueError for a type that is one already, or if only one of the functions for its context in JSON is given.
+    Raise ValueError if the type is registered, or if only one of the conversions of its context is given.
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
@@ -70,9 +70,9 @@ def register_dataclass(
     cls: type, *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
 ) -> None:
-    """Make a dataclass, or a class that is built from its fields, a container of them.
+    """Register a dataclass, or a class constructed from its fields, as a node.
 
-    Raises ValueError if the names given are not the fields, or if there are none for a class that is no dataclass.
+    Raise ValueError if the given names are not its fields, or are missing for a class that is no dataclass.
     """
     dropped = drop_field_names or []
     if not dataclasses.is_dataclass(cls):
@@ -117,7 +117,7 @@ def register_dataclass(
 
 
 def register_constant(cls: type) -> None:
-    """Make values of a type parts of the structure, without leaves. TypeError if they do not compare by value."""
+    """Register a type whose instances are part of the TreeSpec, not leaves. Raise TypeError if they do not compare by value."""
     if cls.__eq__ is object.__eq__:
         raise TypeError("register_constant(cls) expects `cls` to have a non-default `__eq__` implementation.")
     if cls.__hash__ in (None, object.__hash__):
@@ -132,12 +132,12 @@ def register_constant(cls: type) -> None:
 
 
 def is_constant_class(cls: type) -> bool:
-    """Return whether ``register_constant`` was called with the type."""
+    """Return whether a class was registered with ``register_constant``."""
     return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
 def deregister_pytree_node(cls: type) -> None:
-    """Make a type no container any more."""
+    """Unregister a node type."""
     del SUPPORTED_NODES[cls]
     name = SUPPORTED_SERIALIZED_TYPES.pop(cls).serialized_type_name
     SERIALIZED_TYPE_TO_PYTHON_TYPE.pop(name, None)
@@ -148,7 +148,7 @@ def deregister_pytree_node(cls: type) -> None:
 
 
 def is_namedtuple_class(cls: Any) -> bool:
-    """Return whether the class is one of ``namedtuple`` or derived from one."""
+    """Return whether a class is, or derives from, a ``namedtuple``."""
     fields = getattr(cls, "_fields", None) if isinstance(cls, type) and issubclass(cls, tuple) else None
     return (
         type(fields) is tuple and all(isinstance(name, str) for name in fields)
@@ -157,17 +157,17 @@ def is_namedtuple_class(cls: Any) -> bool:
 
 
 def is_namedtuple(obj: Any) -> bool:
-    """Return whether it is a named tuple or a class of them."""
+    """Return whether an object is a namedtuple or a namedtuple class."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_namedtuple_instance(obj: Any) -> bool:
-    """Return whether it is a named tuple."""
+    """Return whether an object is a namedtuple."""
     return is_namedtuple_class(type(obj))
 
 
 def is_structseq_class(cls: Any) -> bool:
-    """Return whether the class is a named tuple of C's kind, as of ``time.struct_time`` and ``torch.return_types``."""
+    """Return whether a class is a struct sequence, such as ``time.struct_time`` and the types in ``torch.return_types``."""
     return (
         isinstance(cls, type) and cls.__bases__ == (tuple,)
         and all(isinstance(getattr(cls, name, None), int) for name in ("n_fields", "n_sequence_fields", "n_unnamed_fields"))
@@ -175,17 +175,17 @@ def is_structseq_class(cls: Any) -> bool:
 
 
 def is_structseq(obj: Any) -> bool:
-    """Return whether it is a named tuple of C's kind or a class of them."""
+    """Return whether an object is a struct sequence or such a class."""
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_structseq_instance(obj: Any) -> bool:
-    """Return whether it is a named tuple of C's kind."""
+    """Return whether an object is a struct sequence."""
     return is_structseq_class(type(obj))
 
 
 def node_type(tree: Any) -> Any:
-    """Return the registered type of a container; ``collections.namedtuple`` for all classes of named tuples."""
+    """Return the node type of a container; ``collections.namedtuple`` for every namedtuple."""
     kind = type(tree)
     return namedtuple if kind not in SUPPORTED_NODES and is_namedtuple_class(kind) else kind
 
@@ -194,93 +194,93 @@ def node_type(tree: Any) -> Any:
 
 
 def list_flatten(d: list[Any]) -> tuple[list[Any], Any]:
-    """Return the items; no context."""
+    """Return (children, None)."""
     return d, None
 
 
 def tuple_flatten(d: tuple[Any, ...]) -> tuple[list[Any], Any]:
-    """Return the items; no context."""
+    """Return (children, None)."""
     return list(d), None
 
 
 def list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
-    """Return the list of the items."""
+    """Return a list of the children."""
     return list(values)
 
 
 def tuple_unflatten(values: Iterable[Any], context: Any) -> tuple[Any, ...]:
-    """Return the tuple of the items."""
+    """Return a tuple of the children."""
     return tuple(values)
 
 
 def sequence_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
-    """Return the items with their places; no context."""
+    """Return ((index key, child) pairs, None)."""
     return [(SequenceKey(place), item) for place, item in enumerate(d)], None
 
 
 def dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Any]:
-    """Return the values; the keys are the context."""
+    """Return (values, keys)."""
     return list(d.values()), list(d)
 
 
 def dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], Any]:
-    """Return the values with their keys; the keys are the context."""
+    """Return ((key, value) pairs, keys)."""
     return [(MappingKey(key), value) for key, value in d.items()], list(d)
 
 
 def dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
-    """Return the dictionary of keys and values."""
+    """Return a dict of the keys in ``context`` and ``values``."""
     return dict(zip(context, values))
 
 
 def ordereddict_unflatten(values: Iterable[Any], context: Any) -> OrderedDict[Any, Any]:
-    """Return the ordered dictionary of keys and values."""
+    """Return an OrderedDict of the keys in ``context`` and ``values``."""
     return OrderedDict(zip(context, values))
 
 
 def deque_flatten(d: deque[Any]) -> tuple[list[Any], Any]:
-    """Return the items; the greatest length is the context."""
+    """Return (children, maxlen)."""
     return list(d), d.maxlen
 
 
 def deque_flatten_with_keys(d: deque[Any]) -> tuple[list[tuple[Any, Any]], Any]:
-    """Return the items with their places; the greatest length is the context."""
+    """Return ((index key, child) pairs, maxlen)."""
     return sequence_flatten_with_keys(d)[0], d.maxlen
 
 
 def deque_unflatten(values: Iterable[Any], context: Any) -> deque[Any]:
-    """Return the queue of the items."""
+    """Return a deque of the children with the maxlen in ``context``."""
     return deque(values, maxlen=context)
 
 
 def defaultdict_flatten(d: defaultdict[Any, Any]) -> tuple[list[Any], Any]:
-    """Return the values; the factory and the keys are the context."""
+    """Return (values, [default_factory, keys])."""
     return list(d.values()), [d.default_factory, list(d)]
 
 
 def defaultdict_flatten_with_keys(d: defaultdict[Any, Any]) -> tuple[list[tuple[Any, Any]], Any]:
-    """Return the values with their keys; the factory and the keys are the context."""
+    """Return ((key, value) pairs, [default_factory, keys])."""
     return dict_flatten_with_keys(d)[0], [d.default_factory, list(d)]
 
 
 def defaultdict_unflatten(values: Iterable[Any], context: Any) -> defaultdict[Any, Any]:
-    """Return the dictionary of keys and values, with its factory."""
+    """Return a defaultdict with the factory and keys in ``context``."""
     factory, keys = context
     return defaultdict(factory, zip(keys, values))
 
 
 def namedtuple_flatten(d: Any) -> tuple[list[Any], Any]:
-    """Return the fields; the class is the context."""
+    """Return (fields, class)."""
     return list(d), type(d)
 
 
 def namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
-    """Return the fields with their names; the class is the context."""
+    """Return ((field name key, field) pairs, class)."""
     return [(GetAttrKey(name), item) for name, item in zip(d._fields, d)], type(d)
 
 
 def namedtuple_unflatten(values: Iterable[Any], context: Any) -> Any:
-    """Return the named tuple of the class."""
+    """Return a namedtuple of class ``context``."""
     return context(*values)
 
 
@@ -298,7 +298,7 @@ NAMEDTUPLE_NAMES: dict[type, str] = {}
 
 
 def register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
-    """Give a class of named tuples a name in text."""
+    """Register the serialized name of a namedtuple class."""
     NAMEDTUPLE_NAMES[cls] = serialized_type_name
 
 

@@ -1,4 +1,4 @@
-"""The structure of a tree."""
+"""TreeSpec: the structure of a pytree."""
 from __future__ import annotations
 
 from collections import defaultdict, deque
@@ -9,9 +9,9 @@ from .kinds import STANDARD_DICT_TYPES, SUPPORTED_NODES, ConstantNode, node_type
 
 
 class TreeSpec:
-    """The container's type and context, and the structures of its items; a leaf has no type.
+    """A container's type and context, and the TreeSpecs of its children; a leaf has no type.
 
-    ``num_nodes``, ``num_leaves`` and ``num_children`` count containers and leaves, leaves, and items.
+    ``num_nodes`` counts containers and leaves, ``num_leaves`` leaves, ``num_children`` direct children.
     """
 
     __slots__ = ("type", "_context", "_children", "num_nodes", "num_leaves", "num_children")
@@ -26,20 +26,20 @@ class TreeSpec:
 
     @property
     def context(self) -> Any:
-        """The data that the container needs besides its items to be rebuilt."""
+        """What the container needs besides its children to be rebuilt."""
         return self._context
 
     @property
     def children_specs(self) -> list[TreeSpec]:
-        """The structures of the items."""
+        """The TreeSpecs of the children."""
         return self._children
 
     def children(self) -> list[TreeSpec]:
-        """Return the structures of the items, in a list of their own."""
+        """Return the TreeSpecs of the children in a new list."""
         return list(self._children)
 
     def child(self, index: int) -> TreeSpec:
-        """Return the structure of one item."""
+        """Return the TreeSpec of one child."""
         return self._children[index]
 
     def is_leaf(self) -> bool:
@@ -47,7 +47,7 @@ class TreeSpec:
         return self.type is None
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
-        """Return the tree of this structure with these leaves; ValueError unless there are as many as it has."""
+        """Return the tree of this structure with the given leaves. Raise ValueError unless there are ``num_leaves``."""
         leaves = leaves if isinstance(leaves, (list, tuple)) else list(leaves)
         if len(leaves) != self.num_leaves:
             raise ValueError(
@@ -62,7 +62,7 @@ class TreeSpec:
         return SUPPORTED_NODES[self.type].unflatten_fn([child._build(leaves) for child in self._children], self._context)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """Return the subtrees of a tree at the leaves of this structure; ValueError if the tree has another structure."""
+        """Return the subtrees of ``tree`` at this structure's leaves. Raise ValueError if this is not a prefix of its structure."""
         found: list[Any] = []
         self._collect(tree, found)
         return found
@@ -118,14 +118,14 @@ LEAF = TreeSpec(None, None, [])
 
 
 class _LeafKind(type):
-    """Makes every structure that is a leaf an instance of LeafSpec."""
+    """Metaclass that makes every TreeSpec of a leaf an instance of LeafSpec."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TreeSpec) and instance.type is None
 
 
 class LeafSpec(TreeSpec, metaclass=_LeafKind):
-    """The structure of a leaf."""
+    """The TreeSpec of a leaf."""
 
     __slots__ = ()
 

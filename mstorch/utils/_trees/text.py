@@ -1,4 +1,4 @@
-"""Structures as JSON text, in torch's format."""
+"""Serialization of TreeSpecs as JSON, in torch's format."""
 from __future__ import annotations
 
 import importlib
@@ -13,7 +13,7 @@ DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL = 1
 
 
 class EnumEncoder(json.JSONEncoder):
-    """Writes enum members by the name of their class and their own."""
+    """Encodes enum members by the qualified name of their class and their name."""
 
     def default(self, obj: Any) -> Any:
         if isinstance(obj, Enum):
@@ -23,7 +23,7 @@ class EnumEncoder(json.JSONEncoder):
 
 
 def enum_object_hook(obj: dict[str, Any]) -> Any:
-    """Return the enum member that ``EnumEncoder`` wrote; other dictionaries as they are."""
+    """Decode an enum member that ``EnumEncoder`` encoded; return other dicts unchanged."""
     if "__enum__" not in obj:
         return obj
     module, _, path = obj["fqn"].partition(":")
@@ -34,7 +34,7 @@ def enum_object_hook(obj: dict[str, Any]) -> Any:
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """Return a structure as text. NotImplementedError for a type without a name in text."""
+    """Serialize a TreeSpec to JSON. Raise NotImplementedError for a type without a serialized name."""
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
             f"treespec_dumps(treespec, protocol): Expected `treespec` to be instance of TreeSpec but got item of type {type(treespec)}."
@@ -73,7 +73,7 @@ def _described(spec: TreeSpec) -> dict[str, Any]:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """Return the structure of a text that ``treespec_dumps`` wrote, here or in torch."""
+    """Return the TreeSpec serialized by ``treespec_dumps``, here or in torch."""
     version, described = json.loads(serialized)
     if version != 1:
         raise ValueError(f"Unknown protocol {version}. Available protocols: [1]")
@@ -98,5 +98,5 @@ class _Star:
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
-    """Return the structure as Python shows a tree of stars."""
+    """Return the structure as Python shows it with "*" as every leaf."""
     return repr(treespec.unflatten([_Star() for _ in range(treespec.num_leaves)]))

@@ -1,4 +1,4 @@
-"""Trees taken apart, put together, and mapped."""
+"""Traversals: flatten, unflatten and map pytrees."""
 from __future__ import annotations
 
 import functools
@@ -14,12 +14,12 @@ IsLeaf = Callable[[Any], bool] | None
 
 
 def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
-    """Return whether a tree is a leaf: no container, or one that ``is_leaf`` says is a leaf."""
+    """Return whether a tree is a leaf: of no registered type, or one for which ``is_leaf`` returns True."""
     return (is_leaf is not None and is_leaf(tree)) or node_type(tree) not in SUPPORTED_NODES
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
-    """Return the leaves in order, and the structure. ``is_leaf`` says which containers count as leaves."""
+    """Return the leaves in order, and the TreeSpec. ``is_leaf`` selects containers to treat as leaves."""
     leaves: list[Any] = []
     return leaves, _flatten(tree, leaves, is_leaf)
 
@@ -34,14 +34,14 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
-    """Return the tree of a structure with these leaves; ValueError unless their number is right."""
+    """Return the tree of a TreeSpec with the given leaves. Raise ValueError unless their number fits."""
     if not isinstance(treespec, TreeSpec):
         raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.")
     return treespec.unflatten(leaves)
 
 
 def tree_iter(tree: Any, is_leaf: IsLeaf = None) -> Iterator[Any]:
-    """The leaves, one after the other."""
+    """Iterate over the leaves."""
     if tree_is_leaf(tree, is_leaf):
         yield tree
         return
@@ -55,18 +55,18 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeSpec:
-    """Return the structure."""
+    """Return the TreeSpec."""
     return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
-    """Return the tree of ``func(leaf, …)``, with what stands in further trees at the place of each leaf."""
+    """Return the tree of ``func(leaf, ...)``, called with the corresponding subtrees of ``rests``."""
     leaves, spec = tree_flatten(tree, is_leaf)
     return spec.unflatten([func(*group) for group in zip(leaves, *map(spec.flatten_up_to, rests))])
 
 
 def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
-    """Call ``func`` with each leaf; returns the tree itself."""
+    """Call ``func`` with each leaf; return ``tree``."""
     leaves, spec = tree_flatten(tree, is_leaf)
     for group in zip(leaves, *map(spec.flatten_up_to, rests)):
         func(*group)
@@ -74,7 +74,8 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf 
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[..., Any]], Callable[[Any], Any]]:
-    """Return a decorator: the function takes values of these types, or for which the predicate holds, and leaves others alone."""
+    """Return a decorator: the function is called with values of these types, or that satisfy the predicate; others are returned unchanged.
+    """
     if isinstance(type_or_types_or_pred, (type, tuple, types.UnionType)):
 
         def chosen(value: Any) -> bool:
@@ -95,14 +96,14 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[..., Any]], Ca
 
 
 def tree_map_only(type_or_types_or_pred: Any, /, func: Callable[..., Any], tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """``tree_map`` of the leaves of these types; others stay."""
+    """Return ``tree_map`` over the leaves of these types; other leaves are unchanged."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_map_only_(
     type_or_types_or_pred: Any, /, func: Callable[..., Any], tree: Any, is_leaf: IsLeaf = None
 ) -> list[float | tuple[Tensor]]:
-    """``tree_map_`` of the leaves of these types."""
+    """Call ``func`` with the leaves of these types; return ``tree``."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
@@ -127,7 +128,7 @@ def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any,
 
 
 def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
-    """Return the leaves of positional and then of keyword arguments."""
+    """Return the leaves of positional, then of keyword arguments."""
     return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_iter(tree)]
 
 
@@ -150,17 +151,17 @@ def _paths(path: tuple[Any, ...], tree: Any, is_leaf: IsLeaf) -> Iterator[tuple[
 
 
 def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[tuple[Any, ...], Any]]:
-    """Return the path and the leaf, for all leaves in order."""
+    """Return a list of (path, leaf), in order."""
     return list(_paths((), tree, is_leaf))
 
 
 def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
-    """Return the paths with the leaves, and the structure."""
+    """Return a list of (path, leaf), and the TreeSpec."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
 def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
-    """``tree_map`` whose function also gets the path, as its first argument."""
+    """Return ``tree_map`` of a function that takes the path as its first argument."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     paths = [path for path, _ in pairs]
     leaves = [leaf for _, leaf in pairs]
@@ -168,7 +169,7 @@ def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf
 
 
 def broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
-    """Return the leaves of a tree that is a prefix of the structure, each for all leaves below it; None if it is no prefix."""
+    """Return the leaves of a prefix of the structure, each repeated for all leaves below it; None if ``tree`` is no prefix."""
     if tree_is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves
     if treespec.is_leaf():
@@ -190,5 +191,5 @@ def broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = No
 
 
 def is_constant_holder(spec: TreeSpec) -> bool:
-    """Return whether the structure is of a value registered with ``register_constant``."""
+    """Return whether a TreeSpec is that of a value registered with ``register_constant``."""
     return spec.type in CONSTANT_NODES

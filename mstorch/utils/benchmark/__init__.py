@@ -1,6 +1,6 @@
-"""torch.utils.benchmark: statements timed in Python, and tables of the times.
+"""torch.utils.benchmark: timing of Python statements, and tables of the times.
 
-C++ statements, counts of instructions (Callgrind) and the fuzzers are not here.
+C++ statements, instruction counts (Callgrind) and the fuzzers are missing.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.utils.data: datasets, samplers and the loader that makes batches of them."""
+"""torch.utils.data: datasets, samplers and DataLoader."""
 
 from ._collate import default_collate, default_convert
 from .dataloader import DataLoader, get_worker_info

@@ -1,4 +1,4 @@
-"""Batches from samples: default_collate stacks, default_convert only makes tensors."""
+"""Collation of samples into batches: default_collate stacks, default_convert only converts to tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STRING_KINDS = "SUO"
 
 
 def default_convert(data):
-    """Return NumPy arrays and scalars in `data`, at any depth, as tensors; tuples become lists."""
+    """Convert NumPy arrays and scalars in nested ``data`` to tensors; tuples become lists."""
     if isinstance(data, Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (np.str_, np.bytes_)):
@@ -35,16 +35,16 @@ def default_convert(data):
 
 
 def default_collate(batch):
-    """Return a list of samples as one batch, of the samples' own structure.
+    """Collate a list of samples to a batch with the samples' structure.
 
-    Tensors and arrays are stacked, numbers become tensors, strings stay lists. Raises RuntimeError for samples of
-    different lengths, TypeError for what it does not know.
+    Tensors and arrays are stacked, numbers become tensors, strings stay lists. Raise RuntimeError for samples of different lengths,
+    TypeError for unknown types.
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
 def collate(batch, *, collate_fn_map: dict[type | tuple[type, ...], Callable] | None = None):
-    """Return a batch, by the functions that `collate_fn_map` gives for the types of its leaves."""
+    """Collate a batch with the functions in ``collate_fn_map``, keyed by the types of the leaves."""
     first = batch[0]
     for types, function in _candidates(type(first), collate_fn_map or {}):
         if isinstance(first, types):
@@ -71,7 +71,7 @@ def _candidates(kind: type, functions: dict) -> Any:
 
 
 def like_mapping(original: Mapping, items: dict) -> Any:
-    """Return `items` as a mapping of the original's type; as a dict if that cannot be made."""
+    """Return ``items`` as a mapping of the original's type; as a dict if that fails."""
     try:
         if isinstance(original, MutableMapping):
             # A copy keeps what else the mapping has, such as the factory of a defaultdict.
@@ -84,7 +84,7 @@ def like_mapping(original: Mapping, items: dict) -> Any:
 
 
 def like_sequence(original: Sequence, items: list) -> Any:
-    """Return `items` as a sequence of the original's type; as a list if that is a tuple or cannot be made."""
+    """Return ``items`` as a sequence of the original's type; as a list for a tuple, or if that fails."""
     if isinstance(original, tuple):
         return items
     try:

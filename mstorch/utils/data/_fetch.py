@@ -1,4 +1,4 @@
-"""Samples of a dataset, collated, in this process or in a worker."""
+"""Fetching and collating samples, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class _BaseDatasetFetcher:
-    """Fetches what an index, or a list of them, stands for."""
+    """Fetches and collates the samples of an index or a list of indices."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Callable, drop_last: bool) -> None:
         self.dataset = dataset
@@ -17,7 +17,7 @@ class _BaseDatasetFetcher:
         self.drop_last = drop_last
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        """Return the collated data; StopIteration where an iterable dataset has no more."""
+        """Return the collated samples. Raise StopIteration if an iterable dataset is exhausted."""
         raise NotImplementedError
 
 

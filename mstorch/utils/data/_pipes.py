@@ -1,4 +1,4 @@
-"""The work of a loader for a dataset that is a pipe: shuffling, one seed for all processes, each one's share."""
+"""DataLoader's handling of datapipes: shuffling, a common seed for all processes, sharding."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from .graph_settings import apply_random_seed, apply_sharding
 
 
 def wrapped(dataset: Any) -> Any:
-    """Return a pipe in a wrapper that can be pickled with lambdas, any other dataset as it is."""
+    """Wrap a datapipe so that it can be pickled with lambdas; return any other dataset unchanged."""
     if isinstance(dataset, IterDataPipe):
         return _IterDataPipeSerializationWrapper(dataset)
     return _MapDataPipeSerializationWrapper(dataset) if isinstance(dataset, MapDataPipe) else dataset
 
 
 def is_pipe(dataset: Any) -> bool:
-    """Return whether the dataset is a pipe of either kind."""
+    """Return whether a dataset is an IterDataPipe or a MapDataPipe."""
     return isinstance(dataset, IterDataPipe | MapDataPipe)
 
 
 def _distributed() -> Any:
-    """Return torch.distributed if there is a process group; without the package there is none, and it takes time to load."""
+    """Return torch.distributed if it is imported and initialized, else None; it is not imported here, which takes time."""
     module = above.processes
     return module if module is not None and module.is_initialized() else None
 
 
 def world() -> tuple[int, int]:
-    """Return the number of processes and the number of this one."""
+    """Return (world size, rank)."""
     group = _distributed()
     return (1, 0) if group is None else (group.get_world_size(), group.get_rank())
 
 
 def new_group() -> Any:
-    """Return a group that all processes share their seeds in; None without a process group."""
+    """Return a process group for exchanging seeds; None if distributed is not initialized."""
     group = _distributed()
     return None if group is None else group.new_group(backend="gloo")
 
 
 def draw_shared_seed(generator: Generator | None, group: Any) -> int:
-    """Draw a seed and return that of the first process."""
+    """Draw a seed and return rank 0's."""
     seed = empty((), dtype=int64).random_(generator=generator)
     if group is not None:
         _distributed().broadcast(seed, src=0, group=group)
@@ -57,7 +57,7 @@ def draw_shared_seed(generator: Generator | None, group: Any) -> int:
 
 
 def reseed(dataset: IterDataPipe, seed: int) -> None:
-    """Give the random pipes of a pipe their seeds."""
+    """Reseed the random datapipes of a graph."""
     generator = Generator()
     generator.manual_seed(seed)
     apply_random_seed(dataset, generator)
@@ -66,7 +66,7 @@ def reseed(dataset: IterDataPipe, seed: int) -> None:
 def prepare_worker(
     dataset: Any, worker: int, workers: int, processes: tuple[int, int], init: Callable[[int], None] | None
 ) -> None:
-    """Give the worker its share of a pipe, then call the user's function. Processes share first, then workers."""
+    """Shard a datapipe for the worker, first over processes, then over workers; then call the user's ``worker_init_fn``."""
     if is_pipe(dataset):
         count, rank = processes
         apply_sharding(dataset, workers * count, worker * count + rank)

@@ -1,4 +1,4 @@
-"""A worker that is killed: the main process hears of it at once, even where it waits for the rest of a message."""
+"""Detection of killed workers: the main process raises at once, even while it reads the rest of a message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _handlers: list[Any] = []  # the one of SIGCHLD that was there before ours
 
 
 def _ending(pid: int) -> str:
-    """Return what is to be said of a worker that ended badly; "" of others."""
+    """Return the error text for a worker that was killed or failed; "" otherwise."""
     try:
         found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -38,24 +38,24 @@ def _child_ended(number: int, frame: Any) -> None:
 
 
 def watch(loader: int, pids: Sequence[int]) -> None:
-    """Raise RuntimeError in the main thread when one of a loader's workers ends badly, until `unwatch`; `loader` is its id."""
+    """Make the main thread raise RuntimeError when one of a loader's workers dies, until ``unwatch``; ``loader`` is its id."""
     _watched[loader] = list(pids)
     handle()
 
 
 def handle() -> None:
-    """Take the signal that a child process ended, where this is the main thread."""
+    """Install a SIGCHLD handler, if called on the main thread."""
     if not _handlers and hasattr(signal, "SIGCHLD") and threading.current_thread() is threading.main_thread():
         _handlers.append(signal.signal(signal.SIGCHLD, _child_ended))
 
 
 def unwatch(loader: int) -> None:
-    """Let the loader's workers end as they will."""
+    """Stop watching the loader's workers."""
     _watched.pop(loader, None)
 
 
 def raise_if_ended() -> None:
-    """Raise RuntimeError if a watched worker ended badly."""
+    """Raise RuntimeError if a watched worker died."""
     for pids in _watched.values():
         for pid in pids:
             text = _ending(pid)

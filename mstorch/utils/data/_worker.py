@@ -1,4 +1,4 @@
-"""The worker process of a DataLoader, and how batches are fetched there and without workers."""
+"""The DataLoader's worker process, and fetching of batches with and without workers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESTART = "restart"
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """The facts of a worker: its number, how many there are, its seed, its copy of the dataset."""
+    """A worker's id, the number of workers, its seed, and its copy of the dataset."""
 
     id: int
     num_workers: int
@@ -38,7 +38,7 @@ _worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Return what this worker process of a loader knows of itself; None in the main process."""
+    """Return this worker's WorkerInfo; None in the main process."""
     return _worker_info
 
 
@@ -58,20 +58,20 @@ class Job:
     processes: tuple[int, int] = (1, 0)
 
     def fetcher(self) -> Callable[[Any], Any]:
-        """Return a function from what the sampler gives to collated data."""
+        """Return a function from the sampler's output to collated data."""
         make = _IterableDatasetFetcher if self.iterable else _MapDatasetFetcher
         return make(self.dataset, self.batched, self.collate_fn, self.drop_last).fetch
 
 
 class End:
-    """The result of a worker whose part of an iterable dataset has come to its end."""
+    """Tells the main process that a worker's iterable dataset is exhausted."""
 
     def __init__(self, worker: int) -> None:
         self.worker = worker
 
 
 class Failure:
-    """An exception on its way from a worker to the main process; tracebacks cannot be pickled, so it goes as text."""
+    """A worker's exception, sent to the main process as text because tracebacks cannot be pickled."""
 
     def __init__(self, error: Exception, worker: int) -> None:
         self.kind = type(error)
@@ -79,7 +79,7 @@ class Failure:
         self.worker = worker
 
     def reraise(self) -> None:
-        """Raise an exception of the same type, the traceback in its message; RuntimeError if that cannot be made."""
+        """Raise an exception of the same type with the traceback in its message; RuntimeError if that type cannot be constructed so."""
         message = f"Caught {self.kind.__name__} in DataLoader worker process {self.worker}.\nOriginal {self.text}"
         if self.kind is KeyError:
             raise KeyError(_Lines(message))
@@ -91,7 +91,7 @@ class Failure:
 
 
 class _Lines(str):
-    """A string that a KeyError, which shows the repr of its key, prints in lines."""
+    """A string whose repr keeps line breaks, for a KeyError, which shows the repr of its key."""
 
     __slots__ = ()
 
@@ -100,13 +100,13 @@ class _Lines(str):
 
 
 def numpy_seed(base_seed: int, worker_id: int) -> list[int]:
-    """Return the four words that NumPy's generator of a worker begins with."""
+    """Return the four seed words of NumPy's generator in a worker."""
     words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
     return [int(word) for word in np.random.SeedSequence(words).generate_state(4)]
 
 
 def run(job: Job, worker: int, tasks, results, done) -> None:
-    """Fetch what `tasks` asks for until it gives None or the main process is gone."""
+    """Worker main loop: fetch the indices in ``tasks`` until it yields None or the parent is gone."""
     global _worker_info
     parent = os.getppid()
     seed = job.base_seed + worker
@@ -169,7 +169,7 @@ def _fetched(fetch, index, iterable: bool, worker: int) -> Any:
 
 
 class _Pickler(ForkingPickler):
-    """The pickler of queues. It sends tensors' elements through the pipe, for a worker may end before they are read."""
+    """The pickler of queues. It sends tensor data through the pipe, because a worker may end before they are read."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

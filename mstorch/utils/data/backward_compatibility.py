@@ -9,4 +9,4 @@ from typing_extensions import deprecated
     category=FutureWarning,
 )
 def worker_init_fn(worker_id: int) -> None:
-    """Do nothing: a loader gives each worker its share itself."""
+    """Do nothing: DataLoader shards datapipes itself."""

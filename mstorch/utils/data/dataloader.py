@@ -1,4 +1,4 @@
-"""DataLoader: batches of a dataset, in an order, fetched in this process or by workers."""
+"""DataLoader: an iterable over batches of a dataset, fetched in this process or by workers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _worker_init_fn_t = Callable[[int], None]
 
 
 def _sharding_worker_init_fn(worker_init_fn: _worker_init_fn_t | None, world_size: int, rank_id: int, worker_id: int) -> None:
-    """In a worker: its share of a pipe, then the user's function."""
+    """Shard a datapipe in a worker, then call the user's ``worker_init_fn``."""
     info = get_worker_info()
     if info is None:
         raise AssertionError("Worker info is None in sharding worker init function")
@@ -58,13 +58,13 @@ class _DatasetKind:
 
     @staticmethod
     def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Callable, drop_last: bool) -> Any:
-        """Return what fetches samples of a dataset of this kind."""
+        """Return the fetcher for datasets of this kind."""
         fetcher = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return fetcher(dataset, auto_collation, collate_fn, drop_last)
 
 
 class _InfiniteConstantSampler(Sampler):
-    """The indices of an IterableDataset, which has none."""
+    """The sampler of an IterableDataset, which has no indices: it yields None forever."""
 
     def __iter__(self):
         while True:
@@ -72,12 +72,12 @@ class _InfiniteConstantSampler(Sampler):
 
 
 class DataLoader(Generic[_T_co]):
-    """An iterable over batches of `dataset`.
+    """An iterable over batches of ``dataset``.
 
-    The arguments are torch's. `batch_size=None` gives single samples. Each iteration draws one seed for its workers
-    and, to shuffle, one more for the order, as torch does. Raises ValueError for options that exclude each other.
-    Differs from torch: memory is not pinned; batches come through a pipe, not shared memory; a forked worker raises
-    RuntimeError where an operation or its gradient has no host kernel, which spawned ones do.
+    The arguments are torch's. ``batch_size=None`` yields single samples. Each iteration draws one seed for its workers and, to shuffle, one
+    more for the order, as torch does. Raises ValueError for options that exclude each other. Differs from torch: memory is not pinned;
+    batches come through a pipe, not shared memory; a forked worker raises RuntimeError for an operation or gradient without a host kernel,
+    which a spawned worker can run.
     """
 
     dataset: Dataset[_T_co]
@@ -160,7 +160,7 @@ class DataLoader(Generic[_T_co]):
         self.check_worker_number_rationality()
 
     def check_worker_number_rationality(self) -> None:
-        """Warn if there are to be more workers than CPUs for them."""
+        """Warn if there are more workers than CPUs for this process."""
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if self.num_workers and (cpus is None or self.num_workers > cpus):
             warn(
@@ -172,7 +172,7 @@ class DataLoader(Generic[_T_co]):
 
     @property
     def multiprocessing_context(self):
-        """How worker processes are started; None for the default, and without workers."""
+        """The multiprocessing context of workers; None for the default, and without workers."""
         return self.__multiprocessing_context
 
     @multiprocessing_context.setter
@@ -274,7 +274,7 @@ def _context_of(context):
 
 
 class _BaseDataLoaderIter:
-    """One pass over a loader; a subclass says where the next data come from."""
+    """One iteration over a loader; a subclass defines where the next data come from."""
 
     # The attributes are called as torch's: packages derive loaders that can be continued (torchdata) from this class.
     def __init__(self, loader: DataLoader) -> None:
@@ -300,7 +300,7 @@ class _BaseDataLoaderIter:
         self._base_seed = _draw_seed(loader.generator)
 
     def _draw_shared_seed(self, loader: DataLoader) -> int | None:
-        """Draw and set the seed of the pipes that are random; None without pipes."""
+        """Draw and set the seed of random datapipes; return None if the dataset is no datapipe."""
         if not isinstance(self._dataset, IterDataPipe):
             return None
         seed = draw_shared_seed(loader.generator, self._pg)
@@ -313,7 +313,7 @@ class _BaseDataLoaderIter:
         self._num_yielded = 0
 
     def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
-        """Begin another pass."""
+        """Start another iteration."""
         self._begin_pass(loader)
         self._shared_seed = self._draw_shared_seed(loader)
 
@@ -382,7 +382,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Batches are numbered and go to the workers in turn; results wait here until their number comes."""
+    """Sends numbered batches to the workers in turn, and buffers results until their number is due."""
 
     def __init__(self, loader: DataLoader) -> None:
         self._workers: list[Any] = []
@@ -423,7 +423,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._send()
 
     def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
-        """Begin another pass with the same workers; what is left of the last one is thrown away."""
+        """Start another iteration with the same workers; pending results of the last one are discarded."""
         super()._reset(loader, first_iter)
         for tasks in self._tasks:
             tasks.put((RESTART, self._shared_seed))
@@ -464,7 +464,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 self._waiting[number] = data
 
     def _skip_lost(self) -> None:
-        """Pass over the numbers whose worker has come to its end: nothing will come for them."""
+        """Skip the batch numbers of workers that are exhausted, which will send nothing."""
         while self._wanted < self._sent and self._wanted not in self._waiting:
             owner = self._owner.get(self._wanted)
             if owner is not None and self._active[owner]:
@@ -527,7 +527,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
 
 def _free(channel: Any) -> None:
-    """Let go of a queue's lock that an interrupt of ``put`` left held: whoever ends the queue, Python's exit too, would wait for ever."""
+    """Release a queue's lock that an interrupted ``put`` left held; closing the queue, also at exit, would deadlock."""
     lock = channel._notempty  # held for moments only, otherwise
     lock.acquire(timeout=1.0)
     lock.release()
@@ -538,7 +538,7 @@ _RUNNING: weakref.WeakSet[_MultiProcessingDataLoaderIter] = weakref.WeakSet()
 
 @atexit.register
 def _shut_down_all() -> None:
-    """End the workers before the program does: later, what queues are ended with is gone."""
+    """Shut down the workers before the interpreter exits, while their queues can still be closed."""
     for running in list(_RUNNING):
         running._shutdown()
 

@@ -1,4 +1,4 @@
-"""Datasets: by index, by iteration, and made of other datasets."""
+"""Datasets: map-style, iterable, and composed of others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class Dataset(Generic[_T_co]):
-    """Samples by index; a subclass gives `__getitem__`, mostly `__len__`, and `__getitems__` to fetch many at once."""
+    """A map-style dataset; a subclass defines ``__getitem__``, usually ``__len__``, and ``__getitems__`` to fetch batches."""
 
     def __getitem__(self, index) -> _T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -28,14 +28,14 @@ class Dataset(Generic[_T_co]):
 
 
 class IterableDataset(Dataset[_T_co], Iterable[_T_co]):
-    """Samples by iteration only; a subclass gives `__iter__`."""
+    """An iterable dataset; a subclass defines ``__iter__``."""
 
     def __add__(self, other: Dataset[_T_co]):  # type: ignore[override]
         return ChainDataset([self, other])
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Tuples of slices along the first dimension of tensors. Raises AssertionError if their lengths differ."""
+    """Tuples of slices of tensors along dimension 0. Raises AssertionError if their lengths differ."""
 
     tensors: tuple[Tensor, ...]
 
@@ -52,7 +52,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset):
-    """Tuples, or dicts if given by keyword, of the samples of several datasets with the same index.
+    """Tuples, or dicts if given by keyword, of the samples of several datasets at the same index.
 
     Raises ValueError if their lengths differ, if there is none, or if both forms are mixed.
     """
@@ -99,14 +99,14 @@ class StackDataset(Dataset):
 
 
 class ConcatDataset(Dataset[_T_co]):
-    """Several datasets one after another. Raises AssertionError for none, or for an IterableDataset."""
+    """The concatenation of several map-style datasets. Raises AssertionError for none, or for an IterableDataset."""
 
     datasets: list[Dataset[_T_co]]
     cumulative_sizes: list[int]
 
     @staticmethod
     def cumsum(sequence):
-        """Return the sums of the lengths so far."""
+        """Return the cumulative lengths."""
         return list(itertools.accumulate(len(item) for item in sequence))
 
     def __init__(self, datasets: Iterable[Dataset]) -> None:
@@ -131,7 +131,7 @@ class ConcatDataset(Dataset[_T_co]):
 
 
 class ChainDataset(IterableDataset):
-    """Several iterable datasets one after another. Iteration raises AssertionError for any other dataset."""
+    """The concatenation of several iterable datasets. Iteration raises AssertionError for other datasets."""
 
     def __init__(self, datasets: Iterable[Dataset]) -> None:
         self.datasets = datasets
@@ -150,7 +150,7 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset[_T_co]):
-    """The samples of a dataset at `indices`. Who overrides `__getitem__` must override `__getitems__` too."""
+    """The samples of a dataset at ``indices``. A subclass that overrides ``__getitem__`` must override ``__getitems__`` too."""
 
     dataset: Dataset[_T_co]
     indices: Sequence[int]
@@ -185,10 +185,10 @@ class Subset(Dataset[_T_co]):
 def random_split(
     dataset: Dataset[_T], lengths: Sequence[int | float], generator: Generator | None = default_generator
 ) -> list[Subset[_T]]:
-    """Return Subsets with random, distinct indices: `lengths` are counts, or fractions whose sum is 1.
+    """Split a dataset into random, disjoint Subsets; ``lengths`` are counts, or fractions whose sum is 1.
 
-    What rounding leaves over goes to the first subsets, one each. Raises ValueError for fractions outside [0, 1] and if
-    the counts do not add up to the dataset's length.
+    Remainders from rounding go to the first subsets, one each. Raise ValueError for fractions outside [0, 1] and if the counts do not add
+    up to the dataset's length.
     """
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _counts(len(dataset), lengths)  # type: ignore[arg-type]

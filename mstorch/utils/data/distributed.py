@@ -1,4 +1,4 @@
-"""A sampler that gives each process its share."""
+"""A sampler that shards the indices over ranks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class DistributedSampler(Sampler[_T_co]):
-    """Every `num_replicas`-th index from `rank` on, of an order that all processes share.
+    """Yields every ``num_replicas``-th index from ``rank`` on, of an order common to all ranks.
 
-    The order is drawn from `seed` + epoch, so call `set_epoch` before each. The shares are made equal by repeating the
-    first indices, or with `drop_last` by leaving out the last. Without `num_replicas` and `rank` they are those of the process
-    group. Raises ValueError for a rank outside the replicas, and without a process group.
+    The order is drawn from ``seed`` + epoch, so call ``set_epoch`` before each. The shards are made equal by repeating the first indices,
+    or with ``drop_last`` by dropping the last. ``num_replicas`` and ``rank`` default to the process group's. Raises ValueError for a rank
+    out of range, and without a process group.
     """
 
     def __init__(
@@ -72,5 +72,5 @@ class DistributedSampler(Sampler[_T_co]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next iteration draw the order of `epoch`."""
+        """Set the epoch that the next order is drawn from."""
         self.epoch = epoch

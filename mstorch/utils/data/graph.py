@@ -1,4 +1,4 @@
-"""torch.utils.data.graph: which pipes a pipe is made of."""
+"""torch.utils.data.graph: the graph of datapipes that a datapipe reads from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _stub_unpickler() -> str:
 
 
 def _pipes_and_collections(state: Any) -> Any:
-    """Return the part of a pipe's state that may hold pipes."""
+    """Return the entries of a datapipe's state that may hold datapipes."""
     if isinstance(state, dict):
         return {name: value for name, value in state.items() if isinstance(value, _KEPT)}
     if isinstance(state, tuple | list):
@@ -33,7 +33,7 @@ def _pipes_and_collections(state: Any) -> Any:
 
 
 def _list_connected_datapipes(scan_obj: DataPipe, only_datapipe: bool, cache: set[int]) -> list[DataPipe]:
-    """Return the pipes that a pickle of `scan_obj` meets first, wherever in its attributes they are."""
+    """Return the datapipes that pickling ``scan_obj`` reaches first."""
     found: list[DataPipe] = []
 
     def meet(pipe: DataPipe) -> Any:
@@ -66,15 +66,15 @@ def _list_connected_datapipes(scan_obj: DataPipe, only_datapipe: bool, cache: se
 
 
 def traverse_dps(datapipe: DataPipe) -> DataPipeGraph:
-    """Return the pipe and those that it reads from, as {id: (pipe, the same of its sources)}.
+    """Return the graph of a datapipe as {id: (datapipe, graph of its sources)}.
 
-    They are looked for among the attributes that are pipes or collections. Raises RuntimeError for anything but a pipe.
+    Sources are looked for in attributes that are datapipes or collections. Raise RuntimeError for anything but a datapipe.
     """
     return _traverse_helper(datapipe, only_datapipe=True, cache=set())
 
 
 def traverse(datapipe: DataPipe, only_datapipe: bool | None = None) -> DataPipeGraph:
-    """Return what `traverse_dps` does; unless `only_datapipe`, from all attributes. Out of use, and warns so."""
+    """Return the same graph as ``traverse_dps``; unless ``only_datapipe``, from all attributes. Deprecated, and warns."""
     message = "`traverse` function is deprecated and will be removed after 1.13. Please use `traverse_dps` instead."
     if not only_datapipe:
         message += " And, the behavior will be changed to the equivalent of `only_datapipe=True`."

@@ -1,4 +1,4 @@
-"""torch.utils.data.graph_settings: shares, shuffling and seeds of all pipes that a pipe is made of."""
+"""torch.utils.data.graph_settings: sharding, shuffling and seeds of all datapipes in a graph."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def get_all_graph_pipes(graph: DataPipeGraph) -> list[DataPipe]:
-    """Return the pipes of a graph, each once, sources behind what is made of them."""
+    """Return the unique datapipes of a graph, each before its sources."""
     pipes: list[DataPipe] = []
     _gather(graph, pipes, set())
     return pipes
@@ -59,7 +59,7 @@ def apply_sharding(
     instance_id: int,
     sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
 ) -> DataPipe:
-    """Tell all pipes that have `apply_sharding` which share to keep. Raises RuntimeError if one stands behind another."""
+    """Call ``apply_sharding`` on all datapipes of the graph that have it. Raise RuntimeError if one comes after another."""
     _shard(traverse_dps(datapipe), num_of_instances, instance_id, sharding_group, None)
     return datapipe
 
@@ -84,9 +84,9 @@ def _shard(graph: DataPipeGraph, count: int, number: int, group: SHARDING_PRIORI
 
 
 def apply_shuffle_settings(datapipe: DataPipe, shuffle: bool | None = None) -> DataPipe:
-    """Turn the shuffles among the pipes on or off; None leaves them. Returns the pipe.
+    """Enable or disable all shufflers in the graph; None leaves them. Return the datapipe.
 
-    Where there is none and one is wanted, one is put behind, with a warning, and returned.
+    If there is none and shuffling is requested, one is appended, with a warning, and returned.
     """
     if shuffle is None:
         return datapipe
@@ -109,12 +109,12 @@ def apply_shuffle_settings(datapipe: DataPipe, shuffle: bool | None = None) -> D
     category=FutureWarning,
 )
 def apply_shuffle_seed(datapipe: DataPipe, rng: Any) -> DataPipe:
-    """Do what `apply_random_seed` does."""
+    """Deprecated name of ``apply_random_seed``."""
     return apply_random_seed(datapipe, rng)
 
 
 def apply_random_seed(datapipe: DataPipe, rng: Generator | None) -> DataPipe:
-    """Give each pipe that has `set_seed` a seed drawn from `rng`. Returns the pipe."""
+    """Set the seed of each datapipe that has ``set_seed``, drawn from ``rng``. Return the datapipe."""
     pipes: list[Any] = [pipe for pipe in get_all_graph_pipes(traverse_dps(datapipe)) if _is_random_datapipe(pipe)]
     for pipe in pipes:
         pipe.set_seed(_draw_seed(rng))

@@ -1,4 +1,4 @@
-"""Samplers: the order in which a loader takes indices."""
+"""Samplers: the order of indices in which a loader fetches samples."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class Sampler(Generic[_T_co]):
-    """An order of indices, or of lists of them; a subclass gives `__iter__` and mostly `__len__`."""
+    """An iterable over indices, or over lists of them; a subclass defines ``__iter__`` and usually ``__len__``."""
 
     def __iter__(self) -> Iterator[_T_co]:
         raise NotImplementedError
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, …"""
+    """Yields 0, 1, 2, …"""
 
     data_source: Sized
 
@@ -53,10 +53,10 @@ def _draw_seed(generator: Generator | None = None) -> int:
 
 
 class RandomSampler(Sampler[int]):
-    """A new random order at each iteration; with `replacement`, `num_samples` independent draws.
+    """Yields indices in a new random order each time; with ``replacement``, ``num_samples`` independent draws.
 
-    Without a generator it draws one seed from the default generator and the order from a generator of its own. Raises
-    TypeError or ValueError for options of the wrong kind.
+    Without a generator it draws one seed from the default generator and the order from a new generator. Raises TypeError or ValueError for
+    invalid options.
     """
 
     data_source: Sized
@@ -76,7 +76,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """The number of indices in one iteration; the dataset may have changed its length since the last."""
+        """The number of indices per iteration, read anew from the dataset's length if not given."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -102,7 +102,7 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given indices in a new random order at each iteration."""
+    """Yields the given indices in a new random order each time."""
 
     indices: Sequence[int]
 
@@ -119,9 +119,9 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """`num_samples` indices drawn with the given weights, which need not add up to 1.
+    """Draws ``num_samples`` indices with the given weights, which need not sum to 1.
 
-    Raises ValueError for weights that are not 1-D and options of the wrong kind.
+    Raises ValueError for weights that are not 1-d and for invalid options.
     """
 
     weights: Tensor
@@ -149,7 +149,7 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of `batch_size` indices of another sampler; the last may be shorter unless `drop_last`."""
+    """Yields lists of ``batch_size`` indices of another sampler; the last may be shorter unless ``drop_last``."""
 
     def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool) -> None:
         _check_positive("batch_size", batch_size)

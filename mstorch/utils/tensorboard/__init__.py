@@ -1,4 +1,4 @@
-"""torch.utils.tensorboard: event files by way of the tensorboard package."""
+"""torch.utils.tensorboard: event files, written by the tensorboard package."""
 from .writer import FileWriter, SummaryWriter
 
 __all__ = ["FileWriter", "SummaryWriter"]

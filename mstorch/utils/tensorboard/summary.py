@@ -1,4 +1,4 @@
-"""torch.utils.tensorboard.summary: values as the messages that event files hold."""
+"""torch.utils.tensorboard.summary: conversion of values to the messages of event files."""
 from __future__ import annotations
 
 import io
@@ -21,7 +21,7 @@ PluginData = SummaryMetadata.PluginData
 
 
 def make_np(x: Any) -> np.ndarray:
-    """Return a tensor or number as an array. NotImplementedError for other values, lists too."""
+    """Convert a tensor or number to an array. Raise NotImplementedError for other values, including lists."""
     if isinstance(x, np.ndarray):
         return x
     if np.isscalar(x):
@@ -37,7 +37,7 @@ def _plugin(name: str, content: bytes = b"") -> SummaryMetadata:
 
 
 def scalar(name: str, tensor: Any, collections: Any = None, new_style: bool = False, double_precision: bool = False) -> Summary:
-    """Return one number under a name. AssertionError for more than one."""
+    """Return the message of a scalar. Raise AssertionError for more than one element."""
     value = make_np(tensor).squeeze()
     assert value.ndim == 0, (
         f"Tensor should contain one element (0 dimensions). Was given size: {value.size} and {value.ndim} dimensions."
@@ -50,7 +50,7 @@ def scalar(name: str, tensor: Any, collections: Any = None, new_style: bool = Fa
 
 
 def tensor_proto(tag: str, tensor: Any) -> Summary:
-    """Return a tensor of float32 or float64 with all its values."""
+    """Return the message of a float32 or float64 tensor with all its values."""
     array = make_np(tensor)
     kinds = {"float32": ("DT_FLOAT", "float_val"), "float64": ("DT_DOUBLE", "double_val"), "int32": ("DT_INT32", "int_val"),
              "int64": ("DT_INT64", "int64_val"), "bool": ("DT_BOOL", "bool_val")}  # fmt: skip
@@ -65,7 +65,7 @@ def tensor_proto(tag: str, tensor: Any) -> Summary:
 def histogram_raw(
     name: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: Any, bucket_counts: Any
 ) -> Summary:
-    """Return a histogram that was counted elsewhere."""
+    """Return the message of a histogram given by its buckets."""
     counted = HistogramProto(
         min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits, bucket=bucket_counts
     )
@@ -73,7 +73,7 @@ def histogram_raw(
 
 
 def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Summary:
-    """Return how many values fall into each bin, without the empty bins at the ends."""
+    """Return the message of a histogram, without the empty bins at its ends."""
     array = make_np(values).astype(float).reshape(-1)
     if array.size == 0:
         raise ValueError("The input has no element.")
@@ -95,7 +95,7 @@ def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) ->
 
 
 def convert_to_HWC(tensor: np.ndarray, input_format: str) -> np.ndarray:
-    """Return an image, or several ones side by side, in the order height, width, channel (three of them)."""
+    """Convert an image, or several side by side, to height, width, channel with three channels."""
     letters = input_format.upper()
     assert len(set(letters)) == len(letters), f"You can not use the same dimension shordhand twice. input_format: {input_format}"
     assert tensor.ndim == len(letters), (
@@ -120,7 +120,7 @@ def convert_to_HWC(tensor: np.ndarray, input_format: str) -> np.ndarray:
 
 
 def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") -> Summary:
-    """Return an image in PNG; floating values are from 0 to 1, those of uint8 from 0 to 255."""
+    """Return the message of a PNG image; floats are in [0, 1], uint8 in [0, 255]."""
     from PIL import Image
 
     array = make_np(tensor)
@@ -137,7 +137,7 @@ def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") 
 
 
 def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Summary:
-    """Return a sound with values from -1 to 1, in WAV of 16 bits."""
+    """Return the message of 16-bit WAV audio; samples are in [-1, 1]."""
     samples = make_np(tensor).squeeze()
     assert samples.ndim == 1, "input tensor should be 1 dimensional."
     whole = (np.clip(samples, -1, 1) * np.iinfo(np.int16).max).astype("<i2")
@@ -155,7 +155,7 @@ def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Summary:
 
 
 def text(tag: str, text: str) -> Summary:
-    """Return a text, which is shown as Markdown."""
+    """Return the message of a text, shown as Markdown."""
     proto = TensorProto(
         dtype="DT_STRING", string_val=[text.encode("utf_8")], tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
     )
@@ -167,7 +167,8 @@ def text(tag: str, text: str) -> Summary:
 
 
 def compute_curve(labels: np.ndarray, predictions: np.ndarray, num_thresholds: int | None = None, weights: Any = 1.0) -> np.ndarray:
-    """Return rows of true positives, false positives, true negatives, false negatives, precision and recall for each threshold."""
+    """Return true positives, false positives, true negatives, false negatives, precision and recall as rows, with a column per threshold.
+    """
     count = 127 if num_thresholds is None else num_thresholds
     weight = np.float64(1.0 if weights is None else weights)
     places = np.int32(np.floor(predictions * (count - 1)))
@@ -184,7 +185,7 @@ def compute_curve(labels: np.ndarray, predictions: np.ndarray, num_thresholds: i
 def pr_curve_raw(
     tag: str, tp: Any, fp: Any, tn: Any, fn: Any, precision: Any, recall: Any, num_thresholds: int = 127, weights: Any = None
 ) -> Summary:
-    """Return a precision and recall curve that was counted elsewhere."""
+    """Return the message of a precision-recall curve given by its counts."""
     data = np.stack((tp, fp, tn, fn, precision, recall))
     count = min(num_thresholds, 127)
     content = PrCurvePluginData(version=0, num_thresholds=count).SerializeToString()
@@ -194,7 +195,7 @@ def pr_curve_raw(
 
 
 def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: Any = None) -> Summary:
-    """Return the precision and recall curve of predictions from 0 to 1."""
+    """Return the message of the precision-recall curve of predictions in [0, 1]."""
     count = min(num_thresholds, 127)
     return pr_curve_raw(tag, *compute_curve(labels, predictions, count, weights), num_thresholds=count)
 
@@ -217,7 +218,7 @@ def _hyperparameter(name: str, value: Any, session: Any, domain: list[Any] | Non
 def hparams(
     hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_discrete: Any = None
 ) -> tuple[Summary, Summary, Summary]:
-    """Return the messages of an experiment: what varies and what is measured, the values of this run, its end."""
+    """Return the messages of an experiment: its hyperparameters and metrics, this run's values, and its end."""
     for name, given in (("hparam_dict", hparam_dict), ("metric_dict", metric_dict)):
         if not isinstance(given, dict):
             raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
@@ -247,7 +248,7 @@ def hparams(
 
 
 def custom_scalars(layout: dict[str, dict[str, Any]]) -> Summary:
-    """Return the arrangement of charts: category → title → ("Multiline" or "Margin", tags)."""
+    """Return the message of a chart layout: category → title → ("Multiline" or "Margin", tags)."""
     categories = []
     for category, charts in layout.items():
         made = []

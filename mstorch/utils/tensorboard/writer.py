@@ -23,7 +23,7 @@ class FileWriter:
         self.event_writer = EventFileWriter(str(log_dir), max_queue, flush_secs, filename_suffix)
 
     def get_logdir(self) -> str:
-        """Return the folder."""
+        """Return the log folder."""
         return self.event_writer.get_logdir()
 
     def add_event(self, event: Any, step: Any = None, walltime: float | None = None) -> None:
@@ -64,7 +64,7 @@ def _figure_image(figure: Any, close: bool) -> np.ndarray:
 
 
 class SummaryWriter:
-    """Writes values under names and steps to event files in ``log_dir`` (``runs/<time>_<host><comment>``)."""
+    """Writes values with tags and steps to event files in ``log_dir`` (``runs/<time>_<host><comment>``)."""
 
     def __init__(
         self, log_dir: Any = None, comment: str = "", purge_step: int | None = None, max_queue: int = 10, flush_secs: int = 120,
@@ -96,7 +96,7 @@ class SummaryWriter:
         return self.file_writer
 
     def get_logdir(self) -> Any:
-        """Return the folder."""
+        """Return the log folder."""
         return self.log_dir
 
     def _add(self, message: Any, step: Any, walltime: float | None) -> None:
@@ -108,14 +108,14 @@ class SummaryWriter:
         self, tag: str, scalar_value: Any, global_step: Any = None, walltime: float | None = None, new_style: bool = False,
         double_precision: bool = False,
     ) -> None:  # fmt: skip
-        """A number."""
+        """Add a number."""
         message = messages.scalar(tag, scalar_value, new_style=new_style, double_precision=double_precision)
         self._add(message, global_step, walltime)
 
     def add_scalars(
         self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None, walltime: float | None = None
     ) -> None:
-        """Several numbers for one chart; each gets a folder of its own."""
+        """Add several numbers to one chart; each gets a subfolder."""
         walltime = time.time() if walltime is None else walltime
         folder = self._get_file_writer().get_logdir()
         assert self.all_writers is not None
@@ -126,14 +126,14 @@ class SummaryWriter:
             self.all_writers[own].add_summary(messages.scalar(main_tag, value), global_step, walltime)
 
     def add_tensor(self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None) -> None:
-        """A tensor."""
+        """Add a tensor."""
         self._add(messages.tensor_proto(tag, tensor), global_step, walltime)
 
     def add_histogram(
         self, tag: str, values: Any, global_step: Any = None, bins: Any = "tensorflow", walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:  # fmt: skip
-        """How values are distributed; ``bins`` is what ``numpy.histogram`` takes, or "tensorflow"."""
+        """Add a histogram of values; ``bins`` is an argument of ``numpy.histogram``, or "tensorflow"."""
         chosen = self.default_bins if isinstance(bins, str) and bins == "tensorflow" else bins
         self._add(messages.histogram(tag, values, chosen, max_bins), global_step, walltime)
 
@@ -141,7 +141,7 @@ class SummaryWriter:
         self, tag: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: Any, bucket_counts: Any,
         global_step: Any = None, walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """A histogram that was counted elsewhere."""
+        """Add a histogram given by its buckets."""
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
         message = messages.histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
@@ -151,7 +151,7 @@ class SummaryWriter:
         self, tag: str, labels: Any, predictions: Any, global_step: Any = None, num_thresholds: int = 127, weights: Any = None,
         walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """The precision and recall curve of predictions from 0 to 1."""
+        """Add the precision-recall curve of predictions in [0, 1]."""
         labels, predictions = messages.make_np(labels), messages.make_np(predictions)
         self._add(messages.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
 
@@ -160,13 +160,13 @@ class SummaryWriter:
     def add_image(
         self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None, dataformats: str = "CHW"
     ) -> None:
-        """An image."""
+        """Add an image."""
         self._add(messages.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
 
     def add_images(
         self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None, dataformats: str = "NCHW"
     ) -> None:
-        """Several images, side by side."""
+        """Add several images, side by side."""
         listed = isinstance(img_tensor, list)
         array = np.stack([messages.make_np(one) for one in img_tensor]) if listed else messages.make_np(img_tensor)
         self._add(messages.image(tag, array, dataformats=dataformats), global_step, walltime)
@@ -174,7 +174,7 @@ class SummaryWriter:
     def add_figure(
         self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, walltime: float | None = None
     ) -> None:
-        """A matplotlib figure, or a list of them, as an image."""
+        """Add a matplotlib figure, or a list of them, as an image."""
         if isinstance(figure, list):
             self.add_images(tag, np.stack([_figure_image(one, close) for one in figure]), global_step, walltime)
         else:
@@ -183,11 +183,11 @@ class SummaryWriter:
     def add_audio(
         self, tag: str, snd_tensor: Any, global_step: Any = None, sample_rate: int = 44100, walltime: float | None = None
     ) -> None:
-        """A sound with values from -1 to 1."""
+        """Add audio with samples in [-1, 1]."""
         self._add(messages.audio(tag, snd_tensor, sample_rate=sample_rate), global_step, walltime)
 
     def add_text(self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None) -> None:
-        """A text, which is shown as Markdown."""
+        """Add a text, shown as Markdown."""
         self._add(messages.text(tag, text_string), global_step, walltime)
 
     # Experiments and charts
@@ -196,7 +196,7 @@ class SummaryWriter:
         self, hparam_dict: dict[str, Any], metric_dict: dict[str, Any], hparam_domain_discrete: Any = None,
         run_name: str | None = None, global_step: Any = None,
     ) -> None:  # fmt: skip
-        """Hyperparameters and what came of them, in a folder of its own."""
+        """Add hyperparameters and the resulting metrics, in a subfolder."""
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
         parts = messages.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
@@ -208,20 +208,20 @@ class SummaryWriter:
                 own.add_scalar(name, value, global_step)
 
     def add_custom_scalars(self, layout: dict[str, dict[str, Any]]) -> None:
-        """The arrangement of charts: category → title → ("Multiline" or "Margin", tags)."""
+        """Add a chart layout: category → title → ("Multiline" or "Margin", tags)."""
         self._add(messages.custom_scalars(layout), None, None)
 
     def add_custom_scalars_multilinechart(self, tags: Sequence[str], category: str = "default", title: str = "untitled") -> None:
-        """One chart of several numbers."""
+        """Add a chart of several numbers."""
         self.add_custom_scalars({category: {title: ["Multiline", tags]}})
 
     def add_custom_scalars_marginchart(self, tags: Sequence[str], category: str = "default", title: str = "untitled") -> None:
-        """One chart of a number between two others."""
+        """Add a chart of a number with its lower and upper bound."""
         assert len(tags) == 3
         self.add_custom_scalars({category: {title: ["Margin", tags]}})
 
     def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
-        """Raises NotImplementedError: there is no graph of TorchScript's that could be shown."""
+        """Raise NotImplementedError: mstorch has no TorchScript graph to show."""
         raise NotImplementedError("mstorch: torch.jit runs Python and has no graph for SummaryWriter.add_graph")
 
     # The files

@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic: layers that follow each other, as one."""
+"""torch.ao.nn.intrinsic: fused layers."""
 from ...._hook import missing as _missing
 from .modules import (
     BNReLU2d,

@@ -1,4 +1,4 @@
-"""torch.ao.nn.qat: layers whose weights are rounded in training."""
+"""torch.ao.nn.qat: layers with fake-quantized weights."""
 from ...._hook import missing as _missing
 from .modules import Conv1d, Conv2d, Conv3d, Linear
 

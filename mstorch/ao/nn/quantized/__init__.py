@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized: layers of quantized tensors."""
+"""torch.ao.nn.quantized: layers on quantized tensors."""
 from ...._hook import missing as _missing
 from .modules import (
     BatchNorm2d,

@@ -1,4 +1,4 @@
-"""torch.ao.quantization.fx._decomposed: what packages that quantize by themselves ask of it."""
+"""torch.ao.quantization.fx._decomposed: the names that other quantization packages use."""
 from __future__ import annotations
 
 import math

@@ -1,4 +1,4 @@
-"""torch.distributed._tensor.experimental: the old name of torch.distributed.tensor.experimental."""
+"""torch.distributed._tensor.experimental: the deprecated name of torch.distributed.tensor.experimental."""
 from __future__ import annotations
 
 from ...tensor.experimental import implicit_replication, local_map

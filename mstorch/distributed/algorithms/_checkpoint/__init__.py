@@ -1,1 +1,1 @@
-"""Wrappers that keep fewer activations."""
+"""Activation checkpointing and offloading wrappers."""

@@ -1,4 +1,4 @@
-"""Modules wrapped so that backward computes their activations anew, or fetches them from the host."""
+"""Module wrappers whose activations backward recomputes, or fetches from the host."""
 from __future__ import annotations
 
 import enum
@@ -16,7 +16,7 @@ _CHECKPOINT_PREFIX = f"{_CHECKPOINT_WRAPPED_MODULE}."
 
 
 class CheckpointImpl(enum.Enum):
-    """Which of the two ways of ``checkpoint``."""
+    """Which implementation of ``checkpoint`` is used: reentrant or not."""
 
     REENTRANT = enum.auto()
     NO_REENTRANT = enum.auto()
@@ -29,7 +29,7 @@ def _renamed(state: dict[str, Any], old: str, new: str) -> None:
 
 
 class ActivationWrapper(Module):
-    """A wrapper that states and names of parameters do not show."""
+    """A module wrapper that does not show in state dicts and parameter names."""
 
     def __init__(self, mod: Module) -> None:
         super().__init__()
@@ -51,22 +51,22 @@ class ActivationWrapper(Module):
         return self._checkpoint_wrapped_module[key]  # type: ignore[index]
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """Parameters by the names that they have without the wrapper."""
+        """Yield the parameters with their names without the wrapper."""
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield name.replace(_CHECKPOINT_PREFIX, ""), parameter
 
 
 class OffloadWrapper(ActivationWrapper):
-    """Keeps what backward needs on the host."""
+    """Module wrapper that keeps tensors saved for backward on the host."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the module gives."""
+        """Run the wrapped module, with tensors saved for backward kept on the host."""
         with save_on_cpu(pin_memory=True):
             return self._checkpoint_wrapped_module(*args, **kwargs)
 
 
 class CheckpointWrapper(ActivationWrapper):
-    """Keeps the inputs alone; backward runs the module once more."""
+    """Module wrapper that saves only its inputs; backward recomputes the rest."""
 
     def __init__(
         self, mod: Module, checkpoint_impl: CheckpointImpl = CheckpointImpl.NO_REENTRANT, checkpoint_fn: Any = None,
@@ -79,7 +79,7 @@ class CheckpointWrapper(ActivationWrapper):
         self.checkpoint_fn = partial(checkpoint_fn, **checkpoint_fn_kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the module gives."""
+        """Run the wrapped module under ``checkpoint``."""
         if self.checkpoint_impl is CheckpointImpl.NO_REENTRANT or not kwargs:
             return self.checkpoint_fn(self._checkpoint_wrapped_module, *args, **kwargs)
         names, count = list(kwargs), len(args)  # the re-entrant way takes tensors by position only
@@ -91,7 +91,7 @@ class CheckpointWrapper(ActivationWrapper):
 
 
 def offload_wrapper(module: Module) -> Module:
-    """Return a module that keeps what backward needs on the host."""
+    """Wrap a module so that tensors saved for backward are kept on the host."""
     return OffloadWrapper(module)
 
 
@@ -99,7 +99,7 @@ def checkpoint_wrapper(
     module: Module, checkpoint_impl: CheckpointImpl = CheckpointImpl.NO_REENTRANT, checkpoint_fn: Any = None,
     **checkpoint_fn_kwargs: Any,
 ) -> Module:  # fmt: skip
-    """Return a module that backward runs once more."""
+    """Wrap a module so that backward recomputes its activations."""
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **checkpoint_fn_kwargs)
 
 
@@ -107,7 +107,7 @@ def apply_activation_checkpointing(
     model: Module, checkpoint_wrapper_fn: Callable[..., Any] = checkpoint_wrapper, check_fn: Callable[[Any], bool] = lambda _: True,
     auto_wrap_policy: Any = None,
 ) -> None:  # fmt: skip
-    """Wrap the parts of a module for which ``check_fn``, or a policy, says so."""
+    """Wrap the submodules that ``check_fn``, or a policy, selects."""
     policy = partial(lambda_auto_wrap_policy, lambda_fn=check_fn) if auto_wrap_policy is None else auto_wrap_policy
     if callable(policy):
         _recursive_wrap(model, policy, checkpoint_wrapper_fn, set(), set(), only_wrap_children=True)

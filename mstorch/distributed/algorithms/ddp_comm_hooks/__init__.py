@@ -1,4 +1,4 @@
-"""torch.distributed.algorithms.ddp_comm_hooks: ways to reduce gradients."""
+"""torch.distributed.algorithms.ddp_comm_hooks: communication hooks of DistributedDataParallel."""
 from __future__ import annotations
 
 import enum
@@ -21,7 +21,7 @@ def _register_power(model: Any, state: Any, hook: Any, rank: int, start_powerSGD
 
 
 class DDPCommHookType(enum.Enum):
-    """Ways to reduce gradients, by name."""
+    """Communication hooks by name."""
 
     ALLREDUCE = partial(_register, hook=default_hooks.allreduce_hook)
     FP16_COMPRESS = partial(_register, hook=default_hooks.fp16_compress_hook)
@@ -36,5 +36,5 @@ class DDPCommHookType(enum.Enum):
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
-    """Let a DistributedDataParallel reduce its gradients in a way."""
+    """Register a communication hook on a DistributedDataParallel."""
     comm_hook_type.value(model=model, state=state)

@@ -1,4 +1,4 @@
-"""Ways to reduce gradients: as they are, or in 16 bits."""
+"""Communication hooks: allreduce, also in 16 bits."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from ..._world import chosen
 
 
 def _mean(group: Any, tensor: Any) -> Any:
-    """Return a future of a tensor's mean over the processes, computed in its memory."""
+    """Return a future of a tensor's mean over the ranks, computed in place."""
     found = chosen(group)
     tensor.div_(found.size())
     return found.allreduce([tensor]).get_future().then(lambda done: done.value()[0])
 
 
 def allreduce_hook(process_group: Any, bucket: Any) -> Any:
-    """Return the mean of the gradients."""
+    """Return a future of the bucket's mean over the ranks."""
     return _mean(process_group, bucket.buffer())
 
 
@@ -32,12 +32,12 @@ def _compressed(process_group: Any, bucket: Any, kind: Any) -> Any:
 
 
 def fp16_compress_hook(process_group: Any, bucket: Any) -> Any:
-    """Return the mean of the gradients, in float16 on the way."""
+    """Return a future of the bucket's mean, communicated as float16."""
     return _compressed(process_group, bucket, float16)
 
 
 def bf16_compress_hook(process_group: Any, bucket: Any) -> Any:
-    """Return the mean of the gradients, in bfloat16 on the way."""
+    """Return a future of the bucket's mean, communicated as bfloat16."""
     return _compressed(process_group, bucket, bfloat16)
 
 
@@ -58,12 +58,12 @@ def _wrapped(hook: Callable[[Any, Any], Any], kind: Any) -> Callable[[Any, Any],
 
 
 def fp16_compress_wrapper(hook: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return a hook that gets the gradients in float16."""
+    """Wrap a hook so that it receives the gradients as float16."""
     return _wrapped(hook, float16)
 
 
 def bf16_compress_wrapper(hook: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return a hook that gets the gradients in bfloat16."""
+    """Wrap a hook so that it receives the gradients as bfloat16."""
     return _wrapped(hook, bfloat16)
 
 

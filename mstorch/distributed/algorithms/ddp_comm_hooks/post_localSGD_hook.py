@@ -1,4 +1,4 @@
-"""Gradients averaged over all processes at first, and over parts of them later (post-local SGD)."""
+"""Communication hook of post-local SGD: gradients are averaged over all ranks at first, later over subgroups."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,9 +8,10 @@ from . import debugging_hooks, default_hooks
 
 
 class PostLocalSGDState:
-    """Over whom is averaged: all of ``process_group`` before iteration ``start_localSGD_iter``, ``subgroup`` from then on.
+    """State of ``post_localSGD_hook``: gradients are averaged over ``process_group`` before iteration ``start_localSGD_iter``, over
+    ``subgroup`` from then on.
 
-    Without ``post_local_gradient_allreduce`` gradients are left as they are from then on.
+    Without ``post_local_gradient_allreduce``, gradients are not averaged from then on.
     """
 
     def __init__(
@@ -28,7 +29,7 @@ class PostLocalSGDState:
 
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket: Any) -> Any:
-    """Return the mean of the gradients over those that the state names; later each process's own, if it says so."""
+    """Return a future of the bucket's mean over the state's current group; of the local bucket, if the state says so."""
     if state.iter < state.start_localSGD_iter:
         state.maybe_increase_iter(bucket)
         return default_hooks.allreduce_hook(state.process_group, bucket)

@@ -1,4 +1,4 @@
-"""PowerSGD: gradients of matrices as products of two thin ones on the way (https://arxiv.org/abs/1905.13727)."""
+"""PowerSGD: communicates gradient matrices as low-rank factors (https://arxiv.org/abs/1905.13727)."""
 from __future__ import annotations
 
 import math
@@ -27,7 +27,7 @@ def _orthogonalize(matrices: Any, epsilon: float = 0) -> None:
 
 
 class PowerSGDState:
-    """Settings and memory of ``powerSGD_hook``. ValueError for a start before the third iteration where memory is kept."""
+    """Settings and buffers of ``powerSGD_hook``. Raises ValueError for a start before iteration 3 with error feedback or warm start."""
 
     def __init__(
         self, process_group: Any, matrix_approximation_rank: int = 1, start_powerSGD_iter: int = 1_000, min_compression_rate: float = 2,
@@ -65,7 +65,7 @@ class PowerSGDState:
             self.iter += 1
 
     def compression_stats(self) -> tuple[float, int, int]:
-        """Return how many times smaller what was sent is; numbers before and after."""
+        """Return (compression rate, number of elements before compression, number after)."""
         before, after = self.total_numel_before_compression, self.total_numel_after_compression
         return (before / after if after > 0 else 0), before, after
 
@@ -74,7 +74,7 @@ class PowerSGDState:
         self.total_numel_after_compression += after
 
     def _with_error(self, key: int, flat: Any) -> Any:
-        """Add to gradients what the last approximation left out; a copy of the sum."""
+        """Add the error of the last approximation to the gradients; return a copy of the sum, None without error feedback."""
         if not self.use_error_feedback:
             return None
         if key in self.error_dict:
@@ -90,7 +90,7 @@ class PowerSGDState:
         self.maybe_increase_iter(bucket)
 
     def _fill(self, matrices: list[Any]) -> None:
-        """Numbers that are the same in all processes, and others in each iteration."""
+        """Fill matrices with random numbers that are equal on all ranks and new in each iteration."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.rng.randint(1_000_000_000))
             for one in matrices:
@@ -109,7 +109,7 @@ def _future(value: Any) -> Any:
 
 
 def _windows(memory: Any, matrices: list[Any], dim: int, rank: int) -> list[Any]:
-    """Thin matrices for some matrices, one after the other in a flat tensor."""
+    """Return views of a flat tensor as the low-rank factors of the matrices, back to back."""
     found, start = [], 0
     for one in matrices:
         width = min(*one.shape[1:], rank)
@@ -120,7 +120,7 @@ def _windows(memory: Any, matrices: list[Any], dim: int, rank: int) -> list[Any]
 
 
 def _stacked(state: PowerSGDState, matrices: list[Any]) -> list[list[Any]]:
-    """Return matrices that are approximated together."""
+    """Return batches of matrices that are approximated together."""
     shapes: dict[Any, list[Any]] = {}
     for one in matrices:
         shapes.setdefault(one.shape, []).append(one)
@@ -130,7 +130,7 @@ def _stacked(state: PowerSGDState, matrices: list[Any]) -> list[list[Any]]:
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
-    """Return the mean of the gradients, each matrix approximated by a product of thin ones; until the start iteration as it is."""
+    """Return a future of the bucket's mean, each matrix approximated by low-rank factors; exact before the start iteration."""
     group, flat = chosen(state.process_group), bucket.buffer()
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
@@ -180,7 +180,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
-    """Return the mean of the gradients, all of a bucket as one square matrix approximated by a product of thin ones."""
+    """Return a future of the bucket's mean, the whole bucket approximated as one square matrix by low-rank factors."""
     group, flat = chosen(state.process_group), bucket.buffer()
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)

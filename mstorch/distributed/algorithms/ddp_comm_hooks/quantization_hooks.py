@@ -1,4 +1,4 @@
-"""Gradients in 8 bits on the way: each process sends its own, with their scale, and all add up what they get."""
+"""Communication hooks in 8 bits: each rank sends its quantized gradients and scales, and adds up what it receives."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,7 @@ _SMALLEST = torch.finfo(torch.float32).eps
 
 
 def _scales(rows: Any) -> tuple[Any, Any]:
-    """For each row what a step is, and which of the 256 numbers stands for zero; rows may be taken to hold a zero."""
+    """Return the scale and zero point of each row; the range includes 0."""
     least, greatest = rows.amin(1).clamp(max=0.0), rows.amax(1).clamp(min=0.0)
     scale = ((greatest - least) / float(_STEPS)).clamp(min=_SMALLEST)
     return scale, (0 - torch.round(least / scale).to(torch.int32)).clamp(0, _STEPS)
@@ -26,7 +26,7 @@ def _all(group: Any, tensor: Any) -> list[Any]:
 
 
 def _mean_of_rows(group: Any, rows: Any) -> Any:
-    """Return the mean of the processes' rows."""
+    """Return the mean of the rows over the ranks, communicated in 8 bits."""
     scale, zero = _scales(rows)
     narrow = (torch.round(rows / scale[:, None]) + zero[:, None]).clamp(0, _STEPS).to(torch.uint8)
     total = torch.zeros_like(rows)
@@ -42,12 +42,12 @@ def _done(value: Any) -> Any:
 
 
 def quantization_pertensor_hook(process_group: Any, bucket: Any) -> Any:
-    """Return the mean of the gradients, in 8 bits on the way, with one scale for a bucket."""
+    """Return a future of the bucket's mean, communicated in 8 bits with one scale for the bucket."""
     return _done(_mean_of_rows(chosen(process_group), bucket.buffer()[None])[0])
 
 
 def quantization_perchannel_hook(process_group: Any, bucket: Any, bucket_size: int = 512) -> Any:
-    """Return the mean of the gradients, in 8 bits on the way, with one scale for ``bucket_size`` numbers."""
+    """Return a future of the bucket's mean, communicated in 8 bits with one scale for each ``bucket_size`` elements."""
     buffer = bucket.buffer()
     rows = torch.nn.functional.pad(buffer, (0, bucket_size - len(buffer) % bucket_size)).view(-1, bucket_size)
     return _done(_mean_of_rows(chosen(process_group), rows).flatten()[: len(buffer)])

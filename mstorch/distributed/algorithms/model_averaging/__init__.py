@@ -1,4 +1,4 @@
-"""torch.distributed.algorithms.model_averaging: the processes' parameters become their mean from time to time."""
+"""torch.distributed.algorithms.model_averaging: the ranks' parameters are averaged periodically."""
 from . import averagers, utils
 
 __all__ = ["averagers", "utils"]

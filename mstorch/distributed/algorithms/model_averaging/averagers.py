@@ -1,4 +1,4 @@
-"""When parameters become their mean."""
+"""Averagers: when parameters are averaged."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -10,7 +10,7 @@ from . import utils
 
 
 class ModelAverager(ABC):
-    """Averages parameters over a group; ``step`` counts the calls."""
+    """Base of averagers of parameters over a group; ``step`` counts the calls."""
 
     def __init__(self, process_group: Any = None) -> None:
         self.process_group = chosen(process_group)
@@ -18,12 +18,12 @@ class ModelAverager(ABC):
 
     @abstractmethod
     def average_parameters(self, params: Any) -> None:
-        """Count a step, and average if it is time."""
+        """Count a step, and average the parameters if it is due."""
         raise NotImplementedError
 
 
 class PeriodicModelAverager(ModelAverager):
-    """Averages every ``period`` steps, from the step ``warmup_steps``. ValueError for a period below 1, steps below 0."""
+    """Averages every ``period`` steps, from step ``warmup_steps`` on. Raises ValueError for a period below 1 or negative warm-up."""
 
     def __init__(self, period: int, warmup_steps: int = 0, process_group: Any = None) -> None:
         super().__init__(process_group)
@@ -40,7 +40,7 @@ class PeriodicModelAverager(ModelAverager):
         self.warmup_steps, self.period = warmup_steps, period
 
     def average_parameters(self, params: Any) -> None:
-        """Count a step, and average parameters, or those of an optimiser's groups, if it is time."""
+        """Count a step, and average parameters, or those of an optimizer's groups, if it is due."""
         if self.step >= self.warmup_steps and (self.step - self.warmup_steps) % self.period == 0:
             utils.average_parameters_or_parameter_groups(params, self.process_group)
         self.step += 1

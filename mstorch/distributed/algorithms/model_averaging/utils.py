@@ -1,4 +1,4 @@
-"""The mean of the processes' parameters."""
+"""Averaging of the ranks' parameters."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from ..._world import chosen, outside
 
 
 def average_parameters(params: Any, process_group: Any) -> None:
-    """Let parameters be their mean over the processes."""
+    """Replace parameters by their mean over the ranks."""
     group = chosen(process_group)
     given = list(params)
     if outside(group):
@@ -21,7 +21,7 @@ def average_parameters(params: Any, process_group: Any) -> None:
 
 
 def get_params_to_average(params: Any) -> list[Any]:
-    """Of parameters, or of an optimiser's groups, those that have a gradient. NotImplementedError for others."""
+    """Return those parameters, given directly or as param groups, that have a gradient. Raise NotImplementedError for other types."""
     found: list[Any] = []
     for one in params:
         if not isinstance(one, (torch.nn.Parameter, dict)):
@@ -31,7 +31,7 @@ def get_params_to_average(params: Any) -> list[Any]:
 
 
 def average_parameters_or_parameter_groups(params: Any, process_group: Any) -> None:
-    """Let parameters, or those of an optimiser's groups, that have a gradient be their mean over the processes."""
+    """Replace the parameters that have a gradient, given directly or as param groups, by their mean over the ranks."""
     average_parameters(iter(get_params_to_average(params)), process_group)
 
 

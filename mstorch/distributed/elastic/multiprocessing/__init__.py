@@ -1,4 +1,4 @@
-"""torch.distributed.elastic.multiprocessing: what went wrong in launched processes."""
+"""torch.distributed.elastic.multiprocessing: errors of launched processes."""
 from . import errors
 from .errors import ChildFailedError, ProcessFailure, record
 

@@ -1,4 +1,4 @@
-"""torch.distributed.tensor.experimental: functions of local parts, and plain tensors that count as replicated."""
+"""torch.distributed.tensor.experimental: ``local_map``, and implicit replication of plain tensors."""
 from __future__ import annotations
 
 from ...._hook import missing as _missing
@@ -10,7 +10,7 @@ __all__ = ["implicit_replication", "local_map"]
 
 
 def implicit_replication() -> item_set_to:
-    """Return a context manager within which plain tensors beside DTensors count as replicated over their mesh."""
+    """Return a context manager in which plain tensors mixed with DTensors count as replicated."""
     return item_set_to(replicating, 0, True)
 
 

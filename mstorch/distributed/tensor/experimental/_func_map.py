@@ -1,4 +1,4 @@
-"""``local_map``: a function of each process's parts, called with DTensors."""
+"""``local_map``: call a function on local shards with DTensor arguments."""
 from __future__ import annotations
 
 import functools
@@ -14,11 +14,12 @@ def local_map(
     func: Callable[..., Any] | None = None, out_placements: Any = None, in_placements: Any = None, in_grad_placements: Any = None,
     device_mesh: Any = None, *, redistribute_inputs: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """``func`` on the local parts of its DTensor arguments; its tensors become DTensors of ``out_placements``, one for each result.
+    """Return ``func`` wrapped to run on the local shards of its DTensor arguments; its outputs become DTensors of ``out_placements``, one
+    per output.
 
-    ``in_placements``: one for each argument, None for what is no tensor. A DTensor that is placed otherwise is moved with
-    ``redistribute_inputs``, else refused (ValueError). ``in_grad_placements``: how the gradients of the parts are placed, where
-    that is not as the arguments are. Without a DTensor among the arguments it is ``func`` alone. Without ``func``: a decorator.
+    ``in_placements`` has one entry per argument, None for a non-tensor. A DTensor with other placements is redistributed with
+    ``redistribute_inputs``, else ValueError is raised. ``in_grad_placements`` gives the placements of the gradients, where they differ from
+    the arguments'. Without a DTensor argument it just calls ``func``. Without ``func`` it is a decorator.
     """
     options = {
         "out_placements": out_placements, "in_placements": in_placements, "in_grad_placements": in_grad_placements,
@@ -48,7 +49,7 @@ def _called(func: Callable[..., Any], options: dict[str, Any], /, *args: Any, **
 
 
 def _part(tensor: DTensor, place: int, options: dict[str, Any]) -> Any:
-    """Return the local part of an argument, placed as is asked for."""
+    """Return the local shard of an argument, with the requested placements."""
     if options["in_placements"] is not None:
         wanted = options["in_placements"][place]
         if wanted is None:

@@ -1,4 +1,4 @@
-"""torch.distributed.tensor.parallel: a module's products computed in parts."""
+"""torch.distributed.tensor.parallel: tensor parallelism."""
 from . import style
 from .api import parallelize_module
 from .loss import loss_parallel

@@ -1,4 +1,4 @@
-"""parallelize_module: a plan says which part of a module is spread in which way."""
+"""parallelize_module: apply a plan of ParallelStyles to submodules."""
 from __future__ import annotations
 
 import fnmatch
@@ -12,8 +12,7 @@ from .style import ParallelStyle
 def parallelize_module(
     module: Any, device_mesh: DeviceMesh | None = None, parallelize_plan: Any = None, *, src_data_rank: int | None = 0
 ) -> Any:
-    """Return the module, spread as a ParallelStyle says, or its parts as a dictionary of names (with * and ?) does. TypeError for others.
-    """
+    """Apply a ParallelStyle, or a dict of them by submodule name (with * and ?), to a module and return it. Raise TypeError for others."""
     if device_mesh is None:
         raise NotImplementedError("mstorch: parallelize_module needs a device_mesh")
     if device_mesh.ndim != 1:

@@ -1,4 +1,4 @@
-"""torch.distributed.tensor.parallel.loss: the cross entropy of logits whose classes are spread over processes, from the parts."""
+"""torch.distributed.tensor.parallel.loss: cross entropy of logits sharded along the class dimension."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ from ..placement_types import Replicate, Shard
 
 
 class _Losses(Function):
-    """Each row's loss, from this process's classes of the rows and what the processes tell each other of theirs."""
+    """Computes each row's loss from the local classes and the other ranks' row statistics."""
 
     @staticmethod
     def forward(ctx: Any, logits: Any, target: Any, first: int, ignore_index: int, group: Any) -> Any:
@@ -61,8 +61,7 @@ def _cross_entropy(
 
 
 def loss_parallel() -> item_set_to:
-    """Return a context manager within which ``cross_entropy`` of logits that are cut along their classes needs no whole logits; targets may
-    be plain.
+    """Return a context manager in which ``cross_entropy`` takes logits sharded along classes without gathering them; targets may be plain.
     """
     return item_set_to(HANDLERS, "cross_entropy", _cross_entropy)
 

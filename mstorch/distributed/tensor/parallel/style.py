@@ -1,4 +1,4 @@
-"""Ways in which a module's parameters, inputs and outputs are spread over a mesh of one dimension."""
+"""Parallel styles: how a module's parameters, inputs and outputs are distributed over a 1-d mesh."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from ..placement_types import Replicate, Shard
 
 
 def _spread(value: Any, layout: Any, mesh: DeviceMesh) -> Any:
-    """Return a plain tensor as a DTensor of a layout."""
+    """Return a plain tensor as a DTensor with the given layout."""
     if layout is None or isinstance(value, DTensor) or not isinstance(value, Tensor):
         return value
     return DTensor.from_local(value, mesh, (layout,))
 
 
 def _as(value: Any, layout: Any, mesh: DeviceMesh) -> Any:
-    """Return a DTensor in another layout."""
+    """Return a DTensor redistributed to another layout."""
     if layout is None or not isinstance(value, DTensor) or value.placements == (layout,):
         return value
     return value.redistribute(mesh, (layout,))
@@ -32,7 +32,7 @@ def _handed_out(value: Any, layout: Any, local: bool, mesh: DeviceMesh) -> Any:
 
 
 def _each(values: Any, layouts: Any, function: Callable[[Any, Any], Any]) -> Any:
-    """Return a function of each value and its layout; ValueError where they are not as many."""
+    """Apply ``function`` to each value with its layout. Raise ValueError if their numbers differ."""
     if layouts is None:
         return values
     layouts = layouts if isinstance(layouts, tuple) else (layouts,)
@@ -45,7 +45,7 @@ def _each(values: Any, layouts: Any, function: Callable[[Any, Any], Any]) -> Any
 
 
 class ParallelStyle:
-    """A way to spread a module: ``_apply(module, mesh)`` does it."""
+    """Base of parallel styles: ``_apply(module, mesh)`` distributes a module."""
 
     src_data_rank: int | None = 0
 
@@ -60,7 +60,7 @@ class ParallelStyle:
 
 
 class _ProductParallel(ParallelStyle):
-    """A Linear or Embedding whose weight is cut."""
+    """Base of styles that shard the weight of a Linear or Embedding."""
 
     def __init__(self, input_layouts: Any, wanted: Any, output_layouts: Any, use_local_output: bool) -> None:
         self.input_layouts, self.desired_input_layouts = (input_layouts,), (wanted,)
@@ -95,7 +95,7 @@ class _ProductParallel(ParallelStyle):
 
 
 class ColwiseParallel(_ProductParallel):
-    """A Linear whose outputs are computed in parts, or an Embedding with vectors cut."""
+    """Shards a Linear by output features, or an Embedding by embedding dimension."""
 
     _cuts = {nn.Linear: {"weight": Shard(0), "bias": Shard(0)}, nn.Embedding: {"weight": Shard(1)}}
 
@@ -104,7 +104,7 @@ class ColwiseParallel(_ProductParallel):
 
 
 class RowwiseParallel(_ProductParallel):
-    """A Linear whose inputs come in parts, or an Embedding with its rows cut."""
+    """Shards a Linear by input features, or an Embedding by rows."""
 
     _cuts = {nn.Linear: {"weight": Shard(1), "bias": Replicate()}, nn.Embedding: {"weight": Shard(0)}}
 
@@ -116,7 +116,7 @@ class RowwiseParallel(_ProductParallel):
 
 
 class SequenceParallel(ParallelStyle):
-    """A norm or Dropout on inputs that are cut along their sequence; its parameters are replicated."""
+    """Runs a norm or Dropout on inputs sharded along the sequence dimension; its parameters are replicated."""
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
         self.sequence_sharding, self.use_local_output = (Shard(sequence_dim),), use_local_output
@@ -134,7 +134,7 @@ class SequenceParallel(ParallelStyle):
 
 
 class PrepareModuleInput(ParallelStyle):
-    """A module whose inputs are spread in one way and are wanted in another."""
+    """Redistributes a module's inputs from one layout to another."""
 
     def __init__(
         self, *, input_layouts: Any = None, desired_input_layouts: Any = None, input_kwarg_layouts: Any = None,
@@ -160,7 +160,7 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """A module whose outputs are spread in one way and are wanted in another."""
+    """Redistributes a module's outputs from one layout to another."""
 
     def __init__(self, *, output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True) -> None:
         self.output_layouts, self.desired_output_layouts, self.use_local_output = output_layouts, desired_output_layouts, use_local_output
@@ -175,7 +175,7 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """``PrepareModuleInput`` and ``PrepareModuleOutput`` in one."""
+    """Combines ``PrepareModuleInput`` and ``PrepareModuleOutput``."""
 
     def __init__(
         self, *, input_layouts: Any = None, desired_input_layouts: Any = None, input_kwarg_layouts: Any = None,

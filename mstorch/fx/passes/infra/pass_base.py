@@ -1,4 +1,4 @@
-"""torch.fx.passes.infra.pass_base: the form of a pass over graphs."""
+"""torch.fx.passes.infra.pass_base: the base of graph passes."""
 from __future__ import annotations
 
 import abc
@@ -8,13 +8,13 @@ from ...graph_module import GraphModule
 
 
 class PassResult(namedtuple("PassResult", ["graph_module", "modified"])):
-    """A pass's module, and whether it was changed."""
+    """A pass's resulting module, and whether it was modified."""
 
     __slots__ = ()
 
 
 class PassBase(abc.ABC):
-    """A pass: ``requires``, ``call`` and ``ensures``, one after the other."""
+    """A pass: runs ``requires``, ``call`` and ``ensures``."""
 
     def __call__(self, graph_module: GraphModule) -> PassResult | None:
         self.requires(graph_module)
@@ -27,10 +27,10 @@ class PassBase(abc.ABC):
         """Run the pass."""
 
     def requires(self, graph_module: GraphModule) -> None:  # noqa: B027  # a pass need not check anything
-        """Check what has to hold before the pass."""
+        """Check the pass's preconditions."""
 
     def ensures(self, graph_module: GraphModule) -> None:  # noqa: B027
-        """Check what has to hold after the pass."""
+        """Check the pass's postconditions."""
 
 
 __all__ = ["PassBase", "PassResult"]

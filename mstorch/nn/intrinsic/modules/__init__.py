@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.modules: the old name of torch.ao.nn.intrinsic.modules."""
+"""torch.nn.intrinsic.modules: the deprecated name of torch.ao.nn.intrinsic.modules."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.modules.fused: the old name of torch.ao.nn.intrinsic.modules.fused."""
+"""torch.nn.intrinsic.modules.fused: the deprecated name of torch.ao.nn.intrinsic.modules.fused."""
 from __future__ import annotations
 
 from typing import Any

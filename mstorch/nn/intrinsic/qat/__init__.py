@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.qat: the old name of torch.ao.nn.intrinsic.qat."""
+"""torch.nn.intrinsic.qat: the deprecated name of torch.ao.nn.intrinsic.qat."""
 from __future__ import annotations
 
 from typing import Any

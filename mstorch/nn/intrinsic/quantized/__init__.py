@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.quantized: the old name of torch.ao.nn.intrinsic.quantized."""
+"""torch.nn.intrinsic.quantized: the deprecated name of torch.ao.nn.intrinsic.quantized."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.qat.dynamic: the old name of torch.ao.nn.qat.dynamic."""
+"""torch.nn.qat.dynamic: the deprecated name of torch.ao.nn.qat.dynamic."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.qat.modules: the old name of torch.ao.nn.qat.modules."""
+"""torch.nn.qat.modules: the deprecated name of torch.ao.nn.qat.modules."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.qat.modules.conv: the old name of torch.ao.nn.qat.modules.conv."""
+"""torch.nn.qat.modules.conv: the deprecated name of torch.ao.nn.qat.modules.conv."""
 from __future__ import annotations
 
 from typing import Any

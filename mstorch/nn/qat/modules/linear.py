@@ -1,4 +1,4 @@
-"""torch.nn.qat.modules.linear: the old name of torch.ao.nn.qat.modules.linear."""
+"""torch.nn.qat.modules.linear: the deprecated name of torch.ao.nn.qat.modules.linear."""
 from __future__ import annotations
 
 from typing import Any

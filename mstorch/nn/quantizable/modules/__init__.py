@@ -1,4 +1,4 @@
-"""torch.nn.quantizable.modules: the old name of torch.ao.nn.quantizable.modules."""
+"""torch.nn.quantizable.modules: the deprecated name of torch.ao.nn.quantizable.modules."""
 from __future__ import annotations
 
 from typing import Any

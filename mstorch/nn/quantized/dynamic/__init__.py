@@ -1,4 +1,4 @@
-"""torch.nn.quantized.dynamic: the old name of torch.ao.nn.quantized.dynamic."""
+"""torch.nn.quantized.dynamic: the deprecated name of torch.ao.nn.quantized.dynamic."""
 from __future__ import annotations
 
 from typing import Any

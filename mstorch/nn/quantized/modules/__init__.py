@@ -1,4 +1,4 @@
-"""torch.nn.quantized.modules: the old name of torch.ao.nn.quantized.modules."""
+"""torch.nn.quantized.modules: the deprecated name of torch.ao.nn.quantized.modules."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.quantized.modules.activation: the old name of torch.ao.nn.quantized.modules.activation."""
+"""torch.nn.quantized.modules.activation: the deprecated name of torch.ao.nn.quantized.modules.activation."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.quantized.modules.batchnorm: the old name of torch.ao.nn.quantized.modules.batchnorm."""
+"""torch.nn.quantized.modules.batchnorm: the deprecated name of torch.ao.nn.quantized.modules.batchnorm."""
 from __future__ import annotations
 
 from typing import Any

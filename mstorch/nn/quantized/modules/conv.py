@@ -1,4 +1,4 @@
-"""torch.nn.quantized.modules.conv: the old name of torch.ao.nn.quantized.modules.conv."""
+"""torch.nn.quantized.modules.conv: the deprecated name of torch.ao.nn.quantized.modules.conv."""
 from __future__ import annotations
 
 from typing import Any

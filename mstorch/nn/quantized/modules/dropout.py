@@ -1,4 +1,4 @@
-"""torch.nn.quantized.modules.dropout: the old name of torch.ao.nn.quantized.modules.dropout."""
+"""torch.nn.quantized.modules.dropout: the deprecated name of torch.ao.nn.quantized.modules.dropout."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.quantized.modules.functional_modules: the old name of torch.ao.nn.quantized.modules.functional_modules."""
+"""torch.nn.quantized.modules.functional_modules: the deprecated name of torch.ao.nn.quantized.modules.functional_modules."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.quantized.modules.linear: the old name of torch.ao.nn.quantized.modules.linear."""
+"""torch.nn.quantized.modules.linear: the deprecated name of torch.ao.nn.quantized.modules.linear."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.quantized.modules.utils: the old name of torch.ao.nn.quantized.modules.utils."""
+"""torch.nn.quantized.modules.utils: the deprecated name of torch.ao.nn.quantized.modules.utils."""
 from __future__ import annotations
 
 from typing import Any

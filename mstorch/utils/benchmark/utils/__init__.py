@@ -1,1 +1,1 @@
-"""The parts of torch.utils.benchmark."""
+"""The implementation of torch.utils.benchmark."""

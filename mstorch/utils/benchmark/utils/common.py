@@ -1,4 +1,4 @@
-"""The statement that was timed, the times, and their texts."""
+"""TaskSpec and Measurement: the timed statement, its times, and their formatting."""
 from __future__ import annotations
 
 import contextlib
@@ -21,8 +21,7 @@ _UNITS = {"ns": (1e-9, "nanosecond"), "us": (1e-6, "microsecond"), "ms": (1e-3, 
 
 
 def _log10(x: float) -> float:
-    """Return the decimal logarithm, rounded to float32 as torch's is; infinite and NaN without a warning. NumPy's of float32 is less exact.
-    """
+    """Return log10, rounded to float32 as torch's is, without warnings. NumPy's float32 log10 is less exact."""
     with np.errstate(all="ignore"):
         return float(np.float32(np.log10(np.float64(np.float32(x)))))
 
@@ -50,13 +49,13 @@ class TaskSpec:
         return f"{name}: {self.sub_label}" if self.sub_label else name
 
     def setup_str(self) -> str:
-        """Return the setup with its heading, empty where there is none."""
+        """Return the setup code with its heading, or an empty string."""
         if self.setup in ("", "pass"):
             return ""
         return f"setup:\n{textwrap.indent(self.setup, '  ')}" if "\n" in self.setup else f"setup: {self.setup}"
 
     def summarize(self) -> str:
-        """Title, description and setup, a part a line; an empty line after a part of several."""
+        """Return the title, description and setup as lines, with a blank line after a multi-line part."""
         parts = [part for part in (self.title, self.description, self.setup_str()) if part]
         return "\n".join(part + "\n" if "\n" in part else part for part in parts)
 
@@ -66,7 +65,7 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(TaskSpec))
 
 @dataclasses.dataclass(repr=False)
 class Measurement:
-    """Times of a statement in seconds: ``raw_times`` of ``number_per_run`` runs each. Fields of the TaskSpec are attributes too."""
+    """Times of a statement in seconds: each of ``raw_times`` covers ``number_per_run`` runs. The TaskSpec's fields are attributes too."""
 
     number_per_run: int
     raw_times: list[float]
@@ -84,7 +83,7 @@ class Measurement:
         raise AttributeError(f"'Measurement' object has no attribute {name!r}")
 
     def _lazy_init(self) -> None:
-        """Compute the statistics when one is first asked for."""
+        """Compute the statistics, on first use."""
         if self._sorted_times or not self.raw_times:
             return
         self._sorted_times = tuple(sorted(self.times))
@@ -100,30 +99,30 @@ class Measurement:
 
     @property
     def times(self) -> list[float]:
-        """Seconds a run."""
+        """Seconds per run."""
         return [seconds / self.number_per_run for seconds in self.raw_times]
 
     @property
     def median(self) -> float:
-        """The median of the seconds a run."""
+        """The median of the seconds per run."""
         self._lazy_init()
         return self._median
 
     @property
     def mean(self) -> float:
-        """The mean of the seconds a run."""
+        """The mean of the seconds per run."""
         self._lazy_init()
         return self._mean
 
     @property
     def iqr(self) -> float:
-        """The distance of the quartiles."""
+        """The interquartile range."""
         self._lazy_init()
         return self._p75 - self._p25
 
     @property
     def significant_figures(self) -> int:
-        """How many figures of the median are worth showing, 1 to 4: by the width of a 90 % interval of the middle half."""
+        """The number of significant figures of the median, 1 to 4, from a 90 % interval of the interquartile samples."""
         self._lazy_init()
         count = len(self._sorted_times)
         middle = np.array(self._sorted_times[count // 4 : int(np.ceil(3 * count / 4))], np.float32)
@@ -132,12 +131,12 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the times spread so much that the text warns."""
+        """Whether the spread of the times is so large that the text warns."""
         self._lazy_init()
         return bool(self._warnings)
 
     def meets_confidence(self, threshold: float = _SPREAD) -> bool:
-        """Return whether the interquartile range is below this part of the median."""
+        """Return whether the interquartile range is below ``threshold`` times the median."""
         return self.iqr / self.median < threshold
 
     @property
@@ -147,7 +146,7 @@ class Measurement:
 
     @property
     def as_row_name(self) -> str:
-        """Return the row's label in a table."""
+        """The row label in a table."""
         return self.task_spec.sub_label or self.task_spec.stmt or "[Unknown]"
 
     def __repr__(self) -> str:
@@ -166,7 +165,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """Return one measurement for each task, of all its times; metadata are left behind."""
+        """Merge the times of measurements with the same TaskSpec; metadata is dropped."""
         times: dict[TaskSpec, list[float]] = {}
         for measurement in measurements:
             times.setdefault(measurement.task_spec, []).extend(measurement.times)
@@ -174,18 +173,18 @@ class Measurement:
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """Return the unit that suits a time in seconds, and its length in seconds."""
+    """Return the unit for a time in seconds, and its length in seconds."""
     unit = {-3: "ns", -2: "us", -1: "ms"}.get(int(_log10(t) // 3), "s")
     return unit, _UNITS[unit][0]
 
 
 def unit_to_english(u: str) -> str:
-    """Return the name of a unit."""
+    """Return a unit's English name."""
     return _UNITS[u][1]
 
 
 def trim_sigfig(x: float, n: int) -> float:
-    """Return the number rounded to ``n`` significant figures, in float32."""
+    """Return ``x`` rounded to ``n`` significant figures, in float32."""
     if n != int(n):
         raise AssertionError("Number of significant figures must be an integer")
     scale = 10 ** (int(np.ceil(_log10(abs(x)))) - n)
@@ -193,13 +192,13 @@ def trim_sigfig(x: float, n: int) -> float:
 
 
 def ordered_unique(elements: Iterable[Any]) -> list[Any]:
-    """Return the elements without repetitions, in the order in which they first come."""
+    """Return the unique elements, in order of first occurrence."""
     return list(dict.fromkeys(elements))
 
 
 @contextlib.contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
-    """``torch.set_num_threads(n)`` for the time of a block."""
+    """Context manager that sets ``torch.set_num_threads(n)``."""
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(n)

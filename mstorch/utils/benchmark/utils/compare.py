@@ -1,4 +1,4 @@
-"""Tables of measurements: a table for each label, a row for each sub-label, a column for each description."""
+"""Tables of measurements: one per label, with a row per sub-label and a column per description."""
 from __future__ import annotations
 
 import enum
@@ -15,7 +15,7 @@ Row = tuple[int, "str | None", str]  # threads, environment, name
 
 
 class Colorize(enum.Enum):
-    """With which others a time is compared when it is coloured."""
+    """Which cells a time is compared with when it is coloured."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -38,7 +38,7 @@ def _coloured(text: str, value: float, best: float) -> str:
 
 
 class _Column:
-    """How the numbers of a column are written: all with the same width and places."""
+    """The number format of a column: one width and precision."""
 
     def __init__(self, cells: list[Measurement | None], scale: float, trim: bool, warn: bool) -> None:
         there = [cell for cell in cells if cell is not None]
@@ -80,7 +80,7 @@ class Table:
         ]
 
     def _names(self) -> list[str]:
-        """Return the texts of the first column. The environment stands there where it changes, if there are several."""
+        """Return the row labels, with the environment where it changes if there are several."""
         environments: list[Any] = ordered_unique(result.task_spec.env for result in self.results)
         several = len(environments) > 1
         width = 4 + (max(map(len, environments)) if several else 0)
@@ -92,7 +92,8 @@ class Table:
         return names
 
     def _best(self, line: int, place: int) -> float:
-        """Return the time that a cell is compared with: the best of its row, or of its column among rows of as many threads."""
+        """Return the time that a cell is compared with: the best of its row, or of its column among rows with the same number of threads.
+        """
         if self._colorize == Colorize.ROWWISE:
             others = self._cells[line]
         else:
@@ -101,7 +102,7 @@ class Table:
         return min(cell.median for cell in others if cell is not None)
 
     def render(self) -> str:
-        """Return the table: title, head, rows, and what the numbers mean."""
+        """Return the table as text: title, head, rows, and footnotes."""
         texts = [["", *self.column_keys]]
         for name, cells in zip(self._names(), self._cells):
             texts.append([name, *(column.text(cell) for column, cell in zip(self._columns, cells))])
@@ -127,7 +128,7 @@ class Table:
 
 
 class Compare:
-    """Measurements as tables: ``print(Compare(results))``. Measurements of one task are taken together."""
+    """Measurements as tables: ``print(Compare(results))``. Measurements with the same TaskSpec are merged."""
 
     def __init__(self, results: list[Measurement]) -> None:
         self._results: list[Measurement] = []
@@ -137,22 +138,22 @@ class Compare:
         self.extend_results(results)
 
     def extend_results(self, results: Iterable[Measurement]) -> None:
-        """Add measurements. ValueError for what is none."""
+        """Add measurements. Raise ValueError for other objects."""
         for result in results:
             if not isinstance(result, Measurement):
                 raise ValueError(f"Expected an instance of `Measurement`, got {type(result)} instead.")
         self._results.extend(results)
 
     def trim_significant_figures(self) -> None:
-        """Show no more figures than the times are good for."""
+        """Show no more figures than are significant."""
         self._trim_significant_figures = True
 
     def colorize(self, rowwise: bool = False) -> None:
-        """Colour good and bad times, by columns or by rows."""
+        """Colour good and bad times, compared per column or per row."""
         self._colorize = Colorize.ROWWISE if rowwise else Colorize.COLUMNWISE
 
     def highlight_warnings(self) -> None:
-        """Mark times that spread much."""
+        """Mark times with a large spread."""
         self._highlight_warnings = True
 
     def print(self) -> None:

@@ -1,4 +1,4 @@
-"""A timer of statements that warms up, repeats, and keeps its own cost small."""
+"""A timer of statements that warms up, repeats, and limits its own overhead."""
 from __future__ import annotations
 
 import enum
@@ -19,14 +19,14 @@ Callback = Callable[[int, float], Any]
 
 
 def timer() -> float:
-    """Return the time in seconds, after waiting for an accelerator where there is one."""
+    """Synchronize the accelerator, if there is one, and return the time in seconds."""
     if torch.accelerator.is_available():
         torch.accelerator.synchronize()
     return timeit.default_timer()
 
 
 class Language(enum.Enum):
-    """The language of a statement."""
+    """The language of a statement: Python or C++."""
 
     PYTHON = 0
     CPP = 1
@@ -37,9 +37,9 @@ def _dedented(code: str) -> str:
 
 
 class Timer:
-    """Times ``stmt`` after ``setup``, both texts, with ``num_threads`` threads; the labels name it in tables.
+    """Times ``stmt`` after ``setup``, both source text, with ``num_threads`` threads; the labels name it in tables.
 
-    ``globals`` are the names that the statement sees, ``torch`` always among them. C++ raises NotImplementedError.
+    ``globals`` are the statement's globals, to which ``torch`` is added. C++ raises NotImplementedError.
     """
 
     _timer_cls = timeit.Timer
@@ -72,21 +72,21 @@ class Timer:
         return common.Measurement(number_per_run=number, raw_times=times, task_spec=self._task_spec)
 
     def timeit(self, number: int = 1000000) -> common.Measurement:
-        """Return one measurement of ``number`` runs, after a hundredth of them as warm-up."""
+        """Return one measurement of ``number`` runs, after a warm-up of 1 % of them."""
         with common.set_torch_threads(self._task_spec.num_threads):
             self._timeit(max(int(number // 100), 2))
             return self._measured(number, [self._timeit(number)])
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
-        """Raises NotImplementedError: ``blocked_autorange`` repeats."""
+        """Raise NotImplementedError: use ``blocked_autorange``."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def autorange(self, callback: Callback | None = None) -> None:
-        """Raises NotImplementedError: see ``blocked_autorange``."""
+        """Raise NotImplementedError: use ``blocked_autorange``."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, least: float) -> int:
-        """Runs a measurement, a power of ten, beside which the clock costs nothing. This is the warm-up too."""
+        """Return the number of runs per measurement, a power of ten, that makes the timer's overhead negligible; also warms up."""
         clock = statistics.median(self._timeit(0) for _ in range(5))
         number = 1
         while number * 10 <= _MOST_RUNS:
@@ -112,7 +112,7 @@ class Timer:
         return self._measured(number, times)
 
     def blocked_autorange(self, callback: Callback | None = None, min_run_time: float = 0.2) -> common.Measurement:
-        """Return measurements of so many runs that the clock does not count, until they took ``min_run_time`` seconds."""
+        """Measure blocks of runs, large enough to make the timer's overhead negligible, for ``min_run_time`` seconds."""
         with common.set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
             return self._loop(number, lambda times: True, min_run_time, None, callback)
@@ -120,7 +120,9 @@ class Timer:
     def adaptive_autorange(
         self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0, callback: Callback | None = None
     ) -> common.Measurement:
-        """Return measurements until the interquartile range of at least four is below ``threshold`` medians, or time is up."""
+        """Measure until the interquartile range of at least four measurements is below ``threshold`` times the median, or for
+        ``max_run_time``.
+        """
 
         def enough(times: list[float]) -> bool:
             return len(times) > 3 and self._measured(number, times).meets_confidence(threshold)
@@ -132,5 +134,5 @@ class Timer:
     def collect_callgrind(
         self, number: int = 100, *, repeats: int | None = None, collect_baseline: bool = True, retain_out_file: bool = False
     ) -> NoReturn:
-        """Raises NotImplementedError: instructions are not counted here."""
+        """Raise NotImplementedError: instruction counts are not supported."""
         raise NotImplementedError("mstorch: torch.utils.benchmark counts no instructions; see `Timer.blocked_autorange`")

@@ -1,4 +1,4 @@
-"""torch.utils.data._utils: the parts of a loader by the names that packages import."""
+"""torch.utils.data._utils: the internals of DataLoader that packages import."""
 
 import sys
 

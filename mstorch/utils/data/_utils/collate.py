@@ -1,4 +1,4 @@
-"""torch.utils.data._utils.collate: batches from samples."""
+"""torch.utils.data._utils.collate: collation of samples into batches."""
 
 import re
 

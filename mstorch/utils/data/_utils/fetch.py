@@ -1,4 +1,4 @@
-"""torch.utils.data._utils.fetch: samples of a dataset, collated."""
+"""torch.utils.data._utils.fetch: fetching and collating samples."""
 
 from __future__ import annotations
 

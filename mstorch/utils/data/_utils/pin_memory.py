@@ -1,4 +1,4 @@
-"""torch.utils.data._utils.pin_memory: the tensors of a batch, and what has a ``pin_memory`` of its own, in page-locked memory."""
+"""torch.utils.data._utils.pin_memory: pin a batch's tensors, and objects with a ``pin_memory`` method."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._collate import like_mapping, like_sequence
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:
-    """Return the batch with everything pinned that can be, in containers like the batch's own."""
+    """Return the batch with tensors pinned, in containers of the same types."""
     if hasattr(data, "pin_memory"):
         return data.pin_memory()
     if isinstance(data, (str, bytes)):

@@ -1,4 +1,4 @@
-"""torch.utils.data._utils.signal_handling: a loader hears of a worker that was killed."""
+"""torch.utils.data._utils.signal_handling: detection of killed workers."""
 from __future__ import annotations
 
 import signal
@@ -13,6 +13,6 @@ __all__ = ["_error_if_any_worker_fails", "_remove_worker_pids", "_set_SIGCHLD_ha
 
 
 def _set_worker_signal_handlers() -> None:
-    """In a worker: SIGTERM ends it as it ends any process, whatever handler was inherited."""
+    """Reset SIGTERM to its default action in a worker, whatever handler it inherited."""
     if sys.platform != "win32":
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""torch.utils.data._utils.worker: what a worker process knows of itself, and what loaders of packages say to their workers."""
+"""torch.utils.data._utils.worker: what a worker knows of itself, and the messages to workers that packages' loaders use."""
 from __future__ import annotations
 
 import os
@@ -16,14 +16,14 @@ __all__ = [
 
 
 class ManagerWatchdog:
-    """Tells a worker whether the process that started it still runs."""
+    """Tells a worker whether its parent process is alive."""
 
     def __init__(self) -> None:
         self.manager_pid = os.getppid()
         self.manager_dead = False
 
     def is_alive(self) -> bool:
-        """Return whether it did, now and at each question before."""
+        """Return whether the parent is alive; once False, it stays False."""
         if not self.manager_dead:
             self.manager_dead = os.getppid() != self.manager_pid
         return not self.manager_dead
@@ -31,14 +31,14 @@ class ManagerWatchdog:
 
 @dataclass(frozen=True)
 class _IterableDatasetStopIteration:
-    """A worker's dataset is exhausted."""
+    """Tells the main process that a worker's dataset is exhausted."""
 
     worker_id: int
 
 
 @dataclass(frozen=True)
 class _ResumeIteration:
-    """Persistent workers begin anew, with a seed that all share."""
+    """Tells persistent workers to restart, with a shared seed."""
 
     seed: int | None = None
 

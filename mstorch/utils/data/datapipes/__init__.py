@@ -1,4 +1,4 @@
-"""torch.utils.data.datapipes: steps of loading and changing data that are put one behind another."""
+"""torch.utils.data.datapipes: composable steps of loading and transforming data."""
 
 from . import dataframe, iter, map
 

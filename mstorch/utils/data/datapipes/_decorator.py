@@ -1,4 +1,4 @@
-"""Decorators of pipes: functional forms, determinism, checks of types."""
+"""Decorators of datapipes: functional forms, determinism, type checks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .datapipe import IterDataPipe, MapDataPipe
 
 
 class functional_datapipe:
-    """A decorator of a pipe class: makes it the method `name` of all pipes of its kind.
+    """Class decorator that registers a datapipe as the method ``name`` of all datapipes of its kind.
 
-    With `enable_df_api_tracing` what the method gives is traced as data frames. Raises TypeError for another class.
+    With ``enable_df_api_tracing`` the method's result is traced as data frames. Raises TypeError for other classes.
     """
 
     name: str
@@ -39,7 +39,7 @@ _determinism = False
 
 
 class guaranteed_datapipes_determinism(Block):
-    """From its creation to the end of its `with` block, making a pipe that is non-deterministic is a TypeError."""
+    """Context manager in which constructing a non-deterministic datapipe raises TypeError; in effect from its creation."""
 
     prev: bool
 
@@ -53,10 +53,10 @@ class guaranteed_datapipes_determinism(Block):
 
 
 class non_deterministic:
-    """A decorator of a pipe class whose order may differ between runs, always or where a function of its arguments says so.
+    """Class decorator that marks a datapipe as non-deterministic, always or if a function of its arguments says so.
 
-    Raises TypeError for anything but an IterDataPipe, and when such a pipe is made under
-    `guaranteed_datapipes_determinism`.
+    Raises TypeError for other classes than IterDataPipe, and when such a datapipe is constructed under
+    ``guaranteed_datapipes_determinism``.
     """
 
     cls: type[IterDataPipe] | None = None
@@ -75,7 +75,7 @@ class non_deterministic:
             raise TypeError(f"{arg} can not be decorated by non_deterministic")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Make a pipe; or, where a function was given, take the class."""
+        """Construct the datapipe; if the decorator got a function, take the class instead."""
         if self.cls is not None:
             if _determinism:
                 raise TypeError(
@@ -89,7 +89,7 @@ class non_deterministic:
         return self.deterministic_wrapper_fn
 
     def deterministic_wrapper_fn(self, *args: Any, **kwargs: Any) -> IterDataPipe:
-        """Make a pipe, if these arguments make a deterministic one or none is asked for."""
+        """Construct the datapipe. Raise TypeError if its arguments make it non-deterministic where that is forbidden."""
         varies = self.deterministic_fn(*args, **kwargs)
         if not isinstance(varies, bool):
             raise TypeError(
@@ -107,9 +107,9 @@ class non_deterministic:
 
 
 def argument_validation(f: Callable) -> Callable:
-    """Decorate a function so that arguments whose hint is a pipe class are pipes of a subtype, else TypeError.
+    """Decorate a function to raise TypeError unless arguments hinted as datapipes are of a subtype.
 
-    A class without a `type` of its own has none to compare, and is refused with AttributeError, as in torch 2.13.
+    A class without a ``type`` of its own raises AttributeError, as in torch 2.13.
     """
     signature = inspect.signature(f)
     hints = get_type_hints(f)
@@ -135,7 +135,7 @@ _runtime_validation_enabled = True
 
 
 class runtime_validation_disabled(Block):
-    """From its creation to the end of its `with` block, `runtime_validation` checks nothing."""
+    """Context manager in which ``runtime_validation`` checks nothing; in effect from its creation."""
 
     prev: bool
 
@@ -149,9 +149,9 @@ class runtime_validation_disabled(Block):
 
 
 def runtime_validation(f: Callable) -> Callable:
-    """Decorate a pipe's `__iter__` so that each sample is of the pipe's `type`, else RuntimeError.
+    """Decorate a datapipe's ``__iter__`` to raise RuntimeError unless each sample is of the datapipe's ``type``.
 
-    Raises TypeError for a function of another name.
+    Raise TypeError for a function of another name.
     """
     if f.__name__ != "__iter__":
         raise TypeError(f"Can not decorate function {f.__name__} with 'runtime_validation'")

@@ -1,4 +1,4 @@
-"""The additions to a pipe's `__iter__`: one live iterator a pipe, counts, names in profiles and in errors."""
+"""Hooks on a datapipe's ``__iter__``: one valid iterator per datapipe, sample counts, names in profiles and errors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ....autograd.profiler import record_function
 
 
 class _SnapshotState(Enum):
-    """Where a pipe stands between two passes.
+    """The state of a datapipe between iterations.
 
-    A pipe that is NotStarted or Iterating can be restored, and is reset by the next `iter()`; one that was Restored is
-    neither until its iterator is taken.
+    A datapipe that is NotStarted or Iterating can be restored, and is reset by the next ``iter()``; a Restored one is neither until its
+    iterator is requested.
     """
 
     NotStarted = 0
@@ -45,7 +45,7 @@ def _strip_datapipe_from_name(name: str) -> str:
 
 
 def _generate_input_args_string(obj: Any) -> str:
-    """Return "name=value" of the constructor's arguments that the object kept, in order of name."""
+    """Return the constructor arguments that the object keeps, as sorted "name=value"."""
     wanted = set(inspect.signature(type(obj)).parameters)
     kept = [(name, value) for name, value in inspect.getmembers(obj) if name in wanted]
     return ", ".join(f"{name}={_simplify_obj_name(value)}" for name, value in kept)
@@ -70,7 +70,7 @@ def _is_child(datapipe: Any) -> bool:
 
 
 def _check_iterator_valid(datapipe: Any, iterator_id: int | None, next_method_exists: bool = False) -> None:
-    """Raise RuntimeError if a later iterator of the pipe, or of a sibling that shares its source, took over."""
+    """Raise RuntimeError if a later iterator of the datapipe, or of a sibling on the same source, invalidated this one."""
     if next_method_exists:
         if datapipe._valid_iterator_id is not None and datapipe._valid_iterator_id != 0:
             inside = "\nNote that this exception is raised inside your IterDataPipe's a `__next__` method"
@@ -90,7 +90,7 @@ def _check_iterator_valid(datapipe: Any, iterator_id: int | None, next_method_ex
 
 
 def _set_datapipe_valid_iterator_id(datapipe: Any) -> int:
-    """Make the iterator that begins now the valid one, reset the pipe, and return the iterator's number."""
+    """Make the new iterator the valid one, reset the datapipe, and return the iterator's number."""
     if not _is_child(datapipe):
         last = datapipe._valid_iterator_id
         datapipe._valid_iterator_id = 0 if last is None else last + 1
@@ -104,7 +104,7 @@ def _set_datapipe_valid_iterator_id(datapipe: Any) -> int:
 
 
 def _measured(datapipe: Any, profiled: bool, step: Callable[[], Any]) -> Any:
-    """Call `step`, under the pipe's name if a profiler runs."""
+    """Call ``step``, recorded under the datapipe's name if a profiler runs."""
     if not profiled:
         return step()
     if not hasattr(datapipe, "_profile_name"):
@@ -114,7 +114,7 @@ def _measured(datapipe: Any, profiled: bool, step: Callable[[], Any]) -> Any:
 
 
 class IteratorDecorator:
-    """The iterator of a pipe whose `__iter__` is no generator, checked and counted."""
+    """The iterator of a datapipe whose ``__iter__`` is not a generator function, checked and counted."""
 
     def __init__(self, iterator: Any, datapipe: Any, iterator_id: int, has_next_method: bool) -> None:
         self.iterator = iterator
@@ -142,7 +142,7 @@ class IteratorDecorator:
 
 
 def _tell_where(error: Exception, datapipe: Any) -> None:
-    """Add the pipe's name and arguments to the error's message, unless a pipe before it did."""
+    """Add the datapipe's name and arguments to the error's message, unless a source datapipe did."""
     where = f"thrown by __iter__ of {type(datapipe).__name__}({_generate_input_args_string(datapipe)})"
     if about(error) is TOLD or not hasattr(error.args, "__len__"):
         return
@@ -210,7 +210,7 @@ def _hooked_iter(function: Callable[..., Any], has_next_method: bool) -> Callabl
 
 
 def hook_iterator(namespace: dict[str, Any]) -> None:
-    """Wrap `__iter__`, and `__next__` if there is one, in the namespace of a class that is being made."""
+    """Wrap ``__iter__``, and ``__next__`` if defined, in the namespace of a class under construction."""
     function = namespace["__iter__"]
     if inspect.isgeneratorfunction(function):
         namespace["__iter__"] = _hooked_generator(function)

@@ -1,4 +1,4 @@
-"""The classes of pipe classes, and whether a type, or an object, is of a type that may be a typing construct."""
+"""Metaclasses of datapipes, and subtype checks with typing constructs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ._hook_iterator import _SnapshotState, hook_iterator
 
 
 class Integer(numbers.Integral):
-    """The type of `int` arguments, which excludes bool."""
+    """The type of ``int`` arguments, excluding bool."""
 
 
 class Boolean(numbers.Integral):
-    """The type of `bool` arguments, which excludes int."""
+    """The type of ``bool`` arguments, excluding int."""
 
 
 TYPE2ABC: dict[Any, Any] = {
@@ -33,7 +33,7 @@ TYPE2ABC: dict[Any, Any] = {
 
 
 def _alternatives(kind: Any) -> list[Any] | None:
-    """Return the types that a TypeVar or a Union allows (none of them: anything); None for any other type."""
+    """Return the types that a TypeVar or a Union allows (an empty list: any); None for any other type."""
     if isinstance(kind, TypeVar):
         kinds = list(kind.__constraints__) if kind.__bound__ is None else [kind.__bound__]
     elif get_origin(kind) is Union:
@@ -44,7 +44,7 @@ def _alternatives(kind: Any) -> list[Any] | None:
 
 
 def issubtype(left: Any, right: Any, recursive: bool = True) -> bool:
-    """Return whether each type that `left` allows is one that `right` allows; without `recursive`, parameters are not compared."""
+    """Return whether ``left`` is a subtype of ``right``; without ``recursive``, type parameters are not compared."""
     left, right = TYPE2ABC.get(left, left), TYPE2ABC.get(right, right)
     if right is Any or left == right or get_origin(right) is Generic:
         return True
@@ -86,7 +86,7 @@ def _is_one(variant: Any, kind: Any, recursive: bool) -> bool:
 
 
 def issubinstance(data: Any, data_type: Any) -> bool:
-    """Return whether an object, with what it contains, is of a type."""
+    """Return whether an object, including its items, is an instance of a type."""
     if not issubtype(type(data), data_type, recursive=False):
         return False
     kinds = get_args(data_type)
@@ -102,7 +102,7 @@ def issubinstance(data: Any, data_type: Any) -> bool:
 
 
 class _DataPipeType:
-    """The type of what a pipe gives, where a class names it."""
+    """The type of a datapipe's samples."""
 
     def __init__(self, param: Any) -> None:
         self.param = param
@@ -120,7 +120,7 @@ class _DataPipeType:
         return hash(self.param)
 
     def issubtype(self, other: Any) -> bool:
-        """Return whether each value of this type is one of the other."""
+        """Return whether this type is a subtype of ``other``."""
         if isinstance(other, _DataPipeType):
             return issubtype(self.param, other.param)
         if isinstance(other, type):
@@ -128,22 +128,22 @@ class _DataPipeType:
         raise TypeError(f"Expected '_DataPipeType' or 'type', but found {type(other)}")
 
     def issubtype_of_instance(self, other: Any) -> bool:
-        """Return whether an object is of this type."""
+        """Return whether an object is an instance of this type."""
         return issubinstance(other, self.param)
 
 
 class GenericMeta(ABCMeta):
-    """The class of generic classes."""
+    """The metaclass of generic classes."""
 
 
 class _DataPipeMeta(GenericMeta):
-    """The class of pipe classes."""
+    """The metaclass of datapipes."""
 
     type: _DataPipeType
 
 
 class _IterDataPipeMeta(_DataPipeMeta):
-    """The class of iterable pipes: it hooks their `__iter__` and keeps `reset` from undoing a restored snapshot."""
+    """The metaclass of iterable datapipes: it hooks ``__iter__`` and keeps ``reset`` from undoing a restored snapshot."""
 
     def __new__(cls, name: str, bases: tuple, namespace: dict[str, Any], **kwargs: Any) -> type:
         if "reset" in namespace:

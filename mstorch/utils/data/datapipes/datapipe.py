@@ -1,4 +1,4 @@
-"""Pipes: datasets that are made of one another by methods with short names."""
+"""Datapipes: datasets that are composed by methods with short names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNTRACABLE_DATAFRAME_PIPES = ["batch", "groupby", "_dataframes_as_tuples", "trac
 
 
 class DataChunk(list[_T]):
-    """A batch: a list that also tells its items one by one as they were given (`raw_iterator`)."""
+    """A batch: a list that can also iterate over its original items (``raw_iterator``)."""
 
     def __init__(self, items: Iterable[_T]) -> None:
         items = list(items)
@@ -34,21 +34,21 @@ class DataChunk(list[_T]):
         self.items = items
 
     def as_str(self, indent: str = "") -> str:
-        """Return the items in brackets, after `indent`."""
+        """Return the items in brackets, indented by ``indent``."""
         return f"{indent}[{', '.join(str(item) for item in self)}]"
 
     def __iter__(self) -> Iterator[_T]:
         yield from super().__iter__()
 
     def raw_iterator(self) -> Iterator[_T]:
-        """Iterate over the items as they were given."""
+        """Iterate over the original items."""
         yield from self.items
 
 
 class _Pipe:
-    """Base of both kinds of pipes: functional forms, hooks of pickling and printing.
+    """Base of both kinds of datapipes: functional forms, pickling and printing hooks.
 
-    `functions` and the hooks are looked up on IterDataPipe and MapDataPipe themselves, so that all subclasses share them.
+    ``functions`` and the hooks are looked up on IterDataPipe and MapDataPipe themselves, so that all subclasses share them.
     """
 
     functions: dict[str, Callable] = {}
@@ -75,11 +75,11 @@ class _Pipe:
 
     @classmethod
     def register_function(cls, function_name: str, function: Callable) -> None:
-        """Give all pipes of the kind a method."""
+        """Register a method of all datapipes of this kind."""
         cls.functions[function_name] = function
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Return the attributes, or what `getstate_hook` makes of them."""
+        """Return the attributes, passed through ``getstate_hook`` if set."""
         hook = self._root().getstate_hook
         return self.__dict__ if hook is None else hook(self.__dict__)
 
@@ -94,7 +94,7 @@ class _Pipe:
 
     @classmethod
     def set_getstate_hook(cls, hook_fn: Callable | None) -> None:
-        """Give pickles another state than the attributes; RuntimeError if there is such a hook already."""
+        """Set a hook that transforms the pickled state. Raise RuntimeError if there is one."""
         root = cls._root()
         if root.getstate_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing getstate_hook")
@@ -102,7 +102,7 @@ class _Pipe:
 
     @classmethod
     def set_reduce_ex_hook(cls, hook_fn: Callable | None) -> None:
-        """Give pickles another object than the pipe; RuntimeError if there is such a hook already."""
+        """Set a hook that replaces the datapipe when pickled. Raise RuntimeError if there is one."""
         root = cls._root()
         if root.reduce_ex_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing reduce_ex_hook")
@@ -119,12 +119,12 @@ class _Pipe:
 
 
 class PartlyKept(_Pipe):
-    """A pipe whose state in a pickle is the attributes that `_kept` names, in this order."""
+    """A datapipe whose pickled state is the attributes named in ``_kept``, in this order."""
 
     _kept: tuple[str, ...]
 
     def __getstate__(self) -> Any:
-        """Return the kept attributes, or what `getstate_hook` makes of them."""
+        """Return a tuple of the attributes in ``_kept``, passed through ``getstate_hook`` if set."""
         state = tuple(getattr(self, name) for name in self._kept)
         hook = self._root().getstate_hook
         return state if hook is None else hook(state)
@@ -135,11 +135,11 @@ class PartlyKept(_Pipe):
         self._restored()
 
     def _restored(self) -> None:
-        """Make what a pickle does not hold."""
+        """Recreate attributes that are not pickled."""
 
 
 class Shuffling(PartlyKept):
-    """A pipe with draws of its own, whose state goes into a pickle."""
+    """A datapipe with its own random generator, whose state is pickled."""
 
     _rng: random.Random
 
@@ -167,10 +167,10 @@ def _functional_form(make: Callable, cls_to_register: Any) -> Callable:
 
 
 class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
-    """Samples by iteration; a subclass gives `__iter__`, and `reset` if it keeps a state between samples.
+    """An iterable datapipe; a subclass defines ``__iter__``, and ``reset`` if it keeps a state between samples.
 
-    `iter()` resets the pipe and makes all its earlier iterators invalid: their next sample is a RuntimeError. All pipes
-    have the methods that `functional_datapipe` registers: `pipe.map(fn).batch(2)`.
+    ``iter()`` resets the datapipe and invalidates all its earlier iterators, which then raise RuntimeError. All datapipes have the methods
+    that ``functional_datapipe`` registers: ``pipe.map(fn).batch(2)``.
     """
 
     functions: dict[str, Callable] = {}
@@ -191,7 +191,7 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
     def register_datapipe_as_function(
         cls, function_name: str, cls_to_register: Any, enable_df_api_tracing: bool = False
     ) -> None:
-        """Make a pipe class a method of all iterable pipes; an Exception if the name is taken."""
+        """Register a datapipe class as a method of all iterable datapipes. Raise Exception if the name is taken."""
         _free(cls.functions, function_name)
 
         def make(cls: Any, enable_df_api_tracing: bool, source_dp: Any, *args: Any, **kwargs: Any) -> Any:
@@ -205,20 +205,20 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
         cls.functions[function_name] = _functional_form(form, cls_to_register)
 
     def reset(self) -> None:
-        """Forget what an earlier pass left; called by each `iter()`."""
+        """Clear the state of an earlier iteration; called by each ``iter()``."""
 
 
 class DFIterDataPipe(IterDataPipe):
-    """An iterable pipe of data frames."""
+    """An iterable datapipe of data frames."""
 
     def _is_dfpipe(self) -> bool:
         return True
 
 
 class MapDataPipe(_Pipe, Dataset[_T_co], metaclass=_DataPipeMeta):
-    """Samples by key; a subclass gives `__getitem__` and mostly `__len__`.
+    """A map-style datapipe; a subclass defines ``__getitem__`` and usually ``__len__``.
 
-    All such pipes have the methods that `functional_datapipe` registers: `pipe.map(fn).batch(2)`.
+    All such datapipes have the methods that ``functional_datapipe`` registers: ``pipe.map(fn).batch(2)``.
     """
 
     functions: dict[str, Callable] = {}
@@ -230,7 +230,7 @@ class MapDataPipe(_Pipe, Dataset[_T_co], metaclass=_DataPipeMeta):
 
     @classmethod
     def register_datapipe_as_function(cls, function_name: str, cls_to_register: Any) -> None:
-        """Make a pipe class a method of all pipes by key; an Exception if the name is taken."""
+        """Register a datapipe class as a method of all map-style datapipes. Raise Exception if the name is taken."""
         _free(cls.functions, function_name)
 
         def make(cls: Any, source_dp: Any, *args: Any, **kwargs: Any) -> Any:
@@ -241,7 +241,7 @@ class MapDataPipe(_Pipe, Dataset[_T_co], metaclass=_DataPipeMeta):
 
 
 class _DataPipeSerializationWrapper:
-    """A pipe on its way to a worker: pickled by pickle, or by dill where pickle refuses."""
+    """A wrapper for sending a datapipe to a worker: pickled by pickle, or by dill if pickle fails."""
 
     def __init__(self, datapipe: Any) -> None:
         self._datapipe = datapipe

@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.modules: layers that follow each other, as one."""
+"""torch.ao.nn.intrinsic.modules: fused layers."""
 from ....._hook import missing as _missing
 from .fused import (
     BNReLU2d,

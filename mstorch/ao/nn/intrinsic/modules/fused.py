@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.modules.fused: layers that follow each other, as one."""
+"""torch.ao.nn.intrinsic.modules.fused: fused layers."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,7 +8,7 @@ from .....nn.utils.parametrize import type_before_parametrizations
 
 
 class _FusedModule(nn.Sequential):
-    """Layers that are quantized as one; each is of the class in ``_kinds``."""
+    """A Sequential of layers to be quantized as one; ``_kinds`` are their classes."""
 
     _kinds: tuple[type, ...] = ()
 
@@ -22,7 +22,7 @@ class _FusedModule(nn.Sequential):
 
 
 class ConvReLU1d(_FusedModule):
-    """Conv1d and ReLU."""
+    """Fused Conv1d and ReLU."""
 
     _kinds = (nn.Conv1d, nn.ReLU)
 
@@ -31,7 +31,7 @@ class ConvReLU1d(_FusedModule):
 
 
 class ConvReLU2d(_FusedModule):
-    """Conv2d and ReLU."""
+    """Fused Conv2d and ReLU."""
 
     _kinds = (nn.Conv2d, nn.ReLU)
 
@@ -40,7 +40,7 @@ class ConvReLU2d(_FusedModule):
 
 
 class ConvReLU3d(_FusedModule):
-    """Conv3d and ReLU."""
+    """Fused Conv3d and ReLU."""
 
     _kinds = (nn.Conv3d, nn.ReLU)
 
@@ -49,7 +49,7 @@ class ConvReLU3d(_FusedModule):
 
 
 class LinearReLU(_FusedModule):
-    """Linear and ReLU."""
+    """Fused Linear and ReLU."""
 
     _kinds = (nn.Linear, nn.ReLU)
 
@@ -58,7 +58,7 @@ class LinearReLU(_FusedModule):
 
 
 class ConvBn1d(_FusedModule):
-    """Conv1d and BatchNorm1d."""
+    """Fused Conv1d and BatchNorm1d."""
 
     _kinds = (nn.Conv1d, nn.BatchNorm1d)
 
@@ -67,7 +67,7 @@ class ConvBn1d(_FusedModule):
 
 
 class ConvBn2d(_FusedModule):
-    """Conv2d and BatchNorm2d."""
+    """Fused Conv2d and BatchNorm2d."""
 
     _kinds = (nn.Conv2d, nn.BatchNorm2d)
 
@@ -76,7 +76,7 @@ class ConvBn2d(_FusedModule):
 
 
 class ConvBn3d(_FusedModule):
-    """Conv3d and BatchNorm3d."""
+    """Fused Conv3d and BatchNorm3d."""
 
     _kinds = (nn.Conv3d, nn.BatchNorm3d)
 
@@ -85,7 +85,7 @@ class ConvBn3d(_FusedModule):
 
 
 class ConvBnReLU1d(_FusedModule):
-    """Conv1d, BatchNorm1d and ReLU."""
+    """Fused Conv1d, BatchNorm1d and ReLU."""
 
     _kinds = (nn.Conv1d, nn.BatchNorm1d, nn.ReLU)
 
@@ -94,7 +94,7 @@ class ConvBnReLU1d(_FusedModule):
 
 
 class ConvBnReLU2d(_FusedModule):
-    """Conv2d, BatchNorm2d and ReLU."""
+    """Fused Conv2d, BatchNorm2d and ReLU."""
 
     _kinds = (nn.Conv2d, nn.BatchNorm2d, nn.ReLU)
 
@@ -103,7 +103,7 @@ class ConvBnReLU2d(_FusedModule):
 
 
 class ConvBnReLU3d(_FusedModule):
-    """Conv3d, BatchNorm3d and ReLU."""
+    """Fused Conv3d, BatchNorm3d and ReLU."""
 
     _kinds = (nn.Conv3d, nn.BatchNorm3d, nn.ReLU)
 
@@ -112,7 +112,7 @@ class ConvBnReLU3d(_FusedModule):
 
 
 class BNReLU2d(_FusedModule):
-    """BatchNorm2d and ReLU."""
+    """Fused BatchNorm2d and ReLU."""
 
     _kinds = (nn.BatchNorm2d, nn.ReLU)
 
@@ -121,7 +121,7 @@ class BNReLU2d(_FusedModule):
 
 
 class BNReLU3d(_FusedModule):
-    """BatchNorm3d and ReLU."""
+    """Fused BatchNorm3d and ReLU."""
 
     _kinds = (nn.BatchNorm3d, nn.ReLU)
 
@@ -130,7 +130,7 @@ class BNReLU3d(_FusedModule):
 
 
 class LinearBn1d(_FusedModule):
-    """Linear and BatchNorm1d."""
+    """Fused Linear and BatchNorm1d."""
 
     _kinds = (nn.Linear, nn.BatchNorm1d)
 
@@ -139,7 +139,7 @@ class LinearBn1d(_FusedModule):
 
 
 class LinearLeakyReLU(_FusedModule):
-    """Linear and LeakyReLU."""
+    """Fused Linear and LeakyReLU."""
 
     _kinds = (nn.Linear, nn.LeakyReLU)
 
@@ -148,7 +148,7 @@ class LinearLeakyReLU(_FusedModule):
 
 
 class LinearTanh(_FusedModule):
-    """Linear and Tanh."""
+    """Fused Linear and Tanh."""
 
     _kinds = (nn.Linear, nn.Tanh)
 
@@ -157,19 +157,19 @@ class LinearTanh(_FusedModule):
 
 
 class ConvAdd2d(_FusedModule):
-    """A convolution and the sum with another tensor."""
+    """Fused convolution and addition of another tensor."""
 
     def __init__(self, conv: Any, add: Any) -> None:
         super().__init__(conv)
         self.add = add
 
     def forward(self, x1: Any, x2: Any) -> Any:  # type: ignore[override]
-        """``add(conv(x1), x2)``."""
+        """Return ``add(conv(x1), x2)``."""
         return self.add(self[0](x1), x2)
 
 
 class ConvAddReLU2d(_FusedModule):
-    """A convolution, the sum with another tensor and ReLU."""
+    """Fused convolution, addition of another tensor and ReLU."""
 
     def __init__(self, conv: Any, add: Any, relu: Any) -> None:
         super().__init__(conv)
@@ -177,7 +177,7 @@ class ConvAddReLU2d(_FusedModule):
         self.relu = relu
 
     def forward(self, x1: Any, x2: Any) -> Any:  # type: ignore[override]
-        """``relu(add(conv(x1), x2))``."""
+        """Return ``relu(add(conv(x1), x2))``."""
         return self.relu(self.add(self[0](x1), x2))
 
 

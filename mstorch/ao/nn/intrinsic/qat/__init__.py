@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.qat: fused layers whose weights are rounded in training."""
+"""torch.ao.nn.intrinsic.qat: fused layers with fake-quantized weights."""
 from ....._hook import missing as _missing
 from .modules import (
     ConvBn1d,

@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.quantized: fused layers of quantized tensors."""
+"""torch.ao.nn.intrinsic.quantized: fused layers on quantized tensors."""
 from ....._hook import missing as _missing
 from .modules import BNReLU2d, BNReLU3d, ConvReLU1d, ConvReLU2d, ConvReLU3d, LinearReLU
 

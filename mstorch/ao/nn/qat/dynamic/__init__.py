@@ -1,4 +1,4 @@
-"""torch.ao.nn.qat.dynamic: layers whose weights are rounded in training, for inputs that are quantized as they come."""
+"""torch.ao.nn.qat.dynamic: layers with fake-quantized weights, for dynamic quantization."""
 from ....._hook import missing as _missing
 from .modules import Linear
 

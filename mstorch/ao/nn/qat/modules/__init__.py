@@ -1,4 +1,4 @@
-"""torch.ao.nn.qat.modules: layers whose weights are rounded in training."""
+"""torch.ao.nn.qat.modules: layers with fake-quantized weights."""
 from ....._hook import missing as _missing
 from .conv import Conv1d, Conv2d, Conv3d
 from .linear import Linear

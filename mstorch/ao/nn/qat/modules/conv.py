@@ -1,4 +1,4 @@
-"""torch.ao.nn.qat.modules.conv: convolutions whose weights are rounded in training."""
+"""torch.ao.nn.qat.modules.conv: convolutions with fake-quantized weights."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d"]
 
 
 class _ConvNd(_Floating):
-    """A convolution whose weight is rounded as quantizing would round it."""
+    """A convolution with fake-quantized weight."""
 
     _FLOAT_MODULE: Any
     _FLOAT_CONV_MODULE: Any
@@ -39,12 +39,12 @@ class _ConvNd(_Floating):
         self.weight_fake_quant = qconfig.weight(factory_kwargs=made)
 
     def forward(self, input: Tensor) -> Any:
-        """Return the convolution with its weight rounded."""
+        """Run the convolution with the weight fake-quantized."""
         return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)  # type: ignore[attr-defined, operator]
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the same convolution, of a floating one that has a ``qconfig``."""
+        """Construct the module from a float convolution with a ``qconfig``."""
         qconfig = expect_float(cls, mod, f", got {type(mod).__name__}")
         if isinstance(mod, _FusedModule):
             mod = mod[0]  # type: ignore[index]
@@ -64,7 +64,7 @@ class _ConvNd(_Floating):
         return take_values(made, self, "weight", "bias")
 
     def to_float(self) -> Any:
-        """Return the floating convolution with these parameters, and ReLU if this one has it."""
+        """Return the float convolution with these parameters, followed by ReLU if this one has it."""
         made = self._plain()
         if not isinstance(self, _FusedModule):
             return made
@@ -77,7 +77,7 @@ class _ConvNd(_Floating):
 
 
 class Conv1d(_ConvNd, nn.Conv1d):
-    """A convolution in one dimension whose weight is rounded."""
+    """A 1-d convolution with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nn.Conv1d
     _FLOAT_CONV_MODULE: Any = nn.Conv1d
@@ -85,7 +85,7 @@ class Conv1d(_ConvNd, nn.Conv1d):
 
 
 class Conv2d(_ConvNd, nn.Conv2d):
-    """A convolution in two dimensions whose weight is rounded."""
+    """A 2-d convolution with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nn.Conv2d
     _FLOAT_CONV_MODULE: Any = nn.Conv2d
@@ -93,7 +93,7 @@ class Conv2d(_ConvNd, nn.Conv2d):
 
 
 class Conv3d(_ConvNd, nn.Conv3d):
-    """A convolution in three dimensions whose weight is rounded."""
+    """A 3-d convolution with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nn.Conv3d
     _FLOAT_CONV_MODULE: Any = nn.Conv3d

@@ -1,4 +1,4 @@
-"""torch.ao.nn.qat.modules.linear: a linear layer whose weight is rounded in training."""
+"""torch.ao.nn.qat.modules.linear: a linear layer with fake-quantized weight."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,14 +16,14 @@ __all__ = ["Linear"]
 
 
 def expect_qconfig(qconfig: Any) -> Any:
-    """Return the configuration. AssertionError where there is none."""
+    """Return ``qconfig``. Raise AssertionError if it is None."""
     if not qconfig:
         raise AssertionError("qconfig must be provided for QAT module")
     return qconfig
 
 
 def expect_float(cls: Any, mod: Any, end: str = "") -> Any:
-    """Return the configuration of a floating module. AssertionError where the class is not made of such, or it has none."""
+    """Return the qconfig of a float module. Raise AssertionError if it is of the wrong class, or has none."""
     if type_before_parametrizations(mod) != cls._FLOAT_MODULE:
         raise AssertionError(f"qat.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}{end}")
     if not hasattr(mod, "qconfig"):
@@ -34,7 +34,7 @@ def expect_float(cls: Any, mod: Any, end: str = "") -> Any:
 
 
 def take_values(float_module: Any, plain: Any, *names: str) -> Any:
-    """Give a floating module the values of parameters of another, in parameters of its own."""
+    """Copy another module's parameters to a float module, as new Parameters."""
     for name in names:
         if getattr(plain, name) is not None:
             setattr(float_module, name, nn.Parameter(getattr(plain, name).detach()))
@@ -42,7 +42,7 @@ def take_values(float_module: Any, plain: Any, *names: str) -> Any:
 
 
 class Linear(nn.Linear):
-    """A linear layer whose weight is rounded as quantizing would round it."""
+    """A linear layer with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nn.Linear
 
@@ -55,12 +55,12 @@ class Linear(nn.Linear):
         self.weight_fake_quant = qconfig.weight(factory_kwargs=made)
 
     def forward(self, input: Any) -> Any:
-        """Return the layer with its weight rounded."""
+        """Run the layer with the weight fake-quantized."""
         return F.linear(input, self.weight_fake_quant(self.weight), self.bias)
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the same layer, of a floating one that has a ``qconfig``."""
+        """Construct the module from a float layer with a ``qconfig``."""
         expect_float(cls, mod, f", got {type_before_parametrizations(mod).__name__}")
         if type_before_parametrizations(mod) == LinearReLU:
             mod = mod[0]
@@ -73,7 +73,7 @@ class Linear(nn.Linear):
         return made
 
     def to_float(self) -> Any:
-        """Return the floating layer with these parameters."""
+        """Return the float layer with these parameters."""
         made = nn.Linear(self.in_features, self.out_features, self.bias is not None)
         take_values(made, self, "weight", "bias")
         made.train(self.training)

@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantizable.modules: layers that can be observed inside; none is built."""
+"""torch.ao.nn.quantizable.modules: layers with inner observers; none is implemented."""
 from ....._hook import missing as _missing
 
 __all__ = []

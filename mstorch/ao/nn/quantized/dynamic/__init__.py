@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.dynamic: layers with quantized weights, of floating inputs."""
+"""torch.ao.nn.quantized.dynamic: dynamically quantized layers: quantized weights, float inputs."""
 from ....._hook import missing as _missing
 from .modules import GRU, LSTM, GRUCell, Linear, LSTMCell, RNNCell
 

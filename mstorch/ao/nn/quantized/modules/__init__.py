@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.modules: layers of quantized tensors, and where tensors become quantized and floating."""
+"""torch.ao.nn.quantized.modules: layers on quantized tensors, Quantize and DeQuantize."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ from .linear import Linear
 
 
 class Quantize(Module):
-    """Makes a floating tensor a quantized one."""
+    """Quantizes a float tensor."""
 
     scale: Any
     zero_point: Any
@@ -29,32 +29,32 @@ class Quantize(Module):
         self.dtype = dtype
 
     def forward(self, X: Any) -> Any:
-        """Return the quantized tensor."""
+        """Return ``X`` quantized with the module's scale and zero point."""
         return torch.quantize_per_tensor(X, float(self.scale), int(self.zero_point), self.dtype)
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return what quantizes as an observed stub's observer chose."""
+        """Construct the module from an observed stub, with the observer's scale and zero point."""
         if not hasattr(mod, "activation_post_process"):
             raise AssertionError(f"Module {type(mod).__name__} must have activation_post_process attribute")
         scale, point = mod.activation_post_process.calculate_qparams()
         return Quantize(scale.float().item(), point.long().item(), mod.activation_post_process.dtype)
 
     def extra_repr(self) -> str:
-        """Return the scale, the zero point and the dtype."""
+        """Return the scale, zero point and dtype, for the module's repr."""
         return f"scale={self.scale}, zero_point={self.zero_point}, dtype={self.dtype}"
 
 
 class DeQuantize(Module):
-    """Makes a quantized tensor a floating one."""
+    """Dequantizes a quantized tensor."""
 
     def forward(self, Xq: Any) -> Any:
-        """Return the floating tensor."""
+        """Return ``Xq.dequantize()``."""
         return Xq.dequantize()
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return a factory of floating tensors."""
+        """Return a new DeQuantize."""
         return DeQuantize()
 
 

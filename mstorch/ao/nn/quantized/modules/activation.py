@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.modules.activation: activations of quantized tensors."""
+"""torch.ao.nn.quantized.modules.activation: activations on quantized tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,14 +11,14 @@ __all__ = ["ReLU6"]
 
 
 class ReLU6(nn.ReLU):
-    """Numbers between 0 and 6, of quantized tensors."""
+    """ReLU6 on quantized tensors."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
-        """Return the bounded tensor."""
+        """Return the tensor clamped to [0, 6]."""
         return torch.ops.quantized.relu6(input, self.inplace)
 
     def _get_name(self) -> str:
@@ -26,5 +26,5 @@ class ReLU6(nn.ReLU):
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the quantized layer of a floating one."""
+        """Construct the module from a float one."""
         return ReLU6(mod.inplace)

@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.modules.batchnorm: batch normalisation of quantized tensors."""
+"""torch.ao.nn.quantized.modules.batchnorm: batch normalization on quantized tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["BatchNorm2d", "BatchNorm3d"]
 
 
 class _BatchNorm(_Floating):
-    """Batch normalisation by running statistics, of quantized tensors."""
+    """Batch normalization by running statistics, on quantized tensors."""
 
     _NNI_BN_RELU_MODULE: Any
     _rank: int
@@ -32,7 +32,7 @@ class _BatchNorm(_Floating):
         return f"batch_norm{self._rank}d"
 
     def forward(self, input: Any) -> Any:
-        """Return the normalised tensor."""
+        """Return the normalized tensor."""
         function = getattr(torch.ops.quantized, self._operator())
         return function(
             input, self.weight, self.bias, self.running_mean, self.running_var, self.eps, float(self.scale), int(self.zero_point)
@@ -40,7 +40,7 @@ class _BatchNorm(_Floating):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the quantized layer of an observed one."""
+        """Construct the module from an observed one."""
         observer = mod.activation_post_process
         if type(mod) is cls._NNI_BN_RELU_MODULE:
             mod = mod[0]
@@ -52,7 +52,7 @@ class _BatchNorm(_Floating):
 
     @classmethod
     def from_reference(cls, bn: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """Return the quantized layer of a floating one."""
+        """Construct the module from a float one."""
         made: Any = cls(bn.num_features, bn.eps, bn.momentum, device=bn.weight.device, dtype=bn.weight.dtype)
         for name in ("weight", "bias", "running_mean", "running_var"):
             setattr(made, name, getattr(bn, name))
@@ -61,12 +61,12 @@ class _BatchNorm(_Floating):
 
 
 class BatchNorm2d(_BatchNorm):
-    """BatchNorm2d of quantized tensors."""
+    """BatchNorm2d on quantized tensors."""
 
     _NNI_BN_RELU_MODULE, _rank = nni.BNReLU2d, 2
 
 
 class BatchNorm3d(_BatchNorm):
-    """BatchNorm3d of quantized tensors."""
+    """BatchNorm3d on quantized tensors."""
 
     _NNI_BN_RELU_MODULE, _rank = nni.BNReLU3d, 3

@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.modules.conv: convolutions of quantized tensors."""
+"""torch.ao.nn.quantized.modules.conv: convolutions on quantized tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -23,7 +23,7 @@ _PARTS = (
 
 
 class _ConvNd(WeightedQuantizedModule):
-    """A convolution whose input, weight and output are quantized."""
+    """A convolution with quantized input, weight and output."""
 
     _FLOAT_MODULE: Any
     _NNIQAT_CONV_BN_MODULE: Any
@@ -65,7 +65,7 @@ class _ConvNd(WeightedQuantizedModule):
         return f"QuantizedConv{self._rank}d"
 
     def set_weight_bias(self, w: Any, b: Any) -> None:
-        """Take a weight and a bias."""
+        """Pack and set a weight and a bias."""
         padding = self.padding if self.padding_mode == "zeros" else type(self)._several(0)
         pack = getattr(torch.ops.quantized, f"conv{self._rank}d_prepack")
         self._packed_params = pack(w, b, self.stride, padding, self.dilation, self.groups)
@@ -78,11 +78,11 @@ class _ConvNd(WeightedQuantizedModule):
         return self._weight_bias()[0]
 
     def bias(self) -> Tensor:
-        """Return the floating bias, or None."""
+        """Return the float bias, or None."""
         return self._weight_bias()[1]
 
     def extra_repr(self) -> str:
-        """Return the sizes, and how the output is quantized."""
+        """Return the sizes, and the output's quantization, for the module's repr."""
         found = (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, scale={self.scale}, "
             f"zero_point={self.zero_point}"
@@ -97,7 +97,7 @@ class _ConvNd(WeightedQuantizedModule):
         return f"conv{self._rank}d"
 
     def forward(self, input: Tensor) -> Any:
-        """Return the convolution of a quantized tensor."""
+        """Run the convolution on a quantized tensor."""
         if len(input.shape) != self._rank + 2:
             raise ValueError(f"Input shape must be `(N, C, {('L', 'H, W', 'D, H, W')[self._rank - 1]})`!")
         if self.padding_mode != "zeros":
@@ -139,7 +139,7 @@ class _ConvNd(WeightedQuantizedModule):
 
     @classmethod
     def get_qconv(cls, mod: Any, activation_post_process: Any, weight_post_process: Any = None) -> Any:
-        """Return the quantized convolution of a floating one and its observers."""
+        """Construct the module from a float convolution and its observers."""
         observer = mod.qconfig.weight() if weight_post_process is None else weight_post_process
         observer(mod.weight)
         if observer.dtype != torch.qint8:
@@ -157,7 +157,7 @@ class _ConvNd(WeightedQuantizedModule):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the quantized convolution of an observed one."""
+        """Construct the module from an observed one."""
         activation = getattr(mod, "activation_post_process", None)
         if hasattr(mod, "weight_fake_quant"):
             if hasattr(mod, "bn"):
@@ -172,7 +172,7 @@ class _ConvNd(WeightedQuantizedModule):
 
     @classmethod
     def from_reference(cls, ref_qconv: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """Return the quantized convolution of a reference module."""
+        """Construct the module from a reference module."""
         made: Any = cls(
             ref_qconv.in_channels, ref_qconv.out_channels, ref_qconv.kernel_size, ref_qconv.stride, ref_qconv.padding, ref_qconv.dilation,
             ref_qconv.groups, ref_qconv.bias is not None, ref_qconv.padding_mode,
@@ -183,7 +183,7 @@ class _ConvNd(WeightedQuantizedModule):
 
 
 class Conv1d(_ConvNd):
-    """A convolution of quantized tensors in one dimension."""
+    """A 1-d convolution on quantized tensors."""
 
     _FLOAT_MODULE: Any = nn.Conv1d
     _NNIQAT_CONV_BN_MODULE, _NNI_CONV_RELU_MODULE = nniqat.ConvBn1d, nni.ConvReLU1d
@@ -191,7 +191,7 @@ class Conv1d(_ConvNd):
 
 
 class Conv2d(_ConvNd):
-    """A convolution of quantized tensors in two dimensions."""
+    """A 2-d convolution on quantized tensors."""
 
     _FLOAT_MODULE: Any = nn.Conv2d
     _NNIQAT_CONV_BN_MODULE, _NNI_CONV_RELU_MODULE = nniqat.ConvBn2d, nni.ConvReLU2d
@@ -199,7 +199,7 @@ class Conv2d(_ConvNd):
 
 
 class Conv3d(_ConvNd):
-    """A convolution of quantized tensors in three dimensions."""
+    """A 3-d convolution on quantized tensors."""
 
     _FLOAT_MODULE: Any = nn.Conv3d
     _NNIQAT_CONV_BN_MODULE, _NNI_CONV_RELU_MODULE = nniqat.ConvBn3d, nni.ConvReLU3d

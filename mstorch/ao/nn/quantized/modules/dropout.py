@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.modules.dropout: dropout after training, which leaves a tensor as it is."""
+"""torch.ao.nn.quantized.modules.dropout: dropout at inference, the identity."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,10 +9,10 @@ __all__ = ["Dropout"]
 
 
 class Dropout(nn.Dropout):
-    """The input as it is: quantized networks are not trained."""
+    """The identity: quantized networks are not trained."""
 
     def forward(self, input: Any) -> Any:
-        """Return the input."""
+        """Return the input unchanged."""
         return input
 
     def _get_name(self) -> str:
@@ -20,10 +20,10 @@ class Dropout(nn.Dropout):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the layer of a floating one."""
+        """Construct the module from a float one."""
         return cls(mod.p, mod.inplace)
 
     @classmethod
     def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Any:
-        """Return the layer of a floating one."""
+        """Construct the module from a float one."""
         return cls(mod.p, mod.inplace)

@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.modules.functional_modules: operations as modules, so that their results can be observed or quantized."""
+"""torch.ao.nn.quantized.modules.functional_modules: operations as modules, whose results can be observed or quantized."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,43 +15,43 @@ _NOT_CALLED = "{} is not intended to use the 'forward'. Please use the underlyin
 
 
 class FXFloatFunctional(nn.Module):
-    """Operations of floating tensors as methods: ``add``, ``mul``, ``cat`` and others."""
+    """Operations on float tensors as methods: ``add``, ``mul``, ``cat`` and others."""
 
     def forward(self, x: Any) -> Any:
-        """Raises RuntimeError: the methods are called instead."""
+        """Raise RuntimeError: call the methods instead."""
         raise RuntimeError(_NOT_CALLED.format("FloatFunctional"))
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """``x + y``."""
+        """Return ``x + y``."""
         return torch.add(x, y)
 
     def add_scalar(self, x: Tensor, y: float) -> Tensor:
-        """``x + y`` for a number, which is not observed."""
+        """Return ``x + y`` for a number ``y``; the result is not observed."""
         return torch.add(x, y)
 
     def mul(self, x: Any, y: Tensor) -> Tensor:
-        """``x * y``."""
+        """Return ``x * y``."""
         return torch.mul(x, y)
 
     def mul_scalar(self, x: Tensor, y: float) -> Tensor:
-        """``x * y`` for a number, which is not observed."""
+        """Return ``x * y`` for a number ``y``; the result is not observed."""
         return torch.mul(x, y)
 
     def cat(self, x: Sequence[Any], dim: int = 0) -> Tensor:
-        """Return the tensors one after the other."""
+        """Concatenate the tensors along ``dim``."""
         return torch.cat(list(x), dim=dim)
 
     def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
-        """``relu(x + y)``."""
+        """Return ``relu(x + y)``."""
         return F.relu(torch.add(x, y))
 
     def matmul(self, x: Tensor, y: Tensor) -> Tensor:
-        """``x @ y``."""
+        """Return ``x @ y``."""
         return torch.matmul(x, y)
 
 
 class FloatFunctional(nn.Module):
-    """Operations of floating tensors as methods, each followed by one module, which may observe."""
+    """Operations on float tensors as methods, each followed by a module that may observe the result."""
 
     activation_post_process: Any
 
@@ -60,40 +60,40 @@ class FloatFunctional(nn.Module):
         self.activation_post_process = nn.Identity()
 
     def forward(self, x: Any) -> Any:
-        """Raises RuntimeError: the methods are called instead."""
+        """Raise RuntimeError: call the methods instead."""
         raise RuntimeError(_NOT_CALLED.format("FloatFunctional"))
 
     def add(self, x: Tensor, y: Tensor) -> Any:
-        """``x + y``."""
+        """Return ``x + y``, observed."""
         return self.activation_post_process(torch.add(x, y))
 
     def add_scalar(self, x: Tensor, y: float) -> Tensor:
-        """``x + y`` for a number, which is not observed."""
+        """Return ``x + y`` for a number ``y``; the result is not observed."""
         return torch.add(x, y)
 
     def mul(self, x: Any, y: Tensor) -> Tensor:
-        """``x * y``."""
+        """Return ``x * y``, observed."""
         return self.activation_post_process(torch.mul(x, y))
 
     def mul_scalar(self, x: Tensor, y: float) -> Tensor:
-        """``x * y`` for a number, which is not observed."""
+        """Return ``x * y`` for a number ``y``; the result is not observed."""
         return torch.mul(x, y)
 
     def cat(self, x: Sequence[Any], dim: int = 0) -> Tensor:
-        """Return the tensors one after the other."""
+        """Concatenate the tensors along ``dim``; the result is observed."""
         return self.activation_post_process(torch.cat(list(x), dim=dim))
 
     def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
-        """``relu(x + y)``."""
+        """Return ``relu(x + y)``, observed."""
         return self.activation_post_process(F.relu(torch.add(x, y)))
 
     def matmul(self, x: Tensor, y: Tensor) -> Tensor:
-        """``x @ y``."""
+        """Return ``x @ y``, observed."""
         return self.activation_post_process(torch.matmul(x, y))
 
 
 class QFunctional(nn.Module):
-    """Operations of quantized tensors as methods, whose results have one scale and zero point."""
+    """Operations on quantized tensors as methods, whose results have a common scale and zero point."""
 
     activation_post_process: Any
 
@@ -119,48 +119,48 @@ class QFunctional(nn.Module):
         return "QFunctional"
 
     def extra_repr(self) -> str:
-        """Return the scale and the zero point."""
+        """Return the scale and zero point, for the module's repr."""
         return f"scale={self.scale}, zero_point={self.zero_point}"
 
     def forward(self, x: Any) -> Any:
-        """Raises RuntimeError: the methods are called instead."""
+        """Raise RuntimeError: call the methods instead."""
         raise RuntimeError(_NOT_CALLED.format("Functional"))
 
     def _done(self, name: str, *operands: Any) -> Tensor:
         return self.activation_post_process(getattr(torch.ops.quantized, name)(*operands, self.scale, self.zero_point))
 
     def add(self, x: Tensor, y: Tensor) -> Any:
-        """``x + y``."""
+        """Return ``x + y``, quantized with the module's scale and zero point."""
         return self._done("add", x, y)
 
     def add_scalar(self, x: Tensor, y: float) -> Tensor:
-        """``x + y`` for a number; the integers stay."""
+        """Return ``x + y`` for a number ``y``; the zero point changes instead of the integers."""
         return torch.ops.quantized.add_scalar(x, y)
 
     def mul(self, x: Any, y: Tensor) -> Tensor:
-        """``x * y``."""
+        """Return ``x * y``, quantized with the module's scale and zero point."""
         return self._done("mul", x, y)
 
     def mul_scalar(self, x: Tensor, y: float) -> Tensor:
-        """``x * y`` for a number; the integers stay."""
+        """Return ``x * y`` for a number ``y``; the scale changes instead of the integers."""
         return torch.ops.quantized.mul_scalar(x, y)
 
     def cat(self, x: Sequence[Any], dim: int = 0) -> Tensor:
-        """Return the tensors one after the other."""
+        """Concatenate the tensors along ``dim``, requantized with the module's scale and zero point."""
         found = torch.ops.quantized.cat(x, scale=self.scale, zero_point=self.zero_point, dim=dim)
         return self.activation_post_process(found)
 
     def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
-        """``relu(x + y)``."""
+        """Return ``relu(x + y)``, quantized with the module's scale and zero point."""
         return self._done("add_relu", x, y)
 
     def matmul(self, x: Tensor, y: Tensor) -> Tensor:
-        """``x @ y``."""
+        """Return ``x @ y``, quantized with the module's scale and zero point."""
         return torch.ops.quantized.matmul(x, y, self.scale, self.zero_point)
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the quantized operations of observed ones."""
+        """Construct the module from an observed one."""
         if type(mod) is not FloatFunctional:
             raise AssertionError("QFunctional.from_float expects an instance of FloatFunctional")
         scale, point = mod.activation_post_process.calculate_qparams()

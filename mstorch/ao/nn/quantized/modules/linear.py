@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.modules.linear: a linear layer of quantized tensors."""
+"""torch.ao.nn.quantized.modules.linear: a linear layer on quantized tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -18,7 +18,7 @@ _UNSUPPORTED = "Unsupported dtype on dynamic quantized linear!"
 
 
 class LinearPackedParams(nn.Module):
-    """Weight and bias of a linear layer, packed."""
+    """The packed weight and bias of a linear layer."""
 
     _version = 3
 
@@ -42,7 +42,7 @@ class LinearPackedParams(nn.Module):
         return torch.ops.quantized.linear_unpack(self._packed_params)  # type: ignore[no-any-return]
 
     def forward(self, x: Any) -> Any:
-        """Return the input: the layer around this one computes."""
+        """Return the input unchanged; the enclosing layer computes."""
         return x
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -66,7 +66,7 @@ class LinearPackedParams(nn.Module):
 
 
 class Linear(WeightedQuantizedModule):
-    """A linear layer whose input, weight and output are quantized."""
+    """A linear layer with quantized input, weight and output."""
 
     _version = 3
     _FLOAT_MODULE: Any = (nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear)
@@ -91,7 +91,7 @@ class Linear(WeightedQuantizedModule):
         return "QuantizedLinear"
 
     def extra_repr(self) -> str:
-        """Return the sizes, and how the output and the weight are quantized."""
+        """Return the sizes, and the quantization of output and weight, for the module's repr."""
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, scale={self.scale}, zero_point={self.zero_point}, "
             f"qscheme={self.weight().qscheme()}"
@@ -101,7 +101,7 @@ class Linear(WeightedQuantizedModule):
         return text_without(self, LinearPackedParams)
 
     def forward(self, x: Tensor) -> Any:
-        """Return the layer of a quantized tensor."""
+        """Run the layer on a quantized tensor."""
         return torch.ops.quantized.linear(x, self._packed_params._packed_params, self.scale, self.zero_point)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -131,12 +131,12 @@ class Linear(WeightedQuantizedModule):
         return self._weight_bias()[1]
 
     def set_weight_bias(self, w: Any, b: Tensor | None) -> None:
-        """Take a weight and a bias."""
+        """Pack and set a weight and a bias."""
         self._packed_params.set_weight_bias(w, b)
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the quantized layer of an observed one."""
+        """Construct the module from an observed one."""
         activation = mod.activation_post_process if hasattr(mod, "activation_post_process") else None
         if hasattr(mod, "weight_fake_quant"):
             if type_before_parametrizations(mod) == nniqat.LinearBn1d:
@@ -163,7 +163,7 @@ class Linear(WeightedQuantizedModule):
 
     @classmethod
     def from_reference(cls, ref_qlinear: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """Return the quantized layer of a reference module."""
+        """Construct the module from a reference module."""
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)

@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.modules.utils: weights by their observers, and texts without packed weights."""
+"""torch.ao.nn.quantized.modules.utils: quantization of weights by observers, and reprs without packed weights."""
 from __future__ import annotations
 
 import abc
@@ -14,12 +14,12 @@ __all__ = ["WeightedQuantizedModule"]
 
 
 class WeightedQuantizedModule(nn.Module, metaclass=abc.ABCMeta):
-    """A quantized layer with weights."""
+    """Base of quantized layers with weights."""
 
     @classmethod
     @abc.abstractmethod
     def from_reference(cls, ref_module: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The layer of a reference module."""
+        """Construct the module from a reference module; each subclass defines this."""
         raise NotImplementedError
 
 
@@ -36,7 +36,7 @@ def _needs_weight_clamping(observer: Any, dtype: Any) -> bool:
 
 
 def _clamp_weights(qweight: Tensor, observer: Any, scale: Any, zp: Any) -> Tensor:
-    """Return the weight with its integers in the observer's range."""
+    """Return the weight with its integers clamped to the observer's range."""
     if not _needs_weight_clamping(observer, qweight.dtype):
         return qweight
     observer = _get_weight_observer(observer)
@@ -47,7 +47,7 @@ def _clamp_weights(qweight: Tensor, observer: Any, scale: Any, zp: Any) -> Tenso
 
 
 def _quantize_weight(float_wt: Tensor, observer: Any) -> Tensor:
-    """Return a weight in the integers that its observer chose."""
+    """Return a weight quantized with its observer's scale and zero point."""
     scale, point = observer.calculate_qparams()
     if is_per_tensor(observer.qscheme):
         found = torch.quantize_per_tensor(float_wt, float(scale), int(point), torch.qint8)
@@ -59,12 +59,12 @@ def _quantize_weight(float_wt: Tensor, observer: Any) -> Tensor:
 
 
 def indented(text: str) -> str:
-    """Return a text whose lines after the first stand two columns further in."""
+    """Return a text with all lines but the first indented by two spaces."""
     return text.replace("\n", "\n  ")
 
 
 def text_without(module: Any, hidden: Any) -> str:
-    """Return a module's text as any module's, without the children of some classes."""
+    """Return a module's repr without the children of some classes."""
     extra = module.extra_repr().split("\n") if module.extra_repr() else []
     children = [f"({name}): {indented(repr(child))}" for name, child in module._modules.items() if not isinstance(child, hidden)]
     lines = [*extra, *children]
@@ -78,6 +78,6 @@ _hide_packed_params_repr = text_without
 
 
 def expect_observed(mod: Any) -> None:
-    """AssertionError for a module that has no configuration."""
+    """Raise AssertionError if a module has no qconfig."""
     if not hasattr(mod, "qconfig"):
         raise AssertionError("Input float module must have qconfig defined")

@@ -1,4 +1,4 @@
-"""torch.distributed.elastic.multiprocessing.errors: what went wrong in launched processes."""
+"""torch.distributed.elastic.multiprocessing.errors: errors of launched processes."""
 from __future__ import annotations
 
 import dataclasses
@@ -18,7 +18,7 @@ _HINT = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors
 
 @dataclasses.dataclass
 class ProcessFailure:
-    """A process that ended badly: its number on the machine, its pid, its exit code (negative: a signal), its error file."""
+    """A failed process: its local rank, its pid, its exit code (negative: a signal), its error file."""
 
     local_rank: int
     pid: int
@@ -36,7 +36,7 @@ class ProcessFailure:
         self.message = f"Signal {-self.exitcode} ({self.signal_name()}) received by PID {self.pid}" if self.exitcode < 0 else _HINT
 
     def _read(self) -> bool:
-        """Return whether the error file holds a report: a process that was killed as it wrote it left a part of one."""
+        """Read the report in the error file; return whether it is complete, which it is not if the process was killed while writing."""
         try:
             with open(self.error_file) as file:
                 found = json.loads(file.read(_MOST_TEXT))
@@ -48,7 +48,7 @@ class ProcessFailure:
         return True
 
     def signal_name(self) -> str:
-        """Return the name of the signal that ended it."""
+        """Return the name of the signal that killed the process."""
         if self.exitcode >= 0:
             return ""
         try:
@@ -69,7 +69,7 @@ def _lines(number: int, rank: int, failure: ProcessFailure) -> str:
 
 
 class ChildFailedError(Exception):
-    """A launched job failed; ``failures`` has what is known by the processes' numbers, the first of them is the cause."""
+    """Raised when a launched job failed; ``failures`` maps ranks to ProcessFailures, the earliest of which is the cause."""
 
     def __init__(self, name: str, failures: Mapping[int, ProcessFailure]) -> None:
         if not failures:
@@ -78,12 +78,12 @@ class ChildFailedError(Exception):
         super().__init__(self.format_msg())
 
     def get_first_failure(self) -> tuple[int, ProcessFailure]:
-        """Return the number of the process that failed first, and what is known of it."""
+        """Return the rank that failed first, and its ProcessFailure."""
         rank = min(self.failures, key=lambda one: self.failures[one].timestamp)
         return rank, self.failures[rank]
 
     def format_msg(self, boarder_delim: str = "=", section_delim: str = "-") -> str:
-        """Return the report."""
+        """Return the report as text."""
         cause, first = self.get_first_failure()
         others = [(rank, failure) for rank, failure in self.failures.items() if rank != cause]
         rest = "\n".join(_lines(number, rank, failure) for number, (rank, failure) in enumerate(others, 1)) or "  <NO_OTHER_FAILURES>"
@@ -95,7 +95,7 @@ class ChildFailedError(Exception):
 
 
 def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., Any]:
-    """Return a program's main function that writes down what it raises, where the launcher looks for it."""
+    """Decorate a program's main function so that its exception is written to the launcher's error file."""
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.qat.modules: the old name of torch.ao.nn.intrinsic.qat.modules."""
+"""torch.nn.intrinsic.qat.modules: the deprecated name of torch.ao.nn.intrinsic.qat.modules."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.qat.modules.conv_fused: the old name of torch.ao.nn.intrinsic.qat.modules.conv_fused."""
+"""torch.nn.intrinsic.qat.modules.conv_fused: the deprecated name of torch.ao.nn.intrinsic.qat.modules.conv_fused."""
 from __future__ import annotations
 
 from typing import Any

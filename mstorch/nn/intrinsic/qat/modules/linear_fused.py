@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.qat.modules.linear_fused: the old name of torch.ao.nn.intrinsic.qat.modules.linear_fused."""
+"""torch.nn.intrinsic.qat.modules.linear_fused: the deprecated name of torch.ao.nn.intrinsic.qat.modules.linear_fused."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.qat.modules.linear_relu: the old name of torch.ao.nn.intrinsic.qat.modules.linear_relu."""
+"""torch.nn.intrinsic.qat.modules.linear_relu: the deprecated name of torch.ao.nn.intrinsic.qat.modules.linear_relu."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.quantized.dynamic: the old name of torch.ao.nn.intrinsic.quantized.dynamic."""
+"""torch.nn.intrinsic.quantized.dynamic: the deprecated name of torch.ao.nn.intrinsic.quantized.dynamic."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.quantized.modules: the old name of torch.ao.nn.intrinsic.quantized.modules."""
+"""torch.nn.intrinsic.quantized.modules: the deprecated name of torch.ao.nn.intrinsic.quantized.modules."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.quantized.modules.conv_relu: the old name of torch.ao.nn.intrinsic.quantized.modules.conv_relu."""
+"""torch.nn.intrinsic.quantized.modules.conv_relu: the deprecated name of torch.ao.nn.intrinsic.quantized.modules.conv_relu."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.qat.dynamic.modules: the old name of torch.ao.nn.qat.dynamic.modules."""
+"""torch.nn.qat.dynamic.modules: the deprecated name of torch.ao.nn.qat.dynamic.modules."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.quantized.dynamic.modules.linear: the old name of torch.ao.nn.quantized.dynamic.modules.linear."""
+"""torch.nn.quantized.dynamic.modules.linear: the deprecated name of torch.ao.nn.quantized.dynamic.modules.linear."""
 from __future__ import annotations
 
 from typing import Any

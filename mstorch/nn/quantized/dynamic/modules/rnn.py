@@ -1,4 +1,4 @@
-"""torch.nn.quantized.dynamic.modules.rnn: the old name of torch.ao.nn.quantized.dynamic.modules.rnn."""
+"""torch.nn.quantized.dynamic.modules.rnn: the deprecated name of torch.ao.nn.quantized.dynamic.modules.rnn."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.utils.data.datapipes.dataframe: pipes of data frames (a prototype in torch)."""
+"""torch.utils.data.datapipes.dataframe: datapipes of data frames (a prototype in torch)."""
 
 from . import dataframe_wrapper
 from .dataframes import CaptureDataFrame, DFIterDataPipe

@@ -1,4 +1,4 @@
-"""Data frames in pipes: by default pandas', if it is installed; by `set_df_wrapper` another library's."""
+"""The data frame library of datapipes: pandas by default, if installed; another one by ``set_df_wrapper``."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def _pandas() -> Any:
 
 
 class PandasWrapper:
-    """Data frames of pandas. Without it nothing is a data frame, and making one is a RuntimeError."""
+    """Interface to pandas. Without pandas, nothing is a data frame, and creating one raises RuntimeError."""
 
     @classmethod
     def create_dataframe(cls, data: Any, columns: Any) -> Any:
-        """Return a frame of rows."""
+        """Return a data frame of the given rows."""
         return _pandas().DataFrame(data, columns=columns)
 
     @classmethod
     def is_dataframe(cls, data: Any) -> bool:
-        """Return whether it is a frame."""
+        """Return whether an object is a data frame."""
         return _with_pandas() and isinstance(data, _pandas().DataFrame)
 
     @classmethod
     def is_column(cls, data: Any) -> bool:
-        """Return whether it is a column."""
+        """Return whether an object is a column."""
         return _with_pandas() and isinstance(data, _pandas().Series)
 
     @classmethod
@@ -52,12 +52,12 @@ class PandasWrapper:
 
     @classmethod
     def concat(cls, buffer: Any) -> Any:
-        """Return the rows of several frames in one."""
+        """Concatenate the rows of several frames."""
         return _pandas().concat(buffer)
 
     @classmethod
     def get_item(cls, data: Any, idx: int) -> Any:
-        """Return a frame of one row."""
+        """Return row ``idx`` as a frame."""
         _pandas()
         return data[idx : idx + 1]
 
@@ -78,23 +78,23 @@ default_wrapper: Any = PandasWrapper
 
 
 def get_df_wrapper() -> Any:
-    """Return the class that knows the data frames."""
+    """Return the current wrapper class."""
     return default_wrapper
 
 
 def set_df_wrapper(wrapper: Any) -> None:
-    """Take another class, with the methods of PandasWrapper."""
+    """Set the wrapper class, which needs the methods of PandasWrapper."""
     global default_wrapper
     default_wrapper = wrapper
 
 
 def create_dataframe(data: Any, columns: Any = None) -> Any:
-    """Return a frame of rows."""
+    """Return a data frame of the given rows."""
     return default_wrapper.create_dataframe(data, columns)
 
 
 def is_dataframe(data: Any) -> bool:
-    """Return whether it is a frame."""
+    """Return whether an object is a data frame."""
     return default_wrapper.is_dataframe(data)
 
 
@@ -104,12 +104,12 @@ def get_columns(data: Any) -> list:
 
 
 def is_column(data: Any) -> bool:
-    """Return whether it is a column."""
+    """Return whether an object is a column."""
     return default_wrapper.is_column(data)
 
 
 def concat(buffer: Any) -> Any:
-    """Return the rows of several frames in one."""
+    """Concatenate the rows of several frames."""
     return default_wrapper.concat(buffer)
 
 
@@ -119,7 +119,7 @@ def iterate(data: Any) -> Iterator[Any]:
 
 
 def get_item(data: Any, idx: int) -> Any:
-    """Return a frame of one row."""
+    """Return row ``idx`` as a frame."""
     return default_wrapper.get_item(data, idx)
 
 

@@ -1,7 +1,7 @@
-"""Work on data frames that are not there yet: it is noted, and done with each frame that comes.
+"""Deferred operations on data frames: they are recorded, and run on each frame that arrives.
 
-`frames["c"] = frames.a + frames["b"] * 2` on a traced pipe notes four operations. A note, and the variables that notes
-assign, stand in a context (`ctx`) that all parts of one traced pipe share.
+``frames["c"] = frames.a + frames["b"] * 2`` on a traced datapipe records four operations. The records and the variables that they assign
+are kept in a context (``ctx``) shared by all parts of one traced datapipe.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ __all__ = [
 
 
 def disable_capture() -> None:
-    """From here on, what would need a new variable is a RuntimeError."""
+    """Make every operation that needs a new variable raise RuntimeError from now on."""
     CaptureControl.disabled = True
 
 
 class CaptureControl:
-    """Whether work may be noted."""
+    """Whether operations may be recorded."""
 
     disabled = False
 
 
 class DataFrameTracedOps(DFIterDataPipe):
-    """Frames on which noted work is done."""
+    """Runs the recorded operations on each frame."""
 
     def __init__(self, source_datapipe: Any, output_var: Any) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def _context(schema: Any = None) -> dict[str, Any]:
 
 
 class Capture:
-    """A value that is known when a frame is there: what is done with it is noted."""
+    """A deferred value: operations on it are recorded."""
 
     ctx: dict[str, Any]
 
@@ -126,7 +126,7 @@ class Capture:
         self.ctx["operations"].append(CaptureSetItem(self, key, value, ctx=self.ctx))
 
     def _assigned(self, value: Any, result: Any) -> CaptureVariable:
-        """Note that `result` goes to a new variable, and return that."""
+        """Record the assignment of ``result`` to a new variable, and return the variable."""
         variable = CaptureVariable(value, ctx=self.ctx)
         self.ctx["operations"].append(CaptureVariableAssign(variable=variable, value=result, ctx=self.ctx))
         return variable
@@ -147,18 +147,18 @@ class Capture:
         return not self.ctx["operations"] and not self.ctx["variables"]
 
     def apply_ops_2(self, dataframe: Any) -> None:
-        """Do the noted work with a frame."""
+        """Run the recorded operations on a frame."""
         self.ctx["variables"][0].calculated_value = dataframe
         for operation in self.ctx["operations"]:
             operation.execute()
 
     def execute(self) -> Any:
-        """Return the value, once the work before it is done."""
+        """Return the value, after the operations that it depends on have run."""
         raise NotImplementedError(f"{type(self).__name__} has no value")
 
     @property
     def columns(self) -> Any:
-        """The columns that the work makes of the first frame."""
+        """The columns after running the recorded operations on the first frame."""
         self.apply_ops_2(self.ctx["schema_df"])
         return self.execute().columns
 
@@ -171,7 +171,7 @@ class Capture:
 
 
 class CaptureF(Capture):
-    """A note with named parts (`kwargs`)."""
+    """A recorded operation with named operands (``kwargs``)."""
 
     def __init__(self, ctx: dict[str, Any] | None = None, **kwargs: Any) -> None:
         self.ctx = {"operations": [], "variables": []} if ctx is None else ctx
@@ -179,7 +179,7 @@ class CaptureF(Capture):
 
 
 class CaptureA(CaptureF):
-    """A function that stands in for another while calls of it are noted."""
+    """A stand-in for a function whose calls are recorded."""
 
     def __str__(self) -> str:
         return f"{self.kwargs['name']}"
@@ -189,7 +189,7 @@ class CaptureA(CaptureF):
 
 
 class CaptureLikeMock:
-    """In its `with` block, calls of the function of this dotted name are noted."""
+    """Context manager in which calls of the function of this dotted name are recorded."""
 
     def __init__(self, name: str) -> None:
         target, _, self.attribute = name.rpartition(".")
@@ -207,7 +207,7 @@ class CaptureLikeMock:
 
 
 def _found(name: str) -> Any:
-    """Return the object of a dotted name, whose first parts are modules."""
+    """Return the object of a dotted name, the first parts of which are modules."""
     first, *rest = name.split(".")
     found: Any = importlib.import_module(first)
     path = first
@@ -220,7 +220,7 @@ def _found(name: str) -> Any:
 
 
 class CaptureCall(Capture):
-    """A noted call."""
+    """A recorded call."""
 
     def __init__(self, callable: Any, ctx: dict[str, Any] | None = None, **kwargs: Any) -> None:
         self.ctx = {"operations": [], "variables": []} if ctx is None else ctx
@@ -236,7 +236,7 @@ class CaptureCall(Capture):
 
 
 class CaptureVariableAssign(CaptureF):
-    """A note that a variable gets a value."""
+    """A recorded assignment to a variable."""
 
     def __str__(self) -> str:
         return f"{self.kwargs['variable']} = {self.kwargs['value']}"
@@ -246,7 +246,7 @@ class CaptureVariableAssign(CaptureF):
 
 
 class CaptureVariable(Capture):
-    """A variable, with a name of its own. Raises RuntimeError after `disable_capture`."""
+    """A variable with a unique name. Raises RuntimeError after ``disable_capture``."""
 
     names_idx = 0
 
@@ -266,13 +266,13 @@ class CaptureVariable(Capture):
         return self.calculated_value
 
     def apply_ops(self, dataframe: Any) -> Any:
-        """Do the noted work with a frame, and return the variable's value."""
+        """Run the recorded operations on a frame, and return the variable's value."""
         self.apply_ops_2(dataframe)
         return self.calculated_value
 
 
 class CaptureGetItem(Capture):
-    """A noted `left[key]`."""
+    """A recorded ``left[key]``."""
 
     def __init__(self, left: Any, key: Any, ctx: dict[str, Any]) -> None:
         self.ctx = ctx
@@ -287,7 +287,7 @@ class CaptureGetItem(Capture):
 
 
 class CaptureSetItem(Capture):
-    """A noted `left[key] = value`."""
+    """A recorded ``left[key] = value``."""
 
     def __init__(self, left: Any, key: Any, value: Any, ctx: dict[str, Any]) -> None:
         self.ctx = ctx
@@ -304,7 +304,7 @@ class CaptureSetItem(Capture):
 
 
 class _Arithmetic(Capture):
-    """A noted operation of two values."""
+    """A recorded binary operation."""
 
     symbol: str
     compute: Callable[[Any, Any], Any]
@@ -322,28 +322,28 @@ class _Arithmetic(Capture):
 
 
 class CaptureAdd(_Arithmetic):
-    """A noted sum."""
+    """A recorded sum."""
 
     symbol = "+"
     compute = staticmethod(operator.add)
 
 
 class CaptureMul(_Arithmetic):
-    """A noted product."""
+    """A recorded product."""
 
     symbol = "*"
     compute = staticmethod(operator.mul)
 
 
 class CaptureSub(_Arithmetic):
-    """A noted difference."""
+    """A recorded difference."""
 
     symbol = "-"
     compute = staticmethod(operator.sub)
 
 
 class CaptureGetAttr(Capture):
-    """A noted `src.name`."""
+    """A recorded ``src.name``."""
 
     def __init__(self, src: Any, name: str, ctx: dict[str, Any]) -> None:
         self.ctx = ctx
@@ -358,14 +358,14 @@ class CaptureGetAttr(Capture):
 
 
 def get_val(capture: Any) -> Any:
-    """Return the value of a note, a string in quotes, or anything else as it is."""
+    """Return the value of a deferred operation, a string in quotes, or any other object unchanged."""
     if isinstance(capture, Capture):
         return capture.execute()
     return f'"{capture}"' if isinstance(capture, str) else capture
 
 
 class CaptureInitial(CaptureVariable):
-    """The variable that each frame goes to first, in a context of its own."""
+    """The variable that holds each incoming frame, with its own context."""
 
     def __init__(self, schema_df: Any = None) -> None:
         super().__init__(None, _context(schema_df))
@@ -373,25 +373,25 @@ class CaptureInitial(CaptureVariable):
 
 
 class CaptureDataFrame(CaptureInitial):
-    """A frame that is not there yet."""
+    """A deferred data frame."""
 
 
 class CaptureDataFrameWithDataPipeOps(CaptureDataFrame):
-    """A frame that is not there yet, and the pipe that it comes from."""
+    """A deferred data frame with its source datapipe."""
 
     def as_datapipe(self) -> DataFrameTracedOps:
-        """Return a pipe of the frames with the work done."""
+        """Return a datapipe of frames on which the recorded operations are run."""
         return DataFrameTracedOps(self.ctx["variables"][0].source_datapipe, self)
 
     def raw_iterator(self) -> Iterator[Any]:
-        """Iterate over the frames."""
+        """Iterate over the source's frames."""
         return iter(self.as_datapipe())
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._dataframes_as_tuples())
 
     def batch(self, batch_size: int = 10, drop_last: bool = False, wrapper_class: Any = DataChunkDF) -> Any:
-        """Return a pipe of batches of rows."""
+        """Return a datapipe of batches of rows."""
         rows = self._dataframes_per_row()._dataframes_concat(batch_size)
         pipe = rows.as_datapipe().batch(1, drop_last=drop_last, wrapper_class=wrapper_class)
         pipe._dp_contains_dataframe = True
@@ -406,7 +406,7 @@ class CaptureDataFrameWithDataPipeOps(CaptureDataFrame):
         guaranteed_group_size: int | None = None,
         drop_remaining: bool = False,
     ) -> Any:
-        """Return a pipe of groups of rows."""
+        """Return a datapipe of groups of rows."""
         return (
             self._dataframes_per_row()
             .as_datapipe()
@@ -424,11 +424,11 @@ class CaptureDataFrameWithDataPipeOps(CaptureDataFrame):
         return self._dataframes_shuffle(*args, **kwargs)
 
     def filter(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a pipe of some of the rows."""
+        """Return a datapipe of the rows that satisfy a predicate."""
         return self._dataframes_filter(*args, **kwargs)
 
     def collate(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise RuntimeError: there are no batches."""
+        """Raise RuntimeError: unbatched frames cannot be collated."""
         raise RuntimeError("Can't collate unbatched DataFrames stream")
 
     def __getattr__(self, attrname: str) -> Any:
@@ -441,7 +441,7 @@ class CaptureDataFrameWithDataPipeOps(CaptureDataFrame):
 
 @functional_datapipe("trace_as_dataframe")
 class DataFrameTracer(CaptureDataFrameWithDataPipeOps, IterDataPipe):
-    """A pipe of frames on which work is noted; without `schema_df` the first frame is read to know the columns.
+    """A datapipe of frames that records operations; without ``schema_df`` the first frame is read for its columns.
 
     (functional name: ``trace_as_dataframe``)
     """
@@ -449,7 +449,7 @@ class DataFrameTracer(CaptureDataFrameWithDataPipeOps, IterDataPipe):
     source_datapipe: Any = None
 
     def set_shuffle_settings(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: rows are shuffled by a pipe of their own."""
+        """Do nothing: rows are shuffled by a separate datapipe."""
 
     def is_shardable(self) -> bool:
         """Return False."""

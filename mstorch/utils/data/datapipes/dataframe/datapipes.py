@@ -1,4 +1,4 @@
-"""Pipes that make, cut, join, shuffle and filter data frames."""
+"""Datapipes that create, split, concatenate, shuffle and filter data frames."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def _joined(frames: Iterable[Any], size: int | None) -> Iterator[Any]:
-    """Iterate over frames made of `size` of the given ones, the last of what is left."""
+    """Iterate over concatenations of ``size`` frames each; the last may have fewer."""
     waiting: list[Any] = []
     for frame in frames:
         waiting.append(frame)
@@ -34,7 +34,7 @@ def _joined(frames: Iterable[Any], size: int | None) -> Iterator[Any]:
 
 @functional_datapipe("_dataframes_as_tuples")
 class DataFramesAsTuplesPipe(IterDataPipe):
-    """The rows of frames."""
+    """Yields the rows of frames."""
 
     def __init__(self, source_datapipe: Any) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class DataFramesAsTuplesPipe(IterDataPipe):
 
 @functional_datapipe("_dataframes_per_row", enable_df_api_tracing=True)
 class PerRowDataFramesPipe(DFIterDataPipe):
-    """Frames of one row."""
+    """Yields frames of one row."""
 
     def __init__(self, source_datapipe: Any) -> None:
         self.source_datapipe = source_datapipe
@@ -60,7 +60,7 @@ class PerRowDataFramesPipe(DFIterDataPipe):
 
 @functional_datapipe("_dataframes_concat", enable_df_api_tracing=True)
 class ConcatDataFramesPipe(DFIterDataPipe):
-    """Frames made of `batch` frames each."""
+    """Yields concatenations of ``batch`` frames."""
 
     def __init__(self, source_datapipe: Any, batch: int = 3) -> None:
         self.source_datapipe = source_datapipe
@@ -72,7 +72,7 @@ class ConcatDataFramesPipe(DFIterDataPipe):
 
 @functional_datapipe("_dataframes_shuffle", enable_df_api_tracing=True)
 class ShuffleDataFramesPipe(DFIterDataPipe):
-    """All rows in an order drawn from Python's `random`, in frames as long as the first one."""
+    """Shuffles all rows by Python's ``random``, and yields frames as long as the first one."""
 
     def __init__(self, source_datapipe: Any) -> None:
         self.source_datapipe = source_datapipe
@@ -90,7 +90,7 @@ class ShuffleDataFramesPipe(DFIterDataPipe):
 
 @functional_datapipe("_dataframes_filter", enable_df_api_tracing=True)
 class FilterDataFramesPipe(DFIterDataPipe):
-    """The rows for which `filter_fn` is true, in frames as long as the first one."""
+    """Yields the rows for which ``filter_fn`` is true, in frames as long as the first one."""
 
     def __init__(self, source_datapipe: Any, filter_fn: Any) -> None:
         self.source_datapipe = source_datapipe
@@ -107,7 +107,7 @@ class FilterDataFramesPipe(DFIterDataPipe):
 
 @functional_datapipe("_to_dataframes_pipe", enable_df_api_tracing=True)
 class ExampleAggregateAsDataFrames(DFIterDataPipe):
-    """Frames of `dataframe_size` samples each, which are rows, or the only element of theirs."""
+    """Yields frames of ``dataframe_size`` samples, each of which is a row or a 1-element sequence of a row."""
 
     def __init__(self, source_datapipe: Any, dataframe_size: int = 10, columns: Any = None) -> None:
         self.source_datapipe = source_datapipe

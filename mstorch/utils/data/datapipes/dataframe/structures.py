@@ -12,7 +12,7 @@ __all__ = ["DataChunkDF"]
 
 
 class DataChunkDF(DataChunk):
-    """A batch of frames that counts and gives rows; `raw_iterator` gives the frames."""
+    """A batch of frames whose length and items are rows; ``raw_iterator`` yields the frames."""
 
     def __iter__(self) -> Iterator[Any]:
         for frame in self.items:

@@ -1,4 +1,4 @@
-"""torch.utils.data.datapipes.iter: pipes by iteration."""
+"""torch.utils.data.datapipes.iter: iterable datapipes."""
 
 from .callable import CollatorIterDataPipe as Collator
 from .callable import MapperIterDataPipe as Mapper

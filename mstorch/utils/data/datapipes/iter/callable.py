@@ -1,4 +1,4 @@
-"""Pipes that apply a function: `map`, `collate`."""
+"""Datapipes that apply a function: ``map``, ``collate``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 @functional_datapipe("map")
 class MapperIterDataPipe(IterDataPipe[_T_co]):
-    """`fn` of each sample, or of its columns `input_col`, whose result takes their place or goes to `output_col`.
+    """Applies ``fn`` to each sample, or to its columns ``input_col``; the result replaces them or goes to ``output_col``.
 
-    A column is an index or a key. Of several input columns the first takes the result and the others are removed; output
-    column -1 appends. Raises ValueError if `fn` takes another number of arguments.
+    A column is an index or a key. Of several input columns, the first is replaced by the result and the others are removed; output column
+    -1 appends. Raises ValueError if ``fn`` takes another number of arguments.
 
     (functional name: ``map``)
     """
@@ -74,7 +74,7 @@ class MapperIterDataPipe(IterDataPipe[_T_co]):
 
 
 def _collate_helper(conversion: dict[Any, Any], item: Any) -> tuple:
-    """Return a named tuple of a data frame's columns, each through its function."""
+    """Return a namedtuple of a data frame's columns, each converted by its function."""
     if len(item.items) > 1:
         raise RuntimeError("Only supports one DataFrame per batch")
     frame = item[0]
@@ -94,7 +94,7 @@ def _collate_helper(conversion: dict[Any, Any], item: Any) -> tuple:
 
 @functional_datapipe("collate")
 class CollatorIterDataPipe(MapperIterDataPipe):
-    """Tensors of each batch: by `default_collate`, another function, or one function for each column of a data frame.
+    """Collates each batch to tensors, by ``default_collate``, another function, or one function for each column of a data frame.
 
     (functional name: ``collate``)
     """

@@ -1,4 +1,4 @@
-"""Pipes in another order: `shuffle`, and a sampler's."""
+"""Datapipes that reorder: ``shuffle``, and by a sampler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class SamplerIterDataPipe(IterDataPipe[_T_co]):
-    """The indices of a sampler that is made with the pipe as its `data_source`. Raises AssertionError for a pipe without length."""
+    """Yields the indices of a sampler that is constructed with the datapipe as ``data_source``. Raises AssertionError for a datapipe
+    without length.
+    """
 
     datapipe: IterDataPipe
     sampler: Sampler
@@ -47,10 +49,10 @@ class SamplerIterDataPipe(IterDataPipe[_T_co]):
 
 @functional_datapipe("shuffle")
 class ShufflerIterDataPipe(Shuffling, IterDataPipe[_T_co]):
-    """The samples in random order, drawn from a buffer of `buffer_size` of them.
+    """Yields the samples in random order, drawn from a buffer of ``buffer_size`` samples.
 
-    Each pass draws its seed from the default generator, unless `set_seed` gave one for it. `unbatch_level` levels of
-    batches are undone before.
+    Each iteration draws its seed from the default generator, unless ``set_seed`` set one. ``unbatch_level`` levels of batches are unbatched
+    before.
 
     (functional name: ``shuffle``)
     """
@@ -72,12 +74,12 @@ class ShufflerIterDataPipe(Shuffling, IterDataPipe[_T_co]):
         self._rng = random.Random()
 
     def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
-        """Shuffle or pass on; returns the pipe."""
+        """Enable or disable shuffling; return the datapipe."""
         self._enabled = shuffle
         return self
 
     def set_seed(self, seed: int) -> ShufflerIterDataPipe:
-        """Take this seed for the next pass; returns the pipe."""
+        """Set the seed of the next iteration; return the datapipe."""
         self._seed = seed
         return self
 
@@ -102,7 +104,7 @@ class ShufflerIterDataPipe(Shuffling, IterDataPipe[_T_co]):
         return length_of(self.datapipe, self)
 
     def reset(self) -> None:
-        """Empty the buffer and seed the draws."""
+        """Clear the buffer and reseed the generator."""
         self._buffer = []
         if self._enabled:
             self._rng.seed(_draw_seed() if self._seed is None else self._seed)

@@ -1,4 +1,4 @@
-"""Pipes of several pipes, and several of one: `concat`, `zip`, `mux`, `fork`, `demux`."""
+"""Datapipes that join several datapipes or split one: ``concat``, ``zip``, ``mux``, ``fork``, ``demux``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 @functional_datapipe("concat")
 class ConcaterIterDataPipe(IterDataPipe):
-    """The samples of one pipe after another. Raises ValueError for none, TypeError for anything but pipes.
+    """Concatenates datapipes. Raises ValueError for none, TypeError for other objects.
 
     (functional name: ``concat``)
     """
@@ -51,23 +51,23 @@ class ConcaterIterDataPipe(IterDataPipe):
 
 
 class _ContainerTemplate(ABC):
-    """A pipe that several children read, each by its number."""
+    """A datapipe read by several children, each with its number."""
 
     @abstractmethod
     def get_next_element_by_instance(self, instance_id: int) -> Iterator[Any]:
-        """Iterate over what the child gets."""
+        """Iterate over the samples of a child."""
 
     @abstractmethod
     def is_every_instance_exhausted(self) -> bool:
-        """Return whether all children have come to the end."""
+        """Return whether all children are exhausted."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Begin anew."""
+        """Restart the iteration."""
 
     @abstractmethod
     def get_length_by_instance(self, instance_id: int) -> int:
-        """Return how many samples the child gets; TypeError if that is not known."""
+        """Return the number of samples of a child. Raise TypeError if it is not known."""
 
 
 def _no_op(x: Any) -> Any:
@@ -90,10 +90,10 @@ def _check_instances(num_instances: int) -> None:
 
 @functional_datapipe("fork")
 class ForkerIterDataPipe(IterDataPipe):
-    """Makes a list of `num_instances` pipes that each give all samples: the same objects, or copies.
+    """Returns a list of ``num_instances`` datapipes that each yield all samples: the same objects, or copies.
 
-    The first may be `buffer_size` samples ahead of the last, -1 for any number; more is a BufferError. `copy` is None,
-    "shallow" or "deep". One instance is the pipe itself. Raises ValueError for fewer, and for another way to copy.
+    The fastest may be ``buffer_size`` samples ahead of the slowest, -1 for any number; beyond that BufferError is raised. ``copy`` is None,
+    "shallow" or "deep". One instance is the datapipe itself. Raises ValueError for fewer, and for other values of ``copy``.
 
     (functional name: ``fork``)
     """
@@ -113,9 +113,9 @@ class ForkerIterDataPipe(IterDataPipe):
 
 
 class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
-    """The state that the children of a fork share: the source's iterator, and the samples that some have read and others not.
+    """The state shared by the children of a fork: the source's iterator, and the samples that some children have not read yet.
 
-    A pointer counts the samples read: of each child, of the slowest and of the one ahead.
+    Pointers count the samples read by each child, by the slowest and by the fastest.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
         return len(self.main_datapipe)  # type: ignore[arg-type]
 
     def _read(self, instance_id: int) -> Any:
-        """Return the child's next sample. Raises StopIteration at the end."""
+        """Return the child's next sample. Raise StopIteration at the end."""
         self.child_pointers[instance_id] += 1
         place = self.child_pointers[instance_id]
         if place == self.end_ptr:
@@ -168,7 +168,7 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
         return value
 
     def get_next_element_by_instance(self, instance_id: int) -> Iterator[Any]:
-        """Iterate over all samples, copied as `copy` says."""
+        """Iterate over all samples, copied according to ``copy``."""
         if self._datapipe_iterator is None and self._child_stop[instance_id]:
             self._datapipe_iterator = iter(self.main_datapipe)
             self._snapshot_state = _SnapshotState.Iterating
@@ -188,15 +188,15 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
                 self._cleanup()
 
     def is_every_instance_exhausted(self) -> bool:
-        """Return whether all children have come to the end."""
+        """Return whether all children are exhausted."""
         return self.end_ptr is not None and all(self._child_stop)
 
     def get_length_by_instance(self, instance_id: int) -> int:
-        """Return how many samples the source has."""
+        """Return the number of the source's samples."""
         return len(self.main_datapipe)  # type: ignore[arg-type]
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Restart the iteration."""
         self._start()
 
     _kept = ("main_datapipe", "num_instances", "buffer_size", "copy_fn", *PASS)
@@ -214,10 +214,10 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
 
 
 class _ChildDataPipe(IterDataPipe):
-    """One of several pipes that read the same container, by its number.
+    """One of several datapipes that read the same container, with its number.
 
-    The children share a pass: a new iterator of one that takes part in it begins another, and makes the iterators of all
-    invalid; the others then join in.
+    The children share an iteration: a new iterator of a child that already takes part in it starts another one and invalidates the
+    iterators of all; the other children then join.
     """
 
     _is_child_datapipe: bool = True
@@ -236,7 +236,7 @@ class _ChildDataPipe(IterDataPipe):
         return self.main_datapipe.get_length_by_instance(self.instance_id)
 
     def _set_main_datapipe_valid_iterator_id(self) -> int:
-        """Join the container's pass, or begin a new one if this child is in it already; return the pass's number."""
+        """Join the container's iteration, or start a new one if this child takes part in it already; return its number."""
         main = self.main_datapipe
         if main._valid_iterator_id is None:
             main._valid_iterator_id = 0
@@ -258,10 +258,10 @@ class _ChildDataPipe(IterDataPipe):
 
 @functional_datapipe("demux")
 class DemultiplexerIterDataPipe(IterDataPipe):
-    """Makes a list of `num_instances` pipes; `classifier_fn` tells the number of the one that gets a sample.
+    """Returns a list of ``num_instances`` datapipes; ``classifier_fn`` returns the index of the one that receives a sample.
 
-    Samples of class None are left out with `drop_none`. The pipes together keep `buffer_size` samples until they are asked
-    for, -1 for any number; more is a BufferError. Iteration raises ValueError for another class.
+    Samples of class None are dropped with ``drop_none``. Up to ``buffer_size`` samples are buffered in all, -1 for any number; beyond that
+    BufferError is raised. Iteration raises ValueError for other classes.
 
     (functional name: ``demux``)
     """
@@ -281,7 +281,7 @@ class DemultiplexerIterDataPipe(IterDataPipe):
 
 
 class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
-    """The state that the children of a split share: the source's iterator, and for each child the samples that wait for it."""
+    """The state shared by the children of a demux: the source's iterator, and each child's buffered samples."""
 
     def __init__(
         self, datapipe: IterDataPipe, num_instances: int, classifier_fn: Callable[[Any], int | None], drop_none: bool, buffer_size: int
@@ -302,7 +302,7 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
         self.main_datapipe_exhausted = False
 
     def _find_next(self, instance_id: int) -> int:
-        """Read until a sample of the child comes, and keep those of others. Raises StopIteration at the end."""
+        """Read until a sample of the child comes, buffering the others'. Raise StopIteration at the end."""
         while True:
             if self.main_datapipe_exhausted or self._child_stop[instance_id]:
                 raise StopIteration
@@ -357,15 +357,15 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
             self._cleanup(instance_id)
 
     def is_every_instance_exhausted(self) -> bool:
-        """Return whether the source and all children have come to the end."""
+        """Return whether the source and all children are exhausted."""
         return self.main_datapipe_exhausted and all(self._child_stop)
 
     def get_length_by_instance(self, instance_id: int) -> int:
-        """Raise TypeError: the classes of the samples are not known before they are read."""
+        """Raise TypeError: the classes of samples are not known before they are read."""
         raise TypeError
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Restart the iteration."""
         self._start()
 
     _kept = ("main_datapipe", "num_instances", "buffer_size", "classifier_fn", "drop_none", *PASS)
@@ -385,7 +385,7 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
 
 @functional_datapipe("mux")
 class MultiplexerIterDataPipe(PartlyKept, IterDataPipe):
-    """One sample of each pipe in turn, as long as all have one.
+    """Yields one sample of each datapipe in turn, until one is exhausted.
 
     (functional name: ``mux``)
     """
@@ -410,7 +410,7 @@ class MultiplexerIterDataPipe(PartlyKept, IterDataPipe):
         return min(lengths_of(self.datapipes, self)) * len(self.datapipes)
 
     def reset(self) -> None:
-        """Forget the samples that wait."""
+        """Clear the buffer."""
         self.buffer = []
 
     _kept = ("datapipes", *PASS)
@@ -421,7 +421,7 @@ class MultiplexerIterDataPipe(PartlyKept, IterDataPipe):
 
 @functional_datapipe("zip")
 class ZipperIterDataPipe(IterDataPipe[tuple[_T_co]]):
-    """Tuples of one sample of each pipe, as long as all have one. Raises TypeError for anything but pipes.
+    """Yields tuples of one sample of each datapipe, until one is exhausted. Raises TypeError for other objects.
 
     (functional name: ``zip``)
     """

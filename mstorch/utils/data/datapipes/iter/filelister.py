@@ -1,4 +1,4 @@
-"""A pipe of the files in folders: `list_files`."""
+"""A datapipe of file names: ``list_files``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["FileListerIterDataPipe"]
 
 @functional_datapipe("list_files")
 class FileListerIterDataPipe(IterDataPipe[str]):
-    """Paths of the files in one folder or several, whose names fit one of the patterns `masks`.
+    """Yields the paths of files in one or more folders whose names match one of the patterns ``masks``.
 
-    They are sorted within each folder unless `non_deterministic`. `length` is what `len()` says.
+    They are sorted within each folder unless ``non_deterministic``. ``length`` is returned by ``len()``.
 
     (functional name: ``list_files``)
     """

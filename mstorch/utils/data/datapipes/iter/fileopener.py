@@ -15,9 +15,9 @@ __all__ = ["FileOpenerIterDataPipe"]
 
 @functional_datapipe("open_files")
 class FileOpenerIterDataPipe(IterDataPipe[tuple[str, Any]]):
-    """Pairs of a path and its file, opened in `mode`; `length` is what `len()` says.
+    """Yields pairs of a path and its file, opened in ``mode``; ``length`` is returned by ``len()``.
 
-    Raises ValueError for a mode that does not read, and for an encoding of bytes.
+    Raises ValueError for a mode that does not read, and for an encoding in binary mode.
 
     (functional name: ``open_files``)
     """

@@ -1,4 +1,4 @@
-"""Pipes of batches and groups: `batch`, `unbatch`, `groupby`."""
+"""Datapipes of batches and groups: ``batch``, ``unbatch``, ``groupby``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 @functional_datapipe("batch")
 class BatcherIterDataPipe(IterDataPipe[DataChunk]):
-    """Batches of `batch_size` samples, each as a `wrapper_class`; the last may be smaller, or is left out.
+    """Yields batches of ``batch_size`` samples as ``wrapper_class``; the last may be smaller, or is dropped.
 
     Raises AssertionError for a size below 1.
 
@@ -60,9 +60,9 @@ class BatcherIterDataPipe(IterDataPipe[DataChunk]):
 
 @functional_datapipe("unbatch")
 class UnBatcherIterDataPipe(IterDataPipe):
-    """The items of lists and chunks, `unbatch_level` levels deep; -1 takes all levels.
+    """Yields the items of lists and chunks, ``unbatch_level`` levels deep; -1 unbatches all levels.
 
-    Iteration raises ValueError for a lower number and IndexError where there are fewer levels.
+    Iteration raises ValueError for a lower level and IndexError if there are fewer levels.
 
     (functional name: ``unbatch``)
     """
@@ -90,11 +90,11 @@ class UnBatcherIterDataPipe(IterDataPipe):
 
 @functional_datapipe("groupby")
 class GrouperIterDataPipe(PartlyKept, IterDataPipe[DataChunk]):
-    """Chunks of samples with the same key, given as soon as there are `group_size` of them; with `keep_key`, (key, chunk).
+    """Yields chunks of samples with the same key as soon as they have ``group_size`` samples; with ``keep_key``, (key, chunk).
 
-    With `buffer_size` samples waiting, the largest group is given, if it has `guaranteed_group_size`, by default
-    `group_size`, of them; a smaller one is dropped with `drop_remaining`, else a RuntimeError. What waits at the end is
-    given. Raises AssertionError for sizes that exclude each other.
+    When ``buffer_size`` samples are buffered, the largest group is yielded if it has ``guaranteed_group_size`` (by default ``group_size``)
+    samples; a smaller one is dropped with ``drop_remaining``, else RuntimeError is raised. The rest is yielded at the end. Raises
+    AssertionError for inconsistent sizes.
 
     (functional name: ``groupby``)
     """
@@ -168,7 +168,7 @@ class GrouperIterDataPipe(PartlyKept, IterDataPipe[DataChunk]):
             yield self._wrapped(key, group)
 
     def reset(self) -> None:
-        """Forget the samples that wait."""
+        """Clear the buffer."""
         self._forget()
 
     _kept = (

@@ -1,4 +1,4 @@
-"""A pipe of decoded files: `routed_decode`."""
+"""A datapipe that decodes files: ``routed_decode``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["RoutedDecoderIterDataPipe"]
 
 @functional_datapipe("routed_decode")
 class RoutedDecoderIterDataPipe(IterDataPipe[tuple[str, Any]]):
-    """Pairs of a path and what its stream holds, decoded by the first of the handlers that knows the key.
+    """Yields pairs of a path and its stream's contents, decoded by the first handler that accepts the key.
 
-    `key_fn` makes the key of the path: by default its extension. Without handlers, text, JSON, pickles, torch's files and
-    images are decoded. Out of use in torch, and warns so.
+    ``key_fn`` derives the key from the path: its extension by default. Without handlers, text, JSON, pickles, torch's files and images are
+    decoded. Deprecated in torch, and warns so.
 
     (functional name: ``routed_decode``)
     """
@@ -41,7 +41,7 @@ class RoutedDecoderIterDataPipe(IterDataPipe[tuple[str, Any]]):
         )
 
     def add_handler(self, *handler: Callable) -> None:
-        """Put handlers before those that are there."""
+        """Add a handler before the existing ones."""
         self.decoder.add_handler(*handler)
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:

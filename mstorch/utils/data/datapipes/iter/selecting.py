@@ -1,4 +1,4 @@
-"""A pipe of some of the samples: `filter`."""
+"""A datapipe that filters samples: ``filter``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 @functional_datapipe("filter")
 class FilterIterDataPipe(IterDataPipe[_T_co]):
-    """The samples for which `filter_fn` of them, or of their columns `input_col`, is True.
+    """Yields the samples for which ``filter_fn`` of the sample, or of its columns ``input_col``, is True.
 
-    Of a data frame the rows. Raises ValueError if the function gives no bool. Streams of samples left out are closed.
+    A data frame is filtered by rows. Raises ValueError if the function does not return a bool. Streams of dropped samples are closed.
 
     (functional name: ``filter``)
     """

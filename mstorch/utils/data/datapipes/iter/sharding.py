@@ -1,4 +1,4 @@
-"""A pipe of one process's share: `sharding_filter`."""
+"""A datapipe that shards: ``sharding_filter``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["SHARDING_PRIORITIES", "ShardingFilterIterDataPipe"]
 
 
 class SHARDING_PRIORITIES(IntEnum):
-    """In which order shares are made: those of a higher one are cut out of those of a lower."""
+    """The order of sharding: by ascending value, each shard of one being sharded again by the next."""
 
     DEFAULT = 1
     DISTRIBUTED = 2
@@ -28,7 +28,7 @@ class _ShardingIterDataPipe(IterDataPipe):
 
 @functional_datapipe("sharding_filter")
 class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
-    """After `apply_sharding(n, i)`, each n-th sample from the i-th on.
+    """Yields every n-th sample from the i-th on, after ``apply_sharding(n, i)``.
 
     (functional name: ``sharding_filter``)
     """
@@ -46,9 +46,9 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
         instance_id: int,
         sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
     ) -> None:
-        """Keep one share of `num_of_instances`; further groups cut it up again.
+        """Keep one of ``num_of_instances`` shards; further sharding groups shard it again.
 
-        Raises ValueError for a number outside, and RuntimeError if the default group is mixed with others.
+        Raise ValueError for an id out of range, and RuntimeError if the default group is mixed with others.
         """
         if instance_id >= num_of_instances:
             raise ValueError(f"instance_id({instance_id}) should be smaller than num_of_instances({num_of_instances})")

@@ -1,4 +1,4 @@
-"""A pipe of what streams hold: `read_from_stream`."""
+"""A datapipe that reads streams: ``read_from_stream``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["StreamReaderIterDataPipe"]
 
 @functional_datapipe("read_from_stream")
 class StreamReaderIterDataPipe(IterDataPipe[tuple[str, Any]]):
-    """Pairs of a label and what its stream holds, all of it or in pieces of `chunk` bytes (characters of text).
+    """Yields pairs of a label and its stream's contents, whole or in chunks of ``chunk`` bytes (characters for text).
 
     (functional name: ``read_from_stream``)
     """

@@ -1,4 +1,4 @@
-"""A pipe of any iterable."""
+"""A datapipe over any iterable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["IterableWrapperIterDataPipe"]
 
 
 class IterableWrapperIterDataPipe(IterDataPipe[_T]):
-    """The items of an iterable, of which each pass takes a deep copy unless `deepcopy` is False.
+    """Yields the items of an iterable, deep-copied for each iteration unless ``deepcopy`` is False.
 
     One that cannot be copied is used itself, with a warning.
     """

@@ -1,4 +1,4 @@
-"""torch.utils.data.datapipes.map: pipes by key."""
+"""torch.utils.data.datapipes.map: map-style datapipes."""
 
 from .callable import MapperMapDataPipe as Mapper
 from .combinatorics import ShufflerIterDataPipe as Shuffler

@@ -1,4 +1,4 @@
-"""A pipe by key that applies a function: `map`."""
+"""A map-style datapipe that applies a function: ``map``."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 def default_fn(data: Any) -> Any:
-    """Return the sample as it is; unlike a lambda, it can be pickled."""
+    """Return the sample unchanged; unlike a lambda, it can be pickled."""
     return data
 
 
 @functional_datapipe("map")
 class MapperMapDataPipe(MapDataPipe[_T_co]):
-    """`fn` of each sample.
+    """Applies ``fn`` to each sample.
 
     (functional name: ``map``)
     """

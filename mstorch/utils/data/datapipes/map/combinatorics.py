@@ -1,4 +1,4 @@
-"""A pipe by key in random order: `shuffle`."""
+"""A map-style datapipe in random order: ``shuffle``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class ShufflerIterDataPipe(Shuffling, IterDataPipe[_T_co]):
-    """The samples of a pipe by key, by iteration, in an order drawn anew for each pass; `indices` are all its keys.
+    """Iterates over a map-style datapipe in a new random order each time; ``indices`` are its keys, if not 0, 1, …
 
-    Each pass draws its seed from the default generator, unless `set_seed` gave one for it.
+    Each iteration draws its seed from the default generator, unless ``set_seed`` set one.
 
     (functional name: ``shuffle``)
     """
@@ -36,12 +36,12 @@ class ShufflerIterDataPipe(Shuffling, IterDataPipe[_T_co]):
         self._shuffled_indices: list = self.indices
 
     def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
-        """Shuffle or keep the order; returns the pipe."""
+        """Enable or disable shuffling; return the datapipe."""
         self._enabled = shuffle
         return self
 
     def set_seed(self, seed: int) -> ShufflerIterDataPipe:
-        """Take this seed for the next pass; returns the pipe."""
+        """Set the seed of the next iteration; return the datapipe."""
         self._seed = seed
         return self
 
@@ -54,7 +54,7 @@ class ShufflerIterDataPipe(Shuffling, IterDataPipe[_T_co]):
             yield self.datapipe[self._shuffled_indices.pop()]
 
     def reset(self) -> None:
-        """Draw the order of the next pass."""
+        """Draw the order of the next iteration."""
         if self._enabled and self._seed is None:
             self._seed = _draw_seed()
         self._rng.seed(self._seed)

@@ -1,4 +1,4 @@
-"""Pipes by index made of several: `concat`, `zip`."""
+"""Map-style datapipes that join several: ``concat``, ``zip``."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def _check_pipes(datapipes: tuple) -> None:
 
 @functional_datapipe("concat")
 class ConcaterMapDataPipe(MapDataPipe):
-    """One pipe after another: indices go on from one to the next.
+    """Concatenates datapipes: indices continue from one to the next.
 
-    Raises ValueError for none and TypeError for anything but pipes with lengths.
+    Raises ValueError for none and TypeError for anything but datapipes with lengths.
 
     (functional name: ``concat``)
     """
@@ -51,9 +51,9 @@ class ConcaterMapDataPipe(MapDataPipe):
 
 @functional_datapipe("zip")
 class ZipperMapDataPipe(MapDataPipe[tuple[_T_co, ...]]):
-    """Tuples of the samples with the same index, as many as the shortest pipe has.
+    """Tuples of the samples at the same index, up to the shortest datapipe's length.
 
-    Raises ValueError for none and TypeError for anything but pipes with lengths.
+    Raises ValueError for none and TypeError for anything but datapipes with lengths.
 
     (functional name: ``zip``)
     """

@@ -1,4 +1,4 @@
-"""A pipe of batches by index: `batch`."""
+"""A map-style datapipe of batches: ``batch``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 @functional_datapipe("batch")
 class BatcherMapDataPipe(MapDataPipe[DataChunk]):
-    """Batches of `batch_size` samples with indices that follow each other; the last may be smaller, or is left out.
+    """Batches of ``batch_size`` consecutive samples; the last may be smaller, or is dropped.
 
     Raises AssertionError for a size below 1.
 

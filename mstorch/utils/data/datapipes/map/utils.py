@@ -1,4 +1,4 @@
-"""A pipe of any sequence or mapping."""
+"""A map-style datapipe over a sequence or mapping."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SequenceWrapperMapDataPipe"]
 
 
 class SequenceWrapperMapDataPipe(MapDataPipe[_T]):
-    """The items of a sequence or mapping: of a deep copy of it, unless `deepcopy` is False.
+    """The items of a sequence or mapping, deep-copied unless ``deepcopy`` is False.
 
     One that cannot be copied is used itself, with a warning.
     """

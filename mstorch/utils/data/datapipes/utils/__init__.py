@@ -1,1 +1,1 @@
-"""torch.utils.data.datapipes.utils: files and streams, decoders of files, snapshots."""
+"""torch.utils.data.datapipes.utils: files and streams, decoders, snapshots."""

@@ -1,4 +1,4 @@
-"""Lengths of pipes, and of pipes made of them."""
+"""Lengths of datapipes, from those of their sources."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 
 
 def no_length(pipe: Any) -> TypeError:
-    """Return the error of a pipe that cannot tell its length."""
+    """Return the TypeError of a datapipe without length."""
     return TypeError(f"{type(pipe).__name__} instance doesn't have valid length")
 
 
 def length_of(source: Any, pipe: Any) -> int:
-    """Return the length of what `pipe` reads from. Raises TypeError, in the pipe's name, if it has none."""
+    """Return the length of ``pipe``'s source. Raise TypeError, naming ``pipe``, if it has none."""
     if not isinstance(source, Sized):
         raise no_length(pipe)
     return len(source)
 
 
 def lengths_of(sources: Iterable[Any], pipe: Any) -> list[int]:
-    """Return the lengths of all that `pipe` reads from. Raises TypeError, in the pipe's name, if one has none."""
+    """Return the lengths of ``pipe``'s sources. Raise TypeError, naming ``pipe``, if one has none."""
     return [length_of(source, pipe) for source in sources]
 
 
 def batches(length: int, batch_size: int, drop_last: bool) -> int:
-    """Return how many batches as many samples make."""
+    """Return the number of batches for ``length`` samples."""
     return length // batch_size if drop_last else -(-length // batch_size)

@@ -1,4 +1,4 @@
-"""Helpers of pipes: checks of functions, files by name, streams that close themselves, deprecations."""
+"""Helpers of datapipes: function checks, file listing, streams that close themselves, deprecations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 def validate_input_col(fn: Callable, input_col: int | tuple | list | None) -> None:
-    """Raise ValueError if `fn` cannot be called with as many positional arguments as there are columns."""
+    """Raise ValueError if ``fn`` cannot be called with one positional argument per input column."""
     try:
         parameters = inspect.signature(fn).parameters.values()
     except ValueError:
@@ -63,7 +63,7 @@ def _is_local_fn(fn: Any) -> bool:
 
 
 def _check_unpickable_fn(fn: Callable) -> None:
-    """Warn of a local function or a lambda where there is no dill; TypeError for what cannot be called."""
+    """Warn if ``fn`` is a local function or lambda and dill is missing. Raise TypeError if it is not callable."""
     if not callable(fn):
         raise TypeError(f"A callable function is expected, but {type(fn)} is provided.")
     if isinstance(fn, functools.partial):
@@ -78,7 +78,7 @@ def _check_unpickable_fn(fn: Callable) -> None:
 
 
 def match_masks(name: str, masks: str | list[str]) -> bool:
-    """Return whether a file's name fits one of the patterns; any does if there is none."""
+    """Return whether a file name matches one of the patterns; True without patterns."""
     patterns = [masks] if isinstance(masks, str) else masks
     return not masks or any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
 
@@ -95,7 +95,7 @@ def get_file_pathnames_from_root(
     abspath: bool = False,
     non_deterministic: bool = False,
 ) -> Iterator[str]:
-    """Iterate over the paths of files in a folder, sorted unless `non_deterministic`; or over `root`, if it is a file."""
+    """Iterate over the paths of files in a folder, sorted unless ``non_deterministic``; over ``root`` alone if it is a file."""
     if os.path.isfile(root):
         path = os.path.abspath(root) if abspath else root
         if match_masks(os.path.basename(path), masks):
@@ -114,7 +114,7 @@ def get_file_pathnames_from_root(
 def get_file_binaries_from_pathnames(
     pathnames: Iterable, mode: str, encoding: str | None = None
 ) -> Iterator[tuple[str, StreamWrapper]]:
-    """Iterate over paths and their opened files. Raises TypeError for a path that is no string."""
+    """Iterate over pairs of a path and its opened file. Raise TypeError for a path that is not a string."""
     if not isinstance(pathnames, Iterable):
         pathnames = [pathnames]
     if mode in ("b", "t"):
@@ -157,7 +157,7 @@ def _deprecation_warning(
     new_argument_name: str = "",
     deprecate_functional_name_only: bool = False,
 ) -> None:
-    """Warn (FutureWarning) that a pipe, its functional form or an argument goes out of use, and what takes its place."""
+    """Warn (FutureWarning) that a datapipe, its functional form or an argument is deprecated, and name its replacement."""
     if new_functional_name and not old_functional_name:
         raise ValueError("Old functional API needs to be specified for the deprecation warning.")
     if new_argument_name and not old_argument_name:
@@ -187,10 +187,10 @@ def _deprecation_warning(
 
 
 class StreamWrapper:
-    """A file that is closed when nobody holds it any more.
+    """A file object that is closed when it is no longer referenced.
 
-    One made of a part of another (`parent_stream`) is counted there; after `autoclose` the other is closed with its last
-    part. With `debug_unclosed_streams`, those not closed stand in `session_streams`.
+    A child of another stream (``parent_stream``) is counted there; after ``autoclose`` the parent is closed with its last child. With
+    ``debug_unclosed_streams``, open streams are listed in ``session_streams``.
     """
 
     session_streams: dict[Any, int] = {}
@@ -212,7 +212,7 @@ class StreamWrapper:
 
     @classmethod
     def close_streams(cls, v: Any, depth: int = 0) -> None:
-        """Close the wrapped streams in a structure of dicts, lists and tuples, ten levels deep at the most."""
+        """Close the wrapped streams in nested dicts, lists and tuples, up to ten levels deep."""
         if depth > 10:
             return
         if isinstance(v, StreamWrapper):
@@ -225,7 +225,7 @@ class StreamWrapper:
         return getattr(self.__dict__["file_obj"], name)
 
     def close(self, *args: Any, **kwargs: Any) -> None:
-        """Close the file, and the one that it is a part of if that waits for it."""
+        """Close the file, and its parent if this was the last child of a parent that closes automatically."""
         if self.closed:
             return
         if StreamWrapper.debug_unclosed_streams:
@@ -243,7 +243,7 @@ class StreamWrapper:
         self.closed = True
 
     def autoclose(self) -> None:
-        """Close the stream as soon as none of its parts is open."""
+        """Close the stream as soon as it has no open children."""
         self.close_on_last_child = True
         if self.child_counter == 0:
             self.close()

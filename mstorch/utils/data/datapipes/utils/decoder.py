@@ -1,7 +1,7 @@
-"""torch.utils.data.datapipes.utils.decoder: what a file's bytes hold, by the ending of its name.
+"""torch.utils.data.datapipes.utils.decoder: decoders of files, selected by extension.
 
-Handlers of images, video, audio and MATLAB files need Pillow, torchvision, torchaudio and SciPy, and raise
-ModuleNotFoundError without them.
+Handlers of images, video, audio and MATLAB files need Pillow, torchvision, torchaudio and SciPy, and raise ModuleNotFoundError without
+them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def basichandlers(extension: str, data: Any) -> Any:
-    """Return the text, class number, JSON, pickle or torch file that `data` holds; None for another extension."""
+    """Decode text, class numbers, JSON, pickles and torch files; return None for other extensions."""
     # Parts of the words count as well: "tx" is text, as in torch.
     if extension in "txt text transcript":
         return data.decode("utf-8")
@@ -77,9 +77,9 @@ imagespecs: dict[str, tuple[str, str | None, str]] = {
 
 
 def handle_extension(extensions: str, f: Callable[[Any], Any]) -> Callable[[str, Any], Any]:
-    """Return a handler that gives `f(data)` for keys with the first of the extensions (words, in any case), else None.
+    """Return a handler that calls ``f(data)`` for keys that end in one of the extensions (ignoring case), and else returns None.
 
-    An extension may have dots. One that is longer than the key is passed over for the next.
+    An extension may contain dots. One that is longer than the key is skipped.
     """
     wanted = [extension.split(".") for extension in extensions.lower().split()]
 
@@ -102,7 +102,7 @@ def _needed(module: str, package: str, purpose: str, install: str) -> Any:
 
 
 class ImageHandler:
-    """Decodes images to `imagespec`: for NumPy, torch or PIL, in bytes or in [0, 1], grey, RGB or RGBA."""
+    """Decodes images as ``imagespec`` says: for NumPy, torch or PIL, as uint8 or in [0, 1], grey, RGB or RGBA."""
 
     def __init__(self, imagespec: str) -> None:
         if imagespec not in imagespecs:
@@ -110,7 +110,7 @@ class ImageHandler:
         self.imagespec = imagespec.lower()
 
     def __call__(self, extension: str, data: Any) -> Any:
-        """Return the image; None for the extension of another kind of file."""
+        """Return the decoded image; None for other extensions."""
         if extension.lower() not in ("jpg", "jpeg", "png", "ppm", "pgm", "pbm", "pnm"):
             return None
         pillow = _needed("PIL.Image", "PIL", "default image decoder", "Pillow")
@@ -132,7 +132,7 @@ class ImageHandler:
 
 
 def imagehandler(imagespec: str) -> ImageHandler:
-    """Return a handler of images."""
+    """Return an ImageHandler."""
     return ImageHandler(imagespec)
 
 
@@ -145,7 +145,7 @@ def _through_a_file(extension: str, data: bytes, read: Callable[[str], Any]) -> 
 
 
 def videohandler(extension: str, data: Any) -> Any:
-    """Return what torchvision reads from a video; None for another extension."""
+    """Decode a video by torchvision; return None for other extensions."""
     if extension not in ("mp4", "ogv", "mjpeg", "avi", "mov", "h264", "mpg", "webm", "wmv"):
         return None
     library = _needed("torchvision.io", "torchvision", "default video file loader", "torchvision")
@@ -153,7 +153,7 @@ def videohandler(extension: str, data: Any) -> Any:
 
 
 def audiohandler(extension: str, data: Any) -> Any:
-    """Return what torchaudio reads from a sound; None for another extension."""
+    """Decode audio by torchaudio; return None for other extensions."""
     if extension not in ("flac", "mp3", "sox", "wav", "m4a", "ogg", "wma"):
         return None
     library = _needed("torchaudio", "torchaudio", "default audio file loader", "torchaudio")
@@ -161,14 +161,14 @@ def audiohandler(extension: str, data: Any) -> Any:
 
 
 class MatHandler:
-    """Decodes MATLAB's files by SciPy; the arguments are those of `scipy.io.loadmat`."""
+    """Decodes MATLAB files by SciPy; the arguments are those of ``scipy.io.loadmat``."""
 
     def __init__(self, **loadmat_kwargs: Any) -> None:
         self.sio = _needed("scipy.io", "scipy", "mat file", "scipy")
         self.loadmat_kwargs = loadmat_kwargs
 
     def __call__(self, extension: str, data: Any) -> Any:
-        """Return the variables by name; None for another extension."""
+        """Return a dict of the variables; None for other extensions."""
         if extension != "mat":
             return None
         with io.BytesIO(data) as stream:
@@ -176,24 +176,24 @@ class MatHandler:
 
 
 def mathandler(**loadmat_kwargs: Any) -> MatHandler:
-    """Return a handler of MATLAB's files."""
+    """Return a MatHandler."""
     return MatHandler(**loadmat_kwargs)
 
 
 def extension_extract_fn(pathname: str) -> str:
-    """Return the ending of a file's name, without the dot."""
+    """Return a file name's extension, without the dot."""
     return os.path.splitext(pathname)[1][1:]
 
 
 class Decoder:
-    """Gives data to handlers in turn, with the key that `key_fn` finds in the path, until one gives something."""
+    """Passes data to handlers in turn, with the key that ``key_fn`` derives from the path, until one returns a result."""
 
     def __init__(self, *handler: Callable, key_fn: Callable[[str], str] = extension_extract_fn) -> None:
         self.handlers = list(handler)
         self.key_fn = key_fn
 
     def add_handler(self, *handler: Callable) -> None:
-        """Put handlers before those that are there."""
+        """Add handlers before the existing ones."""
         self.handlers = [*handler, *self.handlers]
 
     @staticmethod
@@ -202,7 +202,7 @@ class Decoder:
         return isinstance(stream, io.BufferedIOBase | io.RawIOBase)
 
     def decode1(self, key: str, data: Any) -> Any:
-        """Return what the first handler that knows the key gives, or the data themselves."""
+        """Return the result of the first handler that accepts the key, or the data unchanged."""
         if not data:
             return data
         if self._is_stream_handle(data):
@@ -216,7 +216,7 @@ class Decoder:
         return data
 
     def decode(self, data: Any) -> dict[str, Any]:
-        """Return the decoded data of a (path, data) tuple, or of several, by path."""
+        """Return a dict from path to decoded data, given (path, data) pairs as a tuple."""
         result: dict[str, Any] = {}
         for path, value in [data] if isinstance(data, tuple) else data or ():
             if path[0] == "_" and isinstance(value, bytes):
@@ -226,5 +226,5 @@ class Decoder:
         return result
 
     def __call__(self, data: Any) -> dict[str, Any]:
-        """Decode."""
+        """Decode ``data``; same as ``decode``."""
         return self.decode(data)

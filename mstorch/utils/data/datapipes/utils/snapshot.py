@@ -1,4 +1,4 @@
-"""torch.utils.data.datapipes.utils.snapshot: a pipe brought to where an earlier pass had come."""
+"""torch.utils.data.datapipes.utils.snapshot: restore the position of an earlier iteration."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..datapipe import IterDataPipe
 
 
 def _simple_graph_snapshot_restoration(datapipe: IterDataPipe, n_iterations: int, rng: Generator | None = None) -> None:
-    """Fast-forward a pipe and those before it by `n_iterations`; the next `iter()` goes on from there.
+    """Fast-forward a datapipe graph by ``n_iterations``; the next ``iter()`` continues there.
 
-    `rng`, in the state in which it was first given to a loader, seeds the shuffles. Raises RuntimeError for a pipe that was
-    restored and not iterated since, and if it has fewer samples.
+    ``rng``, in its state at the start of the original iteration, seeds the shuffles. Raise RuntimeError if the datapipe was restored and
+    not iterated since, or has too few samples.
     """
     if datapipe._snapshot_state is _SnapshotState.Restored:
         raise RuntimeError(

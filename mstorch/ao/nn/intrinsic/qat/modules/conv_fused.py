@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.qat.modules.conv_fused: convolutions with batch normalisation and ReLU whose weights are rounded in training."""
+"""torch.ao.nn.intrinsic.qat.modules.conv_fused: convolutions with batch normalization and ReLU, with fake-quantized weights."""
 from __future__ import annotations
 
 import math
@@ -25,7 +25,7 @@ _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 class FrozenNorm:
-    """Mixin of layers with a batch normalisation inside whose statistics can be frozen."""
+    """Mixin of layers with an inner batch normalization whose statistics can be frozen."""
 
     bn: Any
     freeze_bn: bool
@@ -38,23 +38,23 @@ class FrozenNorm:
             self.freeze_bn_stats()
 
     def reset_running_stats(self) -> None:
-        """Let the statistics be those of nothing."""
+        """Reset the running statistics."""
         self.bn.reset_running_stats()
 
     def update_bn_stats(self) -> Any:
-        """Let the statistics follow, and batches be normalised by their own."""
+        """Enable updates of the running statistics, and normalize by batch statistics."""
         self.freeze_bn = False
         self.bn.training = True
         return self
 
     def freeze_bn_stats(self) -> Any:
-        """Normalise by the statistics as they are from now on, whatever mode the model is in."""
+        """Freeze the running statistics, and normalize by them in either mode."""
         self.freeze_bn = True
         self.bn.training = False
         return self
 
     def train(self, mode: bool = True) -> Any:
-        """Set the mode, but leave frozen statistics alone."""
+        """Set the training mode, except for frozen statistics."""
         self.training = mode
         if not self.freeze_bn:
             for module in self.children():  # type: ignore[attr-defined]
@@ -66,14 +66,14 @@ class FrozenNorm:
             setattr(self.bn, name, getattr(bn, name))
 
     def _slope(self) -> Tensor:
-        """Return what the normalisation multiplies each channel by, by the running statistics."""
+        """Return the factor by which the normalization scales each channel, from the running statistics."""
         if self.bn.running_var is None:
             raise AssertionError("self.bn.running_var must not be None")
         return self.bn.weight / torch.sqrt(self.bn.running_var + self.bn.eps)
 
 
 class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
-    """A convolution and batch normalisation. The weight times what the normalisation multiplies by is rounded, as it will be quantized."""
+    """Convolution and batch normalization. The weight is fake-quantized after scaling by the normalization, as it will be quantized."""
 
     _version = 2
     _FLOAT_MODULE: Any
@@ -108,7 +108,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         self._enable_slow_path_for_better_numerical_stability = False
 
     def reset_bn_parameters(self) -> None:
-        """Draw the normalisation's parameters, and the bias, anew."""
+        """Reset the normalization's parameters, and the bias."""
         self.bn.reset_running_stats()
         init.uniform_(self.bn.weight)
         init.zeros_(self.bn.bias)
@@ -126,16 +126,16 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         return [-1, *rest], [1, -1, *rest[1:]]
 
     def _convolved(self, input: Tensor, weight: Tensor) -> Tensor:
-        """Return the convolution without a bias, which torch gives as a bias of zeros."""
+        """Return the convolution with a zero bias, as torch computes it."""
         like = self.weight if self.bias is None else self.bias
         return self._conv_forward(input, weight, torch.zeros(self.out_channels, device=like.device, dtype=input.dtype))  # type: ignore[attr-defined, operator]
 
     def _scaled(self, input: Tensor, slope: Tensor) -> Tensor:
-        """Return the convolution with the weight that is quantized later."""
+        """Return the convolution with the scaled, fake-quantized weight."""
         return self._convolved(input, self.weight_fake_quant(self.weight * slope.reshape(self._shapes()[0])))
 
     def _forward_approximate(self, input: Tensor) -> Tensor:
-        """One convolution, with the rounded weight, whose scale is taken out of the result again before it is normalised."""
+        """Run one convolution with the scaled, fake-quantized weight, unscale the result, and normalize it."""
         slope, places = self._slope(), self._shapes()[1]
         found = self._scaled(input, slope) / slope.reshape(places)
         if self.bias is not None:
@@ -143,7 +143,8 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         return self.bn(found)
 
     def _forward_slow(self, input: Tensor) -> Tensor:
-        """Two convolutions: one for the statistics of the batch, one with the rounded weight. Serves where the slope is zero, too."""
+        """Run two convolutions: one for the batch statistics, one with the fake-quantized weight. This also works where the scale is zero.
+        """
         places, bn = self._shapes()[1], self.bn
         if bn.running_mean is None:
             raise AssertionError("self.bn.running_mean must not be None")
@@ -167,7 +168,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         return found
 
     def forward(self, input: Tensor) -> Any:
-        """Return the layers with the weight rounded."""
+        """Run the fused layers with the weight fake-quantized."""
         found = self._forward(input)
         return F.relu(found) if self._FLOAT_RELU_MODULE is not None else found
 
@@ -186,7 +187,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the same layers, of floating ones that have a ``qconfig``."""
+        """Construct the module from float layers with a ``qconfig``."""
         qconfig = expect_float(cls, mod)
         conv, bn = mod[0], mod[1]
         made: Any = cls(
@@ -198,7 +199,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         return made
 
     def to_float(self) -> Any:
-        """Return the floating convolution with the normalisation folded in, and ReLU if there is one."""
+        """Return the float convolution with the normalization folded in, followed by ReLU if there is one."""
         cls = type(self)
         conv = cls._FLOAT_CONV_MODULE(
             self.in_channels, self.out_channels, self.kernel_size, self.stride, self.padding, self.dilation, self.groups,
@@ -213,14 +214,14 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
 
 
 def folded(weight: Any, bias: Any, bn: Any) -> tuple[Any, Any]:
-    """Weight and bias of a convolution with the normalisation after it."""
+    """Return the weight and bias of a convolution with the normalization folded in."""
     if bn.running_var is None or bn.running_mean is None:
         raise AssertionError("self.bn.running_var and self.bn.running_mean must not be None")
     return fuse_conv_bn_weights(weight, bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
 
 
 class ConvBn1d(_ConvBnNd, nn.Conv1d):
-    """Conv1d and BatchNorm1d with the weight rounded."""
+    """Fused Conv1d and BatchNorm1d with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nni.ConvBn1d
     _FLOAT_CONV_MODULE: Any = nn.Conv1d
@@ -229,7 +230,7 @@ class ConvBn1d(_ConvBnNd, nn.Conv1d):
 
 
 class ConvBnReLU1d(ConvBn1d):
-    """Conv1d, BatchNorm1d and ReLU with the weight rounded."""
+    """Fused Conv1d, BatchNorm1d and ReLU with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nni.ConvBnReLU1d
     _FLOAT_RELU_MODULE: Any = nn.ReLU
@@ -237,7 +238,7 @@ class ConvBnReLU1d(ConvBn1d):
 
 
 class ConvBn2d(_ConvBnNd, nn.Conv2d):
-    """Conv2d and BatchNorm2d with the weight rounded."""
+    """Fused Conv2d and BatchNorm2d with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nni.ConvBn2d
     _FLOAT_CONV_MODULE: Any = nn.Conv2d
@@ -246,7 +247,7 @@ class ConvBn2d(_ConvBnNd, nn.Conv2d):
 
 
 class ConvBnReLU2d(ConvBn2d):
-    """Conv2d, BatchNorm2d and ReLU with the weight rounded."""
+    """Fused Conv2d, BatchNorm2d and ReLU with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nni.ConvBnReLU2d
     _FLOAT_RELU_MODULE: Any = nn.ReLU
@@ -254,7 +255,7 @@ class ConvBnReLU2d(ConvBn2d):
 
 
 class ConvBn3d(_ConvBnNd, nn.Conv3d):
-    """Conv3d and BatchNorm3d with the weight rounded."""
+    """Fused Conv3d and BatchNorm3d with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nni.ConvBn3d
     _FLOAT_CONV_MODULE: Any = nn.Conv3d
@@ -263,7 +264,7 @@ class ConvBn3d(_ConvBnNd, nn.Conv3d):
 
 
 class ConvBnReLU3d(ConvBn3d):
-    """Conv3d, BatchNorm3d and ReLU with the weight rounded."""
+    """Fused Conv3d, BatchNorm3d and ReLU with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nni.ConvBnReLU3d
     _FLOAT_RELU_MODULE: Any = nn.ReLU
@@ -271,7 +272,7 @@ class ConvBnReLU3d(ConvBn3d):
 
 
 class _ConvReLU:
-    """ReLU after a convolution whose weight is rounded."""
+    """Mixin that applies ReLU after a convolution with fake-quantized weight."""
 
     _FLOAT_BN_MODULE: Any = None
     _FLOAT_RELU_MODULE: Any = nn.ReLU
@@ -284,24 +285,24 @@ class _ConvReLU:
         super().__init__(*sizes, groups=groups, bias=bias, padding_mode=padding_mode, qconfig=qconfig)  # type: ignore[call-arg]
 
     def forward(self, input: Tensor) -> Any:
-        """Return the layers with the weight rounded."""
+        """Run the convolution with fake-quantized weight, then ReLU."""
         return F.relu(super().forward(input))  # type: ignore[misc]
 
 
 class ConvReLU1d(_ConvReLU, qat.Conv1d, nni._FusedModule):
-    """Conv1d and ReLU with the weight rounded."""
+    """Fused Conv1d and ReLU with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nni.ConvReLU1d
 
 
 class ConvReLU2d(_ConvReLU, qat.Conv2d, nni._FusedModule):
-    """Conv2d and ReLU with the weight rounded."""
+    """Fused Conv2d and ReLU with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nni.ConvReLU2d
 
 
 class ConvReLU3d(_ConvReLU, qat.Conv3d, nni._FusedModule):
-    """Conv3d and ReLU with the weight rounded."""
+    """Fused Conv3d and ReLU with fake-quantized weight."""
 
     _FLOAT_MODULE: Any = nni.ConvReLU3d
 
@@ -310,7 +311,7 @@ _WITH_NORM = (ConvBn1d, ConvBn2d, ConvBn3d, ConvBnReLU1d, ConvBnReLU2d, ConvBnRe
 
 
 def update_bn_stats(mod: Any) -> None:
-    """Let a fused layer's statistics follow: ``model.apply(update_bn_stats)``."""
+    """Enable updates of a fused layer's statistics: ``model.apply(update_bn_stats)``."""
     if type(mod) in (*_WITH_NORM, *more):
         mod.update_bn_stats()
 

@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.qat.modules.linear_fused: a linear layer with batch normalisation whose weight is rounded in training."""
+"""torch.ao.nn.intrinsic.qat.modules.linear_fused: a linear layer with batch normalization and fake-quantized weight."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +17,7 @@ __all__ = ["LinearBn1d"]
 
 
 class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
-    """Linear and BatchNorm1d. The weight times what the normalisation multiplies by is rounded, as it will be quantized."""
+    """Linear and BatchNorm1d. The weight is fake-quantized after scaling by the normalization, as it will be quantized."""
 
     _FLOAT_MODULE = nni.LinearBn1d
 
@@ -38,13 +38,13 @@ class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
         self._begin(freeze_bn)
 
     def reset_bn_parameters(self) -> None:
-        """Draw the normalisation's parameters anew."""
+        """Reset the normalization's parameters."""
         self.bn.reset_running_stats()
         init.uniform_(self.bn.weight)
         init.zeros_(self.bn.bias)
 
     def forward(self, input: Any) -> Any:
-        """Return the layers with the weight rounded."""
+        """Run the fused layers with the weight fake-quantized."""
         slope = self._slope()
         weight = self.weight_fake_quant(self.weight * slope.reshape(-1, 1))
         found = F.linear(input, weight, torch.zeros(self.out_features, device=weight.device)) / slope.reshape(1, -1)
@@ -54,7 +54,7 @@ class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the same layers, of floating ones that have a ``qconfig``."""
+        """Construct the module from float layers with a ``qconfig``."""
         qconfig = expect_float(cls, mod)
         linear, bn = mod[0], mod[1]
         made = cls(linear.in_features, linear.out_features, linear.bias is not None, bn.eps, bn.momentum, False, qconfig)
@@ -63,7 +63,7 @@ class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
         return made
 
     def to_float(self) -> Any:
-        """Return the floating layer with the normalisation folded in."""
+        """Return the float layer with the normalization folded in."""
         made = nn.Linear(self.in_features, self.out_features)
         if self.bn.running_var is None or self.bn.running_mean is None:
             raise AssertionError("self.bn.running_var and self.bn.running_mean must not be None")
@@ -72,6 +72,6 @@ class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
 
 
 def folded(mod: Any) -> tuple[Any, Any]:
-    """Weight and bias of the layer with the normalisation after it."""
+    """Return the weight and bias of the layer with the normalization folded in."""
     bn = mod.bn
     return fuse_linear_bn_weights(mod.weight, mod.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)

@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.qat.modules.linear_relu: a linear layer and ReLU whose weight is rounded in training."""
+"""torch.ao.nn.intrinsic.qat.modules.linear_relu: a linear layer and ReLU with fake-quantized weight."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["LinearReLU"]
 
 
 class LinearReLU(Linear, nni._FusedModule):
-    """Linear and ReLU with the weight rounded."""
+    """Fused Linear and ReLU with fake-quantized weight."""
 
     _FLOAT_MODULE = nni.LinearReLU
 
@@ -21,10 +21,10 @@ class LinearReLU(Linear, nni._FusedModule):
         super().__init__(in_features, out_features, bias, qconfig)
 
     def forward(self, input: Tensor) -> Any:
-        """Return the layers with the weight rounded."""
+        """Run the linear layer with fake-quantized weight, then ReLU."""
         return F.relu(super().forward(input))
 
     def to_float(self) -> Any:
-        """Return the floating layers with these parameters."""
+        """Return the float layers with these parameters."""
         made = nn.Linear(self.in_features, self.out_features, self.bias is not None)
         return nni.LinearReLU(take_values(made, self, "weight", "bias"), nn.ReLU())

@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.quantized.dynamic: fused layers with quantized weights."""
+"""torch.ao.nn.intrinsic.quantized.dynamic: fused, dynamically quantized layers."""
 from ......_hook import missing as _missing
 from .modules import LinearReLU
 

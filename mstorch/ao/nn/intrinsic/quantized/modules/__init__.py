@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.quantized.modules: fused layers of quantized tensors."""
+"""torch.ao.nn.intrinsic.quantized.modules: fused layers on quantized tensors."""
 from ......_hook import missing as _missing
 from .bn_relu import BNReLU2d, BNReLU3d
 from .conv_relu import ConvReLU1d, ConvReLU2d, ConvReLU3d

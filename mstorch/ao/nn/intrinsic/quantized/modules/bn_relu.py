@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.quantized.modules.bn_relu: batch normalisation and ReLU of quantized tensors."""
+"""torch.ao.nn.intrinsic.quantized.modules.bn_relu: batch normalization and ReLU on quantized tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,12 +20,12 @@ class _WithReLU:
 
 
 class BNReLU2d(_WithReLU, batchnorm.BatchNorm2d):
-    """BatchNorm2d and ReLU of quantized tensors."""
+    """Fused BatchNorm2d and ReLU on quantized tensors."""
 
     _FLOAT_MODULE: Any = nni.BNReLU2d
 
 
 class BNReLU3d(_WithReLU, batchnorm.BatchNorm3d):
-    """BatchNorm3d and ReLU of quantized tensors."""
+    """Fused BatchNorm3d and ReLU on quantized tensors."""
 
     _FLOAT_MODULE: Any = nni.BNReLU3d

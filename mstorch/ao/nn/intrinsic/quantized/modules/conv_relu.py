@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.quantized.modules.conv_relu: convolutions and ReLU of quantized tensors."""
+"""torch.ao.nn.intrinsic.quantized.modules.conv_relu: convolutions and ReLU on quantized tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,18 +20,18 @@ class _WithReLU:
 
 
 class ConvReLU1d(_WithReLU, conv.Conv1d):
-    """Conv1d and ReLU of quantized tensors."""
+    """Fused Conv1d and ReLU on quantized tensors."""
 
     _FLOAT_MODULE: Any = nni.ConvReLU1d
 
 
 class ConvReLU2d(_WithReLU, conv.Conv2d):
-    """Conv2d and ReLU of quantized tensors."""
+    """Fused Conv2d and ReLU on quantized tensors."""
 
     _FLOAT_MODULE: Any = nni.ConvReLU2d
 
 
 class ConvReLU3d(_WithReLU, conv.Conv3d):
-    """Conv3d and ReLU of quantized tensors."""
+    """Fused Conv3d and ReLU on quantized tensors."""
 
     _FLOAT_MODULE: Any = nni.ConvReLU3d

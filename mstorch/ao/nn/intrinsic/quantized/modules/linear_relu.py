@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.quantized.modules.linear_relu: a linear layer and ReLU of quantized tensors."""
+"""torch.ao.nn.intrinsic.quantized.modules.linear_relu: a linear layer and ReLU on quantized tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["LinearReLU"]
 
 
 class LinearReLU(Linear):
-    """Linear and ReLU of quantized tensors."""
+    """Fused Linear and ReLU on quantized tensors."""
 
     _FLOAT_MODULE: Any = nni.LinearReLU
 
@@ -21,7 +21,7 @@ class LinearReLU(Linear):
         super().__init__(in_features, out_features, bias, dtype)
 
     def forward(self, x: Tensor) -> Any:
-        """Return the layers of a quantized tensor."""
+        """Run the layers on a quantized tensor."""
         return torch.ops.quantized.linear_relu(x, self._packed_params._packed_params, self.scale, self.zero_point)
 
     def _get_name(self) -> str:
@@ -29,5 +29,5 @@ class LinearReLU(Linear):
 
     @classmethod
     def from_reference(cls, ref_linear_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """Return the quantized layers of a reference module."""
+        """Construct the module from a reference module."""
         return super().from_reference(ref_linear_relu[0], output_scale, output_zero_point)

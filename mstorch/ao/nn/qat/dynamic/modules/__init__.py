@@ -1,4 +1,4 @@
-"""torch.ao.nn.qat.dynamic.modules: layers whose weights are rounded in training."""
+"""torch.ao.nn.qat.dynamic.modules: layers with fake-quantized weights, for dynamic quantization."""
 from ......_hook import missing as _missing
 from .linear import Linear
 

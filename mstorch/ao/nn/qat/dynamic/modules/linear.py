@@ -1,4 +1,4 @@
-"""torch.ao.nn.qat.dynamic.modules.linear: a linear layer whose weight is rounded, for inputs that are quantized as they come."""
+"""torch.ao.nn.qat.dynamic.modules.linear: a linear layer with fake-quantized weight, for dynamic quantization."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ __all__ = ["Linear"]
 
 
 class Linear(_Linear):
-    """A linear layer whose weight is rounded; its activations are observed anew each time."""
+    """A linear layer with fake-quantized weight; its activations are observed without memory of earlier ones."""
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, qconfig: Any = None, device: Any = None, dtype: str | None = None

@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.dynamic.modules: layers with quantized weights, of floating inputs."""
+"""torch.ao.nn.quantized.dynamic.modules: dynamically quantized layers."""
 from ......_hook import missing as _missing
 from .linear import Linear
 from .rnn import GRU, LSTM, GRUCell, LSTMCell, RNNCell

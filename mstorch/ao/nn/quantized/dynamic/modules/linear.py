@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.dynamic.modules.linear: a linear layer with a quantized weight, of floating inputs."""
+"""torch.ao.nn.quantized.dynamic.modules.linear: a dynamically quantized linear layer."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["Linear"]
 
 
 class Linear(nnq.Linear):
-    """A linear layer that quantizes its floating input by its bounds, and gives floating results."""
+    """A linear layer that quantizes its float input by the input's range, and returns float results."""
 
     _version = 4
 
@@ -25,7 +25,7 @@ class Linear(nnq.Linear):
         self.version: int | None = 4
 
     def forward(self, x: Any) -> Any:
-        """Return the layer of a floating tensor."""
+        """Run the layer on a float tensor."""
         packed, kind = self._packed_params._packed_params, self._packed_params.dtype
         if kind == torch.qint8:
             found = torch.ops.quantized.linear_dynamic(x, packed, reduce_range=self.version is not None and self.version >= 4)
@@ -39,7 +39,7 @@ class Linear(nnq.Linear):
         return "DynamicQuantizedLinear"
 
     def extra_repr(self) -> str:
-        """Return the sizes, and how the weight is quantized."""
+        """Return the sizes, and the weight's quantization, for the module's repr."""
         kind = self._packed_params.dtype
         found = f"in_features={self.in_features}, out_features={self.out_features}, dtype={kind}"
         return found + (f", qscheme={self.weight().qscheme()}" if kind == torch.qint8 else "")
@@ -52,7 +52,7 @@ class Linear(nnq.Linear):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the layer of a floating one that has a ``qconfig``."""
+        """Construct the module from a float layer with a ``qconfig``."""
         kinds = [nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear, nni.LinearReLU, qat.Linear]
         if type(mod) not in kinds:
             names = str([kind.__name__ for kind in kinds])
@@ -72,7 +72,7 @@ class Linear(nnq.Linear):
 
     @classmethod
     def from_reference(cls, ref_qlinear: Any) -> Any:  # type: ignore[override]
-        """Return the layer of a reference module."""
+        """Construct the module from a reference module."""
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features, dtype=ref_qlinear.weight_dtype)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)
         return made

@@ -1,4 +1,4 @@
-"""torch.ao.nn.quantized.dynamic.modules.rnn: recurrent layers and cells with quantized weights, of floating inputs."""
+"""torch.ao.nn.quantized.dynamic.modules.rnn: dynamically quantized recurrent layers and cells."""
 from __future__ import annotations
 
 import numbers
@@ -23,19 +23,19 @@ def _apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Ten
 
 
 def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
-    """``tensor.index_select(dim, permutation)``."""
+    """Return ``tensor.index_select(dim, permutation)``."""
     warn("`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead", FutureWarning)
     return _apply_permutation(tensor, permutation, dim)
 
 
 def pack_weight_bias(qweight: Any, bias: Any, dtype: Any) -> Any:
-    """Return packed weights of one product: quantized ones, or ones in half precision."""
+    """Return the packed weights of a linear layer: quantized, or in float16."""
     pack = torch.ops.quantized.linear_prepack if dtype == torch.qint8 else torch.ops.quantized.linear_prepack_fp16
     return pack(qweight, bias)
 
 
 def _cell(dtype: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, version: int | None) -> Any:
-    """Return packed weights of one layer in one direction."""
+    """Return the packed weights of one layer in one direction."""
     packed = pack_weight_bias(w_ih, b_ih, dtype), pack_weight_bias(w_hh, b_hh, dtype)
     if dtype != torch.qint8:
         return torch.ops.quantized.make_quantized_cell_params_fp16(*packed)
@@ -43,7 +43,7 @@ def _cell(dtype: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, ve
 
 
 def _weights_of(mod: Any) -> tuple[Any, Any]:
-    """Return the dtype that a module's weights get, and what makes them so."""
+    """Return the dtype for a module's weights, and the function that quantizes them to it."""
     given = mod.qconfig is not None and mod.qconfig.weight is not None
     make = (mod.qconfig if given else default_dynamic_qconfig).weight
     dtype = make().dtype
@@ -61,7 +61,7 @@ def _weights_of(mod: Any) -> tuple[Any, Any]:
 
 
 class PackedParameter(nn.Module):
-    """Packed weights as a module, so that a state_dict has them."""
+    """A module that holds packed weights, so that they are in the state_dict."""
 
     def __init__(self, param: Any) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class PackedParameter(nn.Module):
 
 
 class RNNBase(nn.Module):
-    """A recurrent layer with quantized weights."""
+    """Base of recurrent layers with quantized weights."""
 
     _FLOAT_MODULE: Any = nn.RNNBase
     _version = 2
@@ -113,7 +113,7 @@ class RNNBase(nn.Module):
         self._fill({name: self._drawn(name) for name in self._names()})
 
     def _names(self) -> list[str]:
-        """Return the names of the floating layer's parameters, layer by layer."""
+        """Return the parameter names of the float layer, layer by layer."""
         ends = ["", "_reverse"] if self.bidirectional else [""]
         kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         return [f"{kind}_l{layer}{end}" for layer in range(self.num_layers) for end in ends for kind in kinds]
@@ -140,7 +140,7 @@ class RNNBase(nn.Module):
         return "DynamicQuantizedRNN"
 
     def extra_repr(self) -> str:
-        """Return the sizes, and what is not as usual."""
+        """Return the sizes, and arguments that differ from their defaults, for the module's repr."""
         found = f"{self.input_size}, {self.hidden_size}"
         usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}
         return found + "".join(f", {name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value)
@@ -149,7 +149,7 @@ class RNNBase(nn.Module):
         return text_without(self, (PackedParameter, nn.ModuleList))
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """RuntimeError for an input of other dimensions or another size."""
+        """Raise RuntimeError if the input has another rank or size."""
         wanted = 3 if batch_sizes is None else 2
         if input.dim() != wanted:
             raise RuntimeError(f"input must have {wanted} dimensions, got {input.dim()}")
@@ -157,14 +157,14 @@ class RNNBase(nn.Module):
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """Return the shape of a state."""
+        """Return the shape of the hidden state for an input."""
         batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
         return self.num_layers * (2 if self.bidirectional else 1), batch, self.hidden_size
 
     def check_hidden_size(
         self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
     ) -> None:
-        """RuntimeError for a state of another shape."""
+        """Raise RuntimeError if a state has another shape."""
         if tuple(hx.size()) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
@@ -176,7 +176,7 @@ class RNNBase(nn.Module):
             self.check_hidden_size(state, wanted, f"Expected hidden{place} size {{}}, got {{}}")
 
     def _run(self, input: Any, states: Any, count: int, function: Any, **options: Any) -> tuple[Any, Any]:
-        """Return the results and last states of a layer that has so many states."""
+        """Run ``function`` on input and states, packed or not; return the results and last states."""
         packed = isinstance(input, PackedSequence)
         parts: Any = input if packed else (input, None, None, None)
         data, sizes, order, back = parts
@@ -205,12 +205,12 @@ class RNNBase(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *rest)
 
     def set_weight_bias(self, weight_bias_dict: dict[str, Any]) -> None:
-        """Take weights and biases by the names of the floating layer's parameters."""
+        """Set weights and biases, by the float layer's parameter names."""
         self._fill(weight_bias_dict)
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the layer of a floating one that has a ``qconfig``."""
+        """Construct the module from a float layer with a ``qconfig``."""
         if type(mod) not in (nn.LSTM, nn.GRU):
             raise AssertionError("nn.quantized.dynamic.RNNBase.from_float only works for nn.LSTM and nn.GRU")
         expect_observed(mod)
@@ -237,16 +237,16 @@ class RNNBase(nn.Module):
         return found
 
     def get_weight(self) -> dict[str, Any]:
-        """Return the weights by name."""
+        """Return a dict of the weights by name."""
         return self._weight_bias()["weight"]
 
     def get_bias(self) -> dict[str, Any]:
-        """Return the biases by name."""
+        """Return a dict of the biases by name."""
         return self._weight_bias()["bias"]
 
     @classmethod
     def from_reference(cls, ref_mod: Any) -> Any:
-        """Return the layer of a reference module."""
+        """Construct the module from a reference module."""
         if not hasattr(ref_mod, "weight_ih_l0_dtype"):
             raise AssertionError(
                 f"We are assuming weight_ih_l0 exists in {cls.__name__}, may need to relax the assumption to support the use case"
@@ -260,7 +260,7 @@ class RNNBase(nn.Module):
 
 
 class LSTM(RNNBase):
-    """An LSTM with quantized weights, of floating inputs."""
+    """A dynamically quantized LSTM."""
 
     _FLOAT_MODULE = nn.LSTM
 
@@ -271,20 +271,20 @@ class LSTM(RNNBase):
         return "DynamicQuantizedLSTM"
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """Return the results of all steps, and the last hidden state and cell."""
+        """Return the outputs of all time steps, and the last hidden and cell states."""
         return self._run(input, hx, 2, torch.quantized_lstm, dtype=self.dtype, use_dynamic=True)
 
     def permute_hidden(self, hx: tuple[Tensor, Tensor], permutation: Tensor | None) -> Any:
-        """Return the states in another order of sequences."""
+        """Return the states permuted along the batch dimension."""
         return hx if permutation is None else tuple(_apply_permutation(part, permutation) for part in hx)
 
     def check_forward_args(self, input: Tensor, hidden: tuple[Tensor, Tensor], batch_sizes: Tensor | None) -> None:
-        """RuntimeError for an input or a state of another shape."""
+        """Raise RuntimeError if the input or a state has another shape."""
         self._check(input, tuple(hidden), batch_sizes)
 
 
 class GRU(RNNBase):
-    """A GRU with quantized weights, of floating inputs."""
+    """A dynamically quantized GRU."""
 
     _FLOAT_MODULE = nn.GRU
 
@@ -295,20 +295,20 @@ class GRU(RNNBase):
         return "DynamicQuantizedGRU"
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """Return the results of all steps, and the last state."""
+        """Return the outputs of all time steps, and the last state."""
         return self._run(input, None if hx is None else (hx,), 1, torch.quantized_gru)
 
     def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Tensor:
-        """Return the states in another order of sequences."""
+        """Return the states permuted along the batch dimension."""
         return hx if permutation is None else _apply_permutation(hx, permutation)
 
     def check_forward_args(self, input: Tensor, hidden: Tensor, batch_sizes: Tensor | None) -> None:
-        """RuntimeError for an input or a state of another shape."""
+        """Raise RuntimeError if the input or a state has another shape."""
         self._check(input, (hidden,), batch_sizes)
 
 
 class RNNCellBase(nn.Module):
-    """A recurrent cell with quantized weights."""
+    """Base of recurrent cells with quantized weights."""
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, num_chunks: int = 4, dtype: Any = torch.qint8) -> None:
         super().__init__()
@@ -335,7 +335,7 @@ class RNNCellBase(nn.Module):
         return "DynamicQuantizedRNNBase"
 
     def extra_repr(self) -> str:
-        """Return the sizes, and what is not as usual."""
+        """Return the sizes, and arguments that differ from their defaults, for the module's repr."""
         found = f"{self.input_size}, {self.hidden_size}"
         for name, usual in (("bias", True), ("nonlinearity", "tanh")):
             value = self.__dict__.get(name, usual)
@@ -343,12 +343,12 @@ class RNNCellBase(nn.Module):
         return found
 
     def check_forward_input(self, input: Any) -> None:
-        """RuntimeError for an input of another size."""
+        """Raise RuntimeError if the input has another size."""
         if input.size(1) != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)}, expected {self.input_size}")
 
     def check_forward_hidden(self, input: Tensor, hx: Tensor, hidden_label: str = "") -> None:
-        """RuntimeError for a state of another shape."""
+        """Raise RuntimeError if a state has another shape."""
         if input.size(0) != hx.size(0):
             raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{hidden_label} batch size {hx.size(0)}")
         if hx.size(1) != self.hidden_size:
@@ -366,7 +366,7 @@ class RNNCellBase(nn.Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Return the cell of a floating one that has a ``qconfig``."""
+        """Construct the cell from a float one with a ``qconfig``."""
         kinds = {nn.LSTMCell: LSTMCell, nn.GRUCell: GRUCell, nn.RNNCell: RNNCell}
         if type(mod) not in kinds:
             raise AssertionError("nn.quantized.dynamic.RNNCellBase.from_float only works for nn.LSTMCell, nn.GRUCell and nn.RNNCell")
@@ -381,7 +381,7 @@ class RNNCellBase(nn.Module):
 
     @classmethod
     def from_reference(cls, ref_mod: Any) -> Any:
-        """Return the cell of a reference module."""
+        """Construct the cell from a reference module."""
         if not hasattr(ref_mod, "weight_ih_dtype"):
             raise AssertionError(
                 "We are assuming weight_ih exists in reference module, may need to relax the assumption to support the use case"
@@ -398,15 +398,15 @@ class RNNCellBase(nn.Module):
         return found
 
     def get_weight(self) -> dict[str, Any]:
-        """Return the weights by name."""
+        """Return a dict of the weights by name."""
         return self._weight_bias()["weight"]
 
     def get_bias(self) -> dict[str, Any]:
-        """Return the biases by name."""
+        """Return a dict of the biases by name."""
         return self._weight_bias()["bias"]
 
     def set_weight_bias(self, weight_bias_dict: dict[str, Any]) -> None:
-        """Take weights and biases, as ``get_weight`` and ``get_bias`` give them."""
+        """Set weights and biases, as returned by ``get_weight`` and ``get_bias``."""
         weights, biases = weight_bias_dict["weight"], weight_bias_dict["bias"]
         self._take(weights["weight_ih"], weights["weight_hh"], biases["bias_ih"], biases["bias_hh"])
 
@@ -424,7 +424,7 @@ class RNNCellBase(nn.Module):
 
 
 class RNNCell(RNNCellBase):
-    """A plain recurrent cell with quantized weights, of floating inputs."""
+    """A dynamically quantized RNN cell."""
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
@@ -436,14 +436,14 @@ class RNNCell(RNNCellBase):
         return "DynamicQuantizedRNNCell"
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
-        """Return the next state."""
+        """Return the next hidden state."""
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._run(f"rnn_{self.nonlinearity}", input, hx, 1)
 
 
 class LSTMCell(RNNCellBase):
-    """An LSTM's cell with quantized weights, of floating inputs."""
+    """A dynamically quantized LSTM cell."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, num_chunks=4, **kwargs)
@@ -452,12 +452,12 @@ class LSTMCell(RNNCellBase):
         return "DynamicQuantizedLSTMCell"
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> Any:
-        """Return the next hidden state and cell."""
+        """Return the next hidden and cell states."""
         return self._run("lstm", input, hx, 2)
 
 
 class GRUCell(RNNCellBase):
-    """A GRU's cell with quantized weights, of floating inputs."""
+    """A dynamically quantized GRU cell."""
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, dtype=dtype)
@@ -466,5 +466,5 @@ class GRUCell(RNNCellBase):
         return "DynamicQuantizedGRUCell"
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
-        """Return the next state."""
+        """Return the next hidden state."""
         return self._run("gru", input, hx, 1)

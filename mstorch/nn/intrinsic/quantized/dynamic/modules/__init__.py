@@ -1,4 +1,4 @@
-"""torch.nn.intrinsic.quantized.dynamic.modules: the old name of torch.ao.nn.intrinsic.quantized.dynamic.modules."""
+"""torch.nn.intrinsic.quantized.dynamic.modules: the deprecated name of torch.ao.nn.intrinsic.quantized.dynamic.modules."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,6 @@
-"""torch.nn.intrinsic.quantized.dynamic.modules.linear_relu: the old name of torch.ao.nn.intrinsic.quantized.dynamic.modules.linear_relu."""
+"""torch.nn.intrinsic.quantized.dynamic.modules.linear_relu: the deprecated name of
+torch.ao.nn.intrinsic.quantized.dynamic.modules.linear_relu.
+"""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.quantized.dynamic.modules: fused layers with quantized weights."""
+"""torch.ao.nn.intrinsic.quantized.dynamic.modules: fused, dynamically quantized layers."""
 from ......._hook import missing as _missing
 from .linear_relu import LinearReLU
 

@@ -1,4 +1,4 @@
-"""torch.ao.nn.intrinsic.quantized.dynamic.modules.linear_relu: a linear layer and ReLU with a quantized weight, of floating inputs."""
+"""torch.ao.nn.intrinsic.quantized.dynamic.modules.linear_relu: a dynamically quantized linear layer and ReLU."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["LinearReLU"]
 
 
 class LinearReLU(Linear):
-    """Linear and ReLU of floating inputs, which are quantized by their bounds."""
+    """Fused Linear and ReLU with quantized weight; float inputs are quantized dynamically."""
 
     _FLOAT_MODULE: Any = nni.LinearReLU
 
@@ -21,7 +21,7 @@ class LinearReLU(Linear):
         super().__init__(in_features, out_features, bias, dtype)
 
     def forward(self, x: Tensor) -> Any:
-        """Return the layers of a floating tensor."""
+        """Run the layers on a float tensor."""
         packed, kind = self._packed_params._packed_params, self._packed_params.dtype
         if kind == torch.qint8:
             found = torch.ops.quantized.linear_relu_dynamic(x, packed, reduce_range=True)
@@ -36,5 +36,5 @@ class LinearReLU(Linear):
 
     @classmethod
     def from_reference(cls, ref_qlinear_relu: Any) -> Any:  # type: ignore[override]
-        """Return the layers of a reference module."""
+        """Construct the module from a reference module."""
         return super().from_reference(ref_qlinear_relu[0])
