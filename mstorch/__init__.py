@@ -179,7 +179,9 @@ from . import distributions, multiprocessing, testing  # last: their modules tak
 from ._namespace import foreach as _foreach
 from ._namespace.entries import enter as _enter
 
-globals().update(_foreach.FUNCTIONS)
+from ._namespace import absent as _absent, view_copies as _view_copies
+
+globals().update({**_foreach.FUNCTIONS, **_absent.FUNCTIONS, **_view_copies.FUNCTIONS})
 newaxis = None
 torch = _above.torch = _sys.modules[__name__]  # torch.torch is torch
 _install()
