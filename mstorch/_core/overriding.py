@@ -192,6 +192,10 @@ def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[
     kinds = tuple(map(type, found))
     if mode_is_on():
         with without_innermost_mode() as mode:
+            if isinstance(getattr(mode.__torch_function__, "__self__", None), type):
+                raise RuntimeError(
+                    "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method"
+                )
             result = mode.__torch_function__(public, kinds, args, kwargs)
         if result is not NotImplemented:
             return result

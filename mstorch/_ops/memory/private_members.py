@@ -33,7 +33,7 @@ def _long(self: Any) -> int:
 
 
 def _nothing(self: Any) -> None:
-    """Do nothing: classes that keep what cannot be pickled forget it here."""
+    """Do nothing: there is nothing that cannot be pickled, and weak references do not come loose."""
 
 
 def _set_state(self: Any, state: Any) -> None:
@@ -91,8 +91,8 @@ NAMED_METHODS: dict[str, Function] = {
         "_dimI", "_dimV", "_nnz", "_to_dense", "_nested_tensor_size", "_nested_tensor_strides", "_nested_tensor_storage_offsets",
         "_sparse_mask_projection",
     )},
-    "__nonzero__": _nonzero, "__long__": _long, "_clear_non_serializable_cached_data": _nothing, "__setstate__": _set_state,
-    "to_mkldnn": _to_mkldnn,
+    "__nonzero__": _nonzero, "__long__": _long, "_clear_non_serializable_cached_data": _nothing, "_fix_weakref": _nothing,
+    "__setstate__": _set_state, "to_mkldnn": _to_mkldnn,
 }  # fmt: skip
 PROPERTIES = {
     "_grad_fn": _read("_grad_fn", lambda self: self.grad_fn, "``grad_fn``; set to None it takes the history away.", _detached),

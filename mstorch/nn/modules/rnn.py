@@ -227,7 +227,7 @@ class RNNBase(Module):
     def _is_seen(self, input: Tensor) -> bool:
         """Return whether a mode, or the class of the input or of a weight, is to see the layer as a function."""
         weights = self._parameters.values()
-        return is_taken(input, *weights) or any(map(overrides, weights))
+        return is_taken(input, *weights) or any(map(overrides, (input, *weights)))
 
     def _as_function(
         self, input: Tensor, states: tuple[Tensor, ...], batch_sizes: Tensor | None = None
