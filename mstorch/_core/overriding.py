@@ -382,6 +382,8 @@ def entry(
             told = limit_reached(error)
             if told is not None:
                 raise told from None
+            if data and isinstance(error, RecursionError):  # lists within lists without end
+                raise ValueError(f"too many dimensions '{type(first).__name__}'") from None
             given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
             if _among_nested((*given, *named.values())):
                 raise  # it speaks for itself, and has no shape to explain
@@ -404,8 +406,11 @@ def entry(
     return known
 
 
-def _among_nested(values: Iterable[Any]) -> bool:
-    return any(_among_nested(item) if item.__class__ in (list, tuple) else getattr(type(item), "_nested", False) for item in values)
+def _among_nested(values: Iterable[Any], depth: int = 0) -> bool:
+    return any(
+        depth < 4 and _among_nested(item, depth + 1) if item.__class__ in (list, tuple) else getattr(type(item), "_nested", False)
+        for item in values
+    )  # fmt: skip
 
 
 def entry_of_operator(
