@@ -68,7 +68,8 @@ from ._core.settings import (
 )  # fmt: skip
 from .storage import (
     BFloat16Storage, BoolStorage, ByteStorage, CharStorage, ComplexDoubleStorage, ComplexFloatStorage, DoubleStorage, FloatStorage,
-    default_storage as _default_storage, HalfStorage, IntStorage, LongStorage, ShortStorage,
+    default_storage as _default_storage, HalfStorage, IntStorage, LongStorage, QInt8Storage, QInt32Storage, QUInt2x4Storage,
+    QUInt4x2Storage, QUInt8Storage, ShortStorage,
     TypedStorage, UntypedStorage, is_storage,
 )  # fmt: skip
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state, thread_safe_generator
@@ -179,7 +180,12 @@ from . import distributions, multiprocessing, testing  # last: their modules tak
 from ._namespace import foreach as _foreach
 from ._namespace.entries import enter as _enter
 
-globals().update(_foreach.FUNCTIONS)
+from ._namespace import legacy_types as _legacy_types
+from ._namespace import absent as _absent, inner as _inner, view_copies as _view_copies
+
+_storage_classes = {UntypedStorage, TypedStorage, *storage._STORAGES.values()}
+_tensor_classes = {*_legacy_types.PLAIN, *_legacy_types.SPARSE.values()}
+globals().update({**_foreach.FUNCTIONS, **_absent.FUNCTIONS, **_view_copies.FUNCTIONS, **_inner.FUNCTIONS})
 newaxis = None
 torch = _above.torch = _sys.modules[__name__]  # torch.torch is torch
 _install()

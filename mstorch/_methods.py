@@ -88,5 +88,5 @@ def attach(cls: type) -> frozenset[str]:
         for name, function in getattr(family, "UNARY_OPERATORS", {}).items():
             give(f"__{name}__", function)
         for name, function in getattr(family, "PROPERTIES", {}).items():
-            give(name, property(function))
+            give(name, function if isinstance(function, property) else property(function))
     return frozenset(given)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from typing import Any
+from typing import Any, NoReturn
 
 
 class UntypedForms:
@@ -16,6 +16,27 @@ class UntypedForms:
         """Return bytes in memory that other processes see which get the storage."""
         made: Any = cls(size, device=None if str(device) == "cpu" else device)  # type: ignore[call-arg]
         return made.share_memory_()
+
+    def _fix_weakref(self: Any) -> None:
+        """Do nothing: weak references here do not come loose."""
+
+    def _share_fd_cpu_(self: Any) -> Any:
+        return _shared_in_memory(self, "fd")
+
+    def _share_filename_cpu_(self: Any) -> Any:
+        return _shared_in_memory(self, "filename")
+
+    def _write_file(self: Any, file: Any, is_real_file: bool, save_size: bool, element_size: int) -> None:
+        """Write the bytes to a file, after their number of elements in eight bytes if asked for."""
+        payload = self.cpu()._bytes().tobytes()
+        file.write((len(payload) // element_size).to_bytes(8, "little") + payload if save_size else payload)
+
+
+def _shared_in_memory(storage: Any, way: str) -> NoReturn:
+    """Raise: memory is handed to processes by ``share_memory_`` and pickles (multiprocessing), not by handles."""
+    if storage.device.type == "meta":
+        raise RuntimeError(f"_share_{way}_: only available on CPU")
+    raise NotImplementedError(f"mstorch: _share_{way}_cpu_ gives no handle; share_memory_() moves the elements to memory that is shared")
 
 
 class TypedForms:
@@ -34,6 +55,15 @@ class TypedForms:
 
     def _new_wrapped_storage(self: Any, untyped_storage: Any) -> Any:
         return type(self)(wrap_storage=untyped_storage, dtype=self.dtype, _internal=True)
+
+    def _share_fd_cpu_(self: Any) -> Any:
+        return self._untyped_storage._share_fd_cpu_()
+
+    def _share_filename_cpu_(self: Any) -> Any:
+        return self._untyped_storage._share_filename_cpu_()
+
+    def _write_file(self: Any, *args: Any, **kwargs: Any) -> None:
+        self._untyped_storage._write_file(*args, **kwargs)
 
     def _size(self: Any) -> int:
         return self.size()

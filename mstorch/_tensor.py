@@ -42,6 +42,7 @@ from ._core.tensor_base import (
     whole_storage,
 )  # fmt: skip
 from ._core.warned import warn
+from ._ops._numbers import real_of
 from ._ops.memory import creation, from_data, subclasses
 from ._ops.memory.copying import copy_storage, place_of, rebuilt
 from ._ops.shape import views
@@ -83,7 +84,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                 "torch.as_tensor(...) instead."
             )
         if len(args) == 1 and isinstance(args[0], TensorBase):
-            made = views.detach(args[0])
+            made = views.alias(args[0])
         elif len(args) == 1 and not isinstance(args[0], int):
             made = creation.empty(args[0]) if isinstance(args[0], Size) else from_data.copied(args[0], kind)
         elif args:
@@ -222,10 +223,10 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return bool(self.item())
 
     def __float__(self) -> float:
-        return float(_only(self))
+        return float(real_of(_only(self), "double"))
 
     def __int__(self) -> int:
-        return int(_only(self))
+        return int(real_of(_only(self), "int64_t"))
 
     def __complex__(self) -> complex:
         return complex(_only(self))

@@ -48,6 +48,8 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     if overriding.state.skips:
         overriding.state.skips = False
         return False
+    if not isinstance(relevant_args, Iterable):
+        raise TypeError(f"expected a sequence, got {type(relevant_args).__name__}")
     return overriding.mode_is_on() or any(map(overriding.overrides, relevant_args))
 
 
@@ -75,7 +77,9 @@ def handle_torch_function(public_api: Function, relevant_args: Iterable[Any], *a
     found: list[Any] = []
     relevant = list(relevant_args)
     overriding.collect(relevant, found)
-    if found and any(type(arg) is Tensor for arg in relevant):
+    if overriding.state.level != overriding.ON:
+        found.clear()
+    if overriding.state.level == overriding.ON and any(type(arg) is Tensor for arg in relevant):
         found.append(next(arg for arg in relevant if type(arg) is Tensor))  # torch names it among the types, last at best
     mode = overriding.state.modes[-1] if overriding.mode_is_on() else None
     result = overriding.ask(public_api, found, args, kwargs)
@@ -166,7 +170,8 @@ def get_testing_overrides() -> dict[Function, Function]:
     package = sys.modules[_HOME]
     numbers = [value for name, value in vars(package).items() if name.startswith("_sym_") and name != "_sym_log2"]
     filling = [value for value in vars(package.nn.init).values() if is_entry(value)]
-    for function in (*numbers, *filling, *package.distributed._collectives.ASKING):
+    own = [value for name, value in vars(package).items() if name.startswith("_") and is_entry(value)]
+    for function in (*numbers, *filling, *own, *package.distributed._collectives.ASKING):
         found[function] = _stub(function)
     return found
 

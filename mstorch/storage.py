@@ -17,30 +17,17 @@ from ._core import device as devices
 from ._core.above import above
 from ._core.cuda_names import is_cuda
 from ._core.device import device
-from ._core.dtype import (
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    dtype,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-)  # fmt: skip
+from ._core.dtype import dtype, get_default_dtype, int64, uint8
 from ._core.naming import NamedAsInTorch, is_torch
 from ._core.no_memory import zeroed
 from ._core.shared import Block, mapped
 from ._core.storage import FIXED, Absent, DeviceMemory
 from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
+from ._ops._deprecated import always_warns, set_always_warns
 from ._ops._dispatch import type_word
 from ._ops.memory import from_data
+from ._storage_checks import LEGACY, WORDS, check_arguments, length, on_meta
 from ._storage_forms import TypedForms, UntypedForms
 
 # The storage objects alive, by their cell: a tensor's storage is one object as long as somebody holds it.
@@ -208,11 +195,13 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
 
     def is_shared(self) -> bool:
         """Return whether ``share_memory_`` was called."""
-        return self._cell.shared is not None or isinstance(self._cell, DeviceMemory)
+        return not isinstance(self._cell, Absent) and self._cell.shared is not None or isinstance(self._cell, DeviceMemory)
 
     def share_memory_(self) -> UntypedStorage:
         """Move the elements to shared memory, for processes that receive the storage; return self."""
         cell = self._cell
+        if isinstance(cell, Absent):
+            self._share_fd_cpu_()
         if cell.shared is not None or not self.nbytes() or isinstance(cell, DeviceMemory):
             return self
         block = Block(cell.nbytes)
@@ -309,7 +298,7 @@ def untyped_over(block: Block) -> UntypedStorage:
     return untyped_of(cell)
 
 
-class _LegacyStorage(NamedAsInTorch):
+class _LegacyStorageMeta(NamedAsInTorch):
     """Metaclass of typed storage classes: ``isinstance(storage, FloatStorage)`` compares the dtype."""
 
     def __instancecheck__(cls, instance: UntypedStorage) -> bool:
@@ -319,7 +308,7 @@ class _LegacyStorage(NamedAsInTorch):
         return type(instance) is TypedStorage and instance.dtype is kind
 
 
-class TypedStorage(TypedForms, metaclass=_LegacyStorage):
+class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
     """A block of memory as elements of one dtype."""
 
     is_sparse = is_hpu = False
@@ -329,22 +318,17 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
 
     def __new__(cls, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False) -> TypedStorage:
         legacy = cls.__dict__.get("_legacy_dtype")
-        if legacy is not None and dtype is not None:
-            raise RuntimeError(f"{cls.__name__}.__new__() got an unexpected keyword argument 'dtype'")
+        if cls.__name__ == "_LegacyStorage":
+            raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
+        check_arguments(cls, legacy, args, wrap_storage, dtype, device, UntypedStorage)
         made = object.__new__(TypedStorage)
         made.dtype = legacy or dtype or get_default_dtype()
-        meta = device is not None and devices.is_meta(device)
+        meta = device is not None and on_meta(device)
         if wrap_storage is not None:
             made._untyped_storage = wrap_storage.untyped()
             return made
-        if len(args) > 1:
-            raise RuntimeError(f"Too many positional arguments ({len(args)}) for {cls.__name__}")
-        if not args or isinstance(args[0], int):
-            array = zeroed(args[0] if args else 0, made.dtype.np)
-        elif isinstance(args[0], Sequence):
-            array = numpy_cast(np.array(args[0]), made.dtype.np)
-        else:
-            raise TypeError(f"Argument type not recognized: {type(args[0])}")
+        count = length(cls, legacy, args[0]) if args else 0
+        array = numpy_cast(np.array(args[0]), made.dtype.np) if count is None else zeroed(count, made.dtype.np)
         made._untyped_storage = untyped_of(Absent(devices.META, array.nbytes) if meta else _cell_of(array))
         return made
 
@@ -420,10 +404,16 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(index, int):
-            raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+            raise RuntimeError(f"can't index a <class 'torch.storage.TypedStorage'> with {type(index)}")
         return self._python(self._elements()[_checked(index, self.size(), "TypedStorage")])
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if not isinstance(index, (int, slice)):
+            raise RuntimeError(f"can't index a <class 'torch.storage.TypedStorage'> with {type(index)}")
+        if is_storage(value):
+            raise RuntimeError(f"cannot set item with value type <class 'torch.storage.{type(value).__name__}'>")
+        if isinstance(value, str):
+            raise TypeError(f"can't assign a str to a torch.{type_word(self.dtype)}Tensor")
         place = index if isinstance(index, slice) else _checked(index, self.size(), "TypedStorage")
         self._untyped_storage._write(place, numpy_cast(np.array(value), self.dtype.np), self.dtype)
 
@@ -434,6 +424,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
         """Copy the elements of a storage of the same length, cast to this dtype; return self."""
+        source.cpu()  # which refuses to copy out of the meta device
         values = source._elements() if isinstance(source, TypedStorage) else source._bytes().view(self.dtype.np)
         if values.size != self.size():
             raise RuntimeError("size mismatch")
@@ -485,8 +476,8 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return self
 
     def resizable(self) -> bool:
-        """Return whether ``resize_`` may change the size: MindSpore's memory cannot grow."""
-        return False
+        """Return whether ``resize_`` may change the size."""
+        return self._untyped_storage.resizable()
 
     def resize_(self, size: int) -> None:
         """Resize to ``size`` elements, keeping the contents and zero-filling the rest."""
@@ -522,37 +513,32 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorage):
         return above.plain_pickles.reduced_storage(self) if is_torch() else own
 
 
-_LEGACY = {
-    "DoubleStorage": float64, "FloatStorage": float32, "HalfStorage": float16, "LongStorage": int64, "IntStorage": int32,
-    "ShortStorage": int16, "CharStorage": int8, "ByteStorage": uint8, "BoolStorage": bool_, "BFloat16Storage": bfloat16,
-    "ComplexDoubleStorage": complex128, "ComplexFloatStorage": complex64,
-}  # fmt: skip
-_NAMES = {kind: name for name, kind in _LEGACY.items()}
+class _LegacyStorage(TypedStorage):
+    """The classes of storages of one dtype."""
+
+
+_NAMES = {kind: name for name, kind in LEGACY.items()}
 _STORAGES: dict[str, Any] = {
-    name: _LegacyStorage(
-        name, (TypedStorage,), {"_legacy_dtype": kind, "dtype": kind, "__doc__": f"Storage of {kind!r}.", "__module__": "mstorch"}
+    name: _LegacyStorageMeta(
+        name, (_LegacyStorage,), {"_legacy_dtype": kind, "dtype": kind, "__doc__": f"Storage of {kind!r}.", "__module__": "mstorch"}
     )
-    for name, kind in _LEGACY.items()
+    for name, kind in LEGACY.items()
 }
 (
     DoubleStorage, FloatStorage, HalfStorage, LongStorage, IntStorage, ShortStorage, CharStorage, ByteStorage, BoolStorage,
-    BFloat16Storage, ComplexDoubleStorage, ComplexFloatStorage,
+    BFloat16Storage, ComplexDoubleStorage, ComplexFloatStorage, QUInt8Storage, QInt8Storage, QInt32Storage, QUInt4x2Storage,
+    QUInt2x4Storage,
 ) = _STORAGES.values()  # fmt: skip
 
 
 def _give_conversions() -> None:
-    words = {
-        "double": float64, "float": float32, "half": float16, "long": int64, "int": int32, "short": int16, "char": int8,
-        "byte": uint8, "bool": bool_, "bfloat16": bfloat16, "complex_double": complex128, "complex_float": complex64,
-    }  # fmt: skip
-
     def converted(kind: dtype) -> Any:
         def method(self: Any) -> TypedStorage:
             return (self if isinstance(self, TypedStorage) else TypedStorage(wrap_storage=self, dtype=uint8))._converted(kind)
 
         return method
 
-    for word, kind in words.items():
+    for word, kind in WORDS.items():
         for cls in (TypedStorage, UntypedStorage):
             method = converted(kind)
             method.__name__, method.__qualname__ = word, f"{cls.__name__}.{word}"
@@ -562,6 +548,17 @@ def _give_conversions() -> None:
 
 _give_conversions()
 above.storages = sys.modules[__name__]
+_get_always_warn_typed_storage_removal, _set_always_warn_typed_storage_removal = always_warns, set_always_warns
+
+
+def _dtype_to_storage_type_map() -> dict[dtype, str]:
+    """Return the names of the storage classes by dtype."""
+    return dict(_NAMES)
+
+
+def _storage_type_to_dtype_map() -> dict[str, dtype]:
+    """Return the dtypes of the storage classes by name."""
+    return dict(LEGACY)
 
 
 def _load_from_bytes(b: bytes) -> Any:

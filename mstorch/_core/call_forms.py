@@ -337,7 +337,9 @@ def with_numbers(
 
 def _as_number(value: Any, kinds: frozenset[str]) -> Any:
     """Return a 0-d tensor as a number, and a list that holds some as a list of numbers, where a parameter takes numbers."""
-    if "Ints" in kinds and isinstance(value, (tuple, list)) and any(map(_number_tensor, value)):
+    if "Ints" in kinds and isinstance(value, (tuple, list)) and any(
+        _number_tensor(item) and item._dtype.category == 1 for item in value
+    ):
         return type(value)(_as_number(item, frozenset(("Int",))) for item in value)
     if kinds & _NUMBERS or "Ints" in kinds:
         whole = not kinds & {"Float", "Scalar"}

@@ -192,6 +192,10 @@ def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[
     kinds = tuple(map(type, found))
     if mode_is_on():
         with without_innermost_mode() as mode:
+            if isinstance(getattr(mode.__torch_function__, "__self__", None), type):
+                raise RuntimeError(
+                    "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method"
+                )
             result = mode.__torch_function__(public, kinds, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -379,6 +383,8 @@ def entry(
             told = limit_reached(error, *given, *named.values())
             if told is not None:
                 raise told from None
+            if data and isinstance(error, RecursionError):  # lists within lists without end
+                raise ValueError(f"too many dimensions '{type(first).__name__}'") from None
             if _among_nested((*given, *named.values())):
                 raise  # it speaks for itself, and has no shape to explain
             known_as = spoken(known if public is None else public())
@@ -401,8 +407,11 @@ def entry(
     return known
 
 
-def _among_nested(values: Iterable[Any]) -> bool:
-    return any(_among_nested(item) if item.__class__ in (list, tuple) else getattr(type(item), "_nested", False) for item in values)
+def _among_nested(values: Iterable[Any], depth: int = 0) -> bool:
+    return any(
+        depth < 4 and _among_nested(item, depth + 1) if item.__class__ in (list, tuple) else getattr(type(item), "_nested", False)
+        for item in values
+    )  # fmt: skip
 
 
 def entry_of_operator(

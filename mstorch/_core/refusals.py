@@ -76,9 +76,9 @@ def in_numbers(
     return None if found is None else ((*args[:method], *found[0]), found[1])
 
 
-def _alone(value: Any) -> bool:
+def _alone(value: Any, depth: int = 0) -> bool:
     if isinstance(value, (tuple, list)):
-        return any(map(_alone, value))
+        return depth < 4 and any(_alone(item, depth + 1) for item in value)
     return isinstance(value, TensorBase) and not value._sparse and not value._shape
 
 

@@ -14,6 +14,7 @@ from .tensor_base import (
     strides_of,
     touch,
 )
+from .warned import warn
 
 if TYPE_CHECKING:
     from .tensor_base import TensorBase
@@ -107,6 +108,15 @@ def refuse_shared_places(tensor: TensorBase) -> None:
     """Raise torch's error if elements of the tensor overlap in memory."""
     if tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
         raise RuntimeError(_OVERLAP)
+
+
+def warn_if_expanded(tensor: TensorBase, name: str, form: str) -> None:
+    """Warn of a write to memory that stands in several places, where torch allows it still."""
+    if tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
+        warn(
+            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
+            f"applies to advanced indexing e.g. {form}"
+        )
 
 
 SHARED = (

@@ -41,6 +41,10 @@ _OF_DATA = frozenset("tensor as_tensor asarray from_numpy frombuffer from_file s
 # torch.nn.init's others are made of these and of methods.
 _INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 
+# Among the names that torch keeps for itself, those that classes may take over: the functions of these files.
+_ENTERED_ROOMS = tuple(f"{_HOME}._namespace.{file}" for file in ("view_copies", "absent", "inner"))
+_CHECKS = f"{_HOME}._namespace.checks"
+
 _NOT_ENTERED_METHODS = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __hash__ __iter__ __getattribute__ __setattr__ __delattr__ __subclasshook__ "
     "__torch_function__ as_subclass _make_subclass _make_wrapper_subclass _typed_storage to_mindspore".split()
@@ -120,8 +124,10 @@ def _of_face(function: Function, name: str, module: str) -> Function:
 
 
 def _is_operation(name: str, value: Any) -> bool:
-    if not isinstance(value, types.FunctionType) or name.startswith("_") or name in _NOT_ENTERED or is_entry(value):
+    if not isinstance(value, types.FunctionType) or name in _NOT_ENTERED or is_entry(value):
         return False
+    if name.startswith("_"):
+        return value.__module__ in _ENTERED_ROOMS or name == "_assert_async" and value.__module__ == _CHECKS
     if value.__module__ == f"{_HOME}.init":
         return name in _INIT
     return value.__module__.startswith(_ROOMS) and not value.__module__.startswith(_NOT_OPERATIONS)

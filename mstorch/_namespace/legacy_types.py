@@ -24,6 +24,11 @@ class _LegacyType(type):
     _legacy_dtype: dtype
     layout: layout
 
+    def __new__(meta, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> Any:
+        for base in bases:
+            raise TypeError(f"type '{base.__module__.replace('mstorch', 'torch', 1)}.{base.__name__}' is not an acceptable base type")
+        return super().__new__(meta, name, bases, members)
+
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TensorBase) and instance._dtype is cls._legacy_dtype and instance.layout is cls.layout
 
@@ -38,7 +43,7 @@ class _LegacyType(type):
                     "or torch.as_tensor(...) instead."
                 )
             expect_dtype(kind, args[0])
-            return views.detach(args[0])
+            return views.alias(args[0])
         if len(args) == 1 and is_storage(args[0]):
             return tensor_over(args[0], kind)
         if len(args) == 1 and not isinstance(args[0], (int, Size)):
@@ -70,7 +75,8 @@ class _LegacySparseType(_LegacyType):
 def _members(kind: dtype, form: layout, module: str) -> dict[str, Any]:
     plain = form is strided
     return {
-        "_legacy_dtype": kind, "dtype": kind, "layout": form, "is_sparse": not plain, "is_cuda": False, "__module__": module,
+        "_legacy_dtype": kind, "dtype": kind, "layout": form, "is_sparse": not plain, "is_cuda": False, "is_xpu": False,
+        "__module__": module,
         "__doc__": f"{'T' if plain else 'Sparse t'}ensors of {kind!r}.",
     }  # fmt: skip
 
@@ -90,6 +96,9 @@ IntTensor = _type("IntTensor", int32)
 LongTensor = _type("LongTensor", int64)
 ShortTensor = _type("ShortTensor", int16)
 
+PLAIN = (
+    BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor
+)  # fmt: skip
 SPARSE = {
     name: _LegacySparseType(name, (), _members(kind._legacy_dtype, sparse_coo, "mstorch.sparse"))
     for name, kind in list(globals().items())

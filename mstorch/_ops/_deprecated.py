@@ -1,7 +1,7 @@
 """Functions that torch deprecates, each with a warning once in a process."""
 from __future__ import annotations
 
-from .._core.warned import warn_once
+from .._core.warned import warn, warn_once
 
 TEXTS = {
     "storage": (
@@ -55,6 +55,21 @@ TEXTS = {
 }
 
 
+_always = [False]
+
+
+def always_warns() -> bool:
+    """Return whether each use of a storage of elements is warned of."""
+    return _always[0]
+
+
+def set_always_warns(always_warn: bool) -> None:
+    """Say whether each use of a storage of elements is warned of."""
+    _always[0] = always_warn
+
+
 def warn_of(name: str) -> None:
     """Warn at the first use. torch's warning of storages is Python's own, which ``set_warn_always`` does not concern."""
-    warn_once(TEXTS[name], strictly=name == "storage")
+    if name == "storage" and _always[0]:
+        return warn(TEXTS[name], UserWarning)
+    return warn_once(TEXTS[name], strictly=name == "storage")

@@ -65,3 +65,12 @@ def written(value: Any, kind: dtype) -> complex:
 def filling(value: Any, kind: dtype, count: int) -> complex:
     """``fitting`` for filling a tensor of ``count`` elements: torch treats a single one differently."""
     return written(value, kind) if count == 1 else fitting(value, kind)
+
+
+def real_of(value: Any, kind: str) -> Any:
+    """Return a number, a complex one as a real one if it has no imaginary part; ``kind`` is what it is wanted as, in C++."""
+    if not isinstance(value, complex):
+        return value
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return value.real

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._core import determinism
 from .._core.dtype import dtype, float32, qint8
 from .._core.overriding import MAPPERS, Property, public_name
 from .._core.tensor_base import TensorBase
@@ -321,6 +322,19 @@ def _new_empty(self: Any, *size: Any, **options: Any) -> Tensor:
     return quantized(made, self._quantizer if self._quantizer.axis is None else Quantizer(per_tensor_affine, 1.0, 0))
 
 
+def _resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Give a tensor another size, in its own memory or a larger one."""
+    if self._quantizer.axis is not None:
+        raise NotImplementedError("Can only resize quantized tensors with per-tensor schemes!")
+    determinism.refuse("quantized_resize_cpu_")
+    integers = integers_of(self)
+    integers.resize_(*sizes)
+    for part in ("_storage", "_shape", "_stride", "_offset"):
+        setattr(self, part, getattr(integers, part))
+    self._array = self._raw = self._at = None
+    return self
+
+
 def _type(self: Tensor, dtype: dtype | None = None, **options: Any) -> Any:
     return f"torch.quantized.{base.WORDS[self._dtype.name]}Tensor" if dtype is None else _to(self, dtype)
 
@@ -331,7 +345,8 @@ FORMS: dict[str, Callable[..., Any]] = {
     "q_per_channel_scales": _of_channels("scale"), "q_per_channel_zero_points": _of_channels("point"),
     "q_per_channel_axis": _of_channels("axis"), "equal": _equal, "copy_": _copy_, "fill_": _fill_, "relu": _relu, "relu_": _relu_,
     "cat": _cat, "concat": _cat, "concatenate": _cat, "stack": _stack, "to": _to, "isclose": _isclose, "allclose": _isclose,
-    "empty_like": _empty_like, "ones_like": _ones_like, "new_empty": _new_empty, "empty_quantized": empty_quantized, "type": _type,
+    "empty_like": _empty_like, "ones_like": _ones_like, "new_empty": _new_empty, "resize_": _resize_,
+    "empty_quantized": empty_quantized, "type": _type,
     "clone": lambda input, **options: input.clone(**options), "detach": lambda input: input.detach(),
     **dict.fromkeys("float double half bfloat16 int long short bool char byte cfloat cdouble".split(), _conversion),
 }  # fmt: skip

@@ -133,6 +133,44 @@ def _unsqueezed(input: Any, dim: int) -> Any:
     return sparse(sparse_coo, (index_tensor(where),), source._values_part, size)
 
 
+def broadcast_to(self: Any, size: Any) -> Tensor:
+    """``torch._sparse_broadcast_to``: repeat what a COO tensor specifies along dimensions of length 1 and new ones in front."""
+    if not is_sparse(self) or self._layout is not sparse_coo:
+        word = f"{layout_word(self)}CPU" if is_sparse(self) else "CPU"
+        raise NotImplementedError(f"Could not run 'aten::_sparse_broadcast_to' with arguments from the '{word}' backend.")
+    size = tuple(int(length) for length in size)
+    lead = len(size) - self.dim()
+    if lead < 0:
+        raise RuntimeError("the requested broadcast shape has fewer dimensions than the input")
+    own = (0,) * lead + tuple(self._size)  # 0: new
+    for dim, (before, after) in enumerate(zip(own, size)):
+        if before not in (0, 1, after) or before == 0 and dim >= lead and after:
+            raise RuntimeError(
+                f"The input's length {before} at dimension {dim - lead} does not broadcast over the requested shape of length {after} "
+                f"at dimension {dim}"
+            )
+    return record("NotImplemented", (self,), lambda: _repeated(self, own, size, lead), _no_rule)
+
+
+def _no_rule(gradient: Tensor) -> Any:
+    raise RuntimeError("derivative for aten::_sparse_broadcast_to is not implemented")
+
+
+def _repeated(self: Any, own: tuple[int, ...], size: tuple[int, ...], lead: int) -> Tensor:
+    count = lead + self.sparse_dim()
+    where = np.concatenate((np.zeros((lead, self._nnz()), np.int64), host(self._index[0])))
+    wider = [dim for dim in range(count) if dim < lead or own[dim] != size[dim]]
+    kept = [dim for dim in range(count) if dim not in wider]
+    values = self._values_part.expand(self._nnz(), *size[count:])
+    steps = np.indices([size[dim] for dim in wider]).reshape(len(wider), -1)
+    rows = np.repeat(np.arange(self._nnz()), steps.shape[1])
+    found = where[:, rows]
+    for dim, numbers in zip(wider, steps):
+        found[dim] = np.tile(numbers, self._nnz())
+    in_order = self._coalesced and (not wider or max(kept, default=-1) < min(wider))
+    return sparse(sparse_coo, (index_tensor(found),), taken(values, rows), size, in_order)
+
+
 def select(input: Any, dim: int, index: Any) -> Any:
     """Select ``index`` along ``dim``; the result is dense if no sparse dimension is left."""
     if input._layout in COMPRESSED and input._index[0].dim() > 1 and wrap_dim(dim, input.dim()) >= input._index[0].dim() - 1:

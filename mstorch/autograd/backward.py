@@ -36,6 +36,7 @@ from .._ops.shape.join import stack
 from .._tape import engine
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
 from .._tape.windows import view_of_hidden
+from ..overrides import handle_torch_function, has_torch_function
 from .graph import GradientEdge, retain_grad
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ checkpoints = _Checkpoints()
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
-    return (value,) if isinstance(value, (TensorBase, GradientEdge)) else tuple(value)
+    return (value,) if isinstance(value, (TensorBase, GradientEdge)) or hasattr(value, "__torch_function__") else tuple(value)
 
 
 def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bool) -> list[Any]:
@@ -203,6 +204,10 @@ def backward(
     if inputs is None and not create_graph and from_one(tensors, grad_tensors, retain_graph):
         return
     roots = _as_tuple(tensors)
+    if has_torch_function(roots):
+        return handle_torch_function(
+            backward, roots, tensors, grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs
+        )  # fmt: skip
     if inputs is not None and not isinstance(inputs, (TensorBase, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
@@ -246,6 +251,11 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    if has_torch_function((*roots, *wanted)):
+        return handle_torch_function(
+            grad, (*roots, *wanted), roots, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
+            only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
+        )  # fmt: skip
     if is_grads_batched:
         return _batched(roots, wanted, _as_tuple(grad_outputs), retain_graph, create_graph, allow_unused, materialize_grads)
     keep = create_graph if retain_graph is None else retain_graph

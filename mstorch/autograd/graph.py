@@ -38,6 +38,14 @@ def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
     return node.pre.setdefault(number, OrderedDict())
 
 
+def hooks_of(tensor: Any) -> OrderedDict[int, Callable[..., Any]] | None:
+    """Return the hooks at a tensor, None where there were never any."""
+    node, number = node_of(tensor), tensor._number
+    if node is None:
+        return None if tensor._auto is None else tensor._auto.hooks  # type: ignore[no-any-return]
+    return None if node.pre is None else node.pre.get(number)
+
+
 def register_tensor_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """Register ``hook`` to run with each gradient of ``tensor``; hooks of a leaf run before accumulation."""
     if not is_tracked(tensor):

@@ -1,6 +1,7 @@
-"""torch.utils._mode_utils: disable dispatch modes within a block."""
+"""torch.utils._mode_utils: disable dispatch modes within a block, and whether modes are one object."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -10,3 +11,8 @@ from ._python_dispatch import _disable_current_modes
 def no_dispatch() -> AbstractContextManager[Any]:
     """Context manager in which every ``TorchDispatchMode`` is disabled."""
     return _disable_current_modes()
+
+
+def all_same_mode(modes: Sequence[Any]) -> bool:
+    """Return whether all are the same object."""
+    return all(mode is modes[0] for mode in modes)

@@ -441,6 +441,8 @@ def is_signed(input: TensorBase) -> bool:
 
 def is_same_size(input: TensorBase, other: TensorBase) -> bool:
     """Return whether both have the same shape."""
+    if getattr(other, "_nested", False):
+        raise RuntimeError("Expected both self and other to be nested tensors. Self is not nested. While Other is nested.")
     return input._shape == other._shape
 
 

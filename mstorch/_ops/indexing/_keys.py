@@ -1,13 +1,16 @@
 """Items of an index: lists that stand for tuples, and masks."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._core.dtype import bool_, uint8
+from ..._core.storage import home
 from ..._core.tensor_base import TensorBase
+from ..._tape.ways import ways
 
 
 def stands_for_a_tuple(key: Any) -> bool:
@@ -108,3 +111,24 @@ def place_in_key(key: Any, number: int, count: int) -> int:
     """Return the position in a key of the ``number``-th of ``count`` items without ellipsis, as torch's messages count."""
     before = next((place for place, item in enumerate(key) if item is Ellipsis), count) if isinstance(key, tuple) else count
     return number if number < before else number + len(key) - count
+
+
+@ways(captured=lambda item: home(item).has_elements)
+def is_read(item: TensorBase) -> bool:
+    """Return whether the value of a number in an index tensor is read: not in a capture."""
+    return True
+
+
+def end_of_slice(value: Any) -> int:
+    """Return a number of a slice; TypeError for what stands for no position."""
+    if value.__class__ is int:
+        return value
+    if isinstance(value, TensorBase) and not is_read(value):
+        return int(value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        words = "only integer tensors of a single element can be converted to an index"
+        raise TypeError(
+            words if isinstance(value, TensorBase) else "slice indices must be integers or None or have an __index__ method"
+        ) from None

@@ -1,6 +1,8 @@
 """Read elements by index tensors; fill and select by masks."""
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,7 @@ from ..._core.tensor_base import (
     whole_storage,
     window,
 )
-from ..._core.writable import change_raw, check_history, check_writable, refuse_partial_overlap
+from ..._core.writable import change_raw, check_history, check_writable, refuse_partial_overlap, warn_if_expanded
 from ..._tape.apply import apply
 from ..._tape.moving import beside
 from ..._tape.node import watch
@@ -252,9 +254,9 @@ def _expect_long(name: str, out: TensorBase | None) -> None:
 
 def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> Any:
     """Return the positions of the elements that are not zero: a matrix of one row each, or one vector a dimension."""
-    _expect_long("nonzero", out)
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+    _expect_long("nonzero", out)
     refuse_codes("nonzero_count_cpu", input)
     truth = input if input._dtype is bool_ else input.detach().ne(0)
     if as_tuple:
@@ -308,6 +310,7 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
     if len(indices) > len(self._shape):
         raise IndexError(f"too many indices for tensor of dimension {len(self._shape)} (got {len(indices)})")
     expect_dtype_of(self, values)
+    warn_if_expanded(self, "index_put_", "tensor[indices] = tensor")
     if not accumulate:
         before = self._node
         subscript.setitem(self, key, values)
@@ -409,6 +412,8 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
     )
     if len(positions._shape) > 1:
         raise RuntimeError("Index has to be a vector/scalar")
+    if isinstance(value, complex) and not input._dtype.is_complex:
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if isinstance(value, TensorBase) and shape_of(value):
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(shape_of(value))} dimension(s)."
@@ -521,8 +526,17 @@ def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
     return where(mask, views.reshape(taken, shape_of(input)), input)
 
 
+def _warning(form: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(form)
+    def written(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
+        warn_if_expanded(self, form.__name__, "tensor[mask] = scalar")
+        return form(self, *args, **kwargs)
+
+    return written
+
+
 NAMED_METHODS = {
-    "masked_fill_": in_place_form(masked_fill, "masked_fill_", uniform=True),
-    "index_fill_": in_place_form(index_fill, "index_fill_", uniform=True),
+    "masked_fill_": _warning(in_place_form(masked_fill, "masked_fill_", uniform=True)),
+    "index_fill_": _warning(in_place_form(index_fill, "index_fill_", uniform=True)),
     "masked_scatter_": masked_scatter_,
 }

@@ -12,7 +12,7 @@ from ..._backend.table import kernel
 from ..._core.dtype import bool_, int64, uint8
 from ..._core.modes import modes
 from ..._core.one_device import check_index, check_one_device
-from ..._core.storage import Storage, home
+from ..._core.storage import Storage
 from ..._core.strides import iterated_strides, overlaps, view_strides
 from ..._core.tangents import LEVELS
 from ..._core.tensor_base import (
@@ -25,7 +25,14 @@ from ..._core.tensor_base import (
     touch,
 )
 from ..._core.warned import warn
-from ..._core.writable import check_history, check_view, check_writable, refuse_partial_overlap, refuse_shared_places
+from ..._core.writable import (
+    check_history,
+    check_view,
+    check_writable,
+    refuse_partial_overlap,
+    refuse_shared_places,
+    warn_if_expanded,
+)
 from ..._tape.duals import write_parts
 from ..._tape.moving import beside
 from ..._tape.native import through
@@ -48,7 +55,9 @@ from ..shape import views
 from ._flat_put import Put, filling, flat_positions, put_by_one_kernel, put_on_device
 from ._index_checks import expect_dtype_of
 from ._keys import (
+    end_of_slice,
     has_full_slices,
+    is_read,
     is_whole,
     lone_mask,
     place_in_key,
@@ -134,12 +143,6 @@ def _expanded(key: Any, rank: int) -> list[Any]:
     return items
 
 
-@ways(captured=lambda item: home(item).has_elements)
-def _is_read(item: TensorBase) -> bool:
-    """Return whether the value of a number in an index tensor is read: not in a capture."""
-    return True
-
-
 def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
     """Return the view by the key's ints, slices and Nones, and its index tensors by dimension of that view."""
     current = self
@@ -161,7 +164,7 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
             dim += 1
         elif isinstance(item, (int, np.integer)) or (
             isinstance(item, TensorBase) and item._dtype.category == 1 and item._dtype is not uint8 and not item._shape
-            and _is_read(item)
+            and is_read(item)
         ):
             index = int(item)
             if not -shape[dim] <= index < shape[dim]:
@@ -220,11 +223,11 @@ def _add_mask(current: TensorBase, dim: int, mask: Any, advanced: dict[int, Any]
 
 def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
     length = current._shape[dim]
-    step = 1 if item.step is None else int(item.step)
+    step = 1 if item.step is None else end_of_slice(item.step)
     if step <= 0:
-        raise ValueError("step must be greater than zero")
-    start = None if item.start is None else int(item.start)
-    stop = None if item.stop is None else int(item.stop)
+        raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
+    start = None if item.start is None else end_of_slice(item.start)
+    stop = None if item.stop is None else end_of_slice(item.stop)
     start, stop, step = slice(start, stop, step).indices(length)
     if start == 0 and step == 1 and stop == length:
         return views.slice_dim(current, dim, 0, length, 1)
@@ -392,6 +395,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         number_as(value, self)
     part = window_of_mask(self, key, value, _expanded, _basic)
     if part is not None:
+        warn_if_expanded(part[0], "masked_fill_", "tensor[mask] = scalar")
         fill(part, value)
         return
     try:
@@ -415,6 +419,9 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         if mask is not None and (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
             refuse_mask_of_bytes(mask)
             refuse_codes("masked_fill", current)
+            warn_if_expanded(current, "masked_fill_", "tensor[mask] = scalar")
+        else:
+            warn_if_expanded(current, "index_put_", "tensor[indices] = tensor")
         _put_advanced(current, advanced, value, masked=mask is not None)
         return
     if is_number(value):

@@ -21,6 +21,7 @@ from ..._core.dtype import (
     float16,
     float32,
     float64,
+    get_default_dtype,
     int8,
     int16,
     int32,
@@ -284,6 +285,8 @@ def as_dtype(name: Any) -> dtype:
         return name
     if isinstance(name, str) and name.count(".") == 2 and devices.accelerator_is(place_of_type(name)):
         name = f"torch.{name.rpartition('.')[2]}"
+    if TensorBase in getattr(name, "__mro__", ()):  # class Tensor itself
+        return get_default_dtype()
     found = _TYPE_STRINGS.get(name) if isinstance(name, str) else getattr(name, "_legacy_dtype", None)
     if found is None:
         raise ValueError(f"invalid type: '{getattr(name, '__name__', name)}'")

@@ -86,6 +86,8 @@ def _size_and_out(
 ) -> TensorBase:
     place = devices.resolve(device)
     shape = shape_args(size, name)
+    if out is not None and kind is not None and out._dtype is not kind:
+        raise RuntimeError(f"dtype {type_word(kind)} does not match dtype of out parameter ({type_word(out._dtype)})")
     if out is not None:
         return fresh_out(name, _filled(shape, value, kind or out._dtype, False), out, requires_grad)
     return _filled(shape, value, kind or get_default_dtype(), requires_grad, place)
@@ -441,7 +443,7 @@ def _steps(name: str, start: TensorBase | float, end: TensorBase | float, steps:
     return int(steps)
 
 
-def _ends(start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, Any, dtype]:
+def _ends(name: str, start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, Any, dtype]:
     values = []
     for value in (start, end):
         if isinstance(value, TensorBase):
@@ -451,6 +453,11 @@ def _ends(start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, An
         values.append(python_number(value))
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    if kind is not None and not kind.is_complex and any(isinstance(value, complex) for value in values):
+        wide = "double" if get_default_dtype() is float64 else "float"
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype c10::complex<{wide}> can't be safely cast to passed dtype {type_word(kind)}"
+        )
     if kind is None:
         kind = get_default_dtype()
         if any(isinstance(value, complex) for value in values):
@@ -473,7 +480,7 @@ def linspace(
         devices.refuse_pinning(device)
     place = devices.resolve(device)
     steps = _steps("linspace", start, end, steps)
-    start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
+    start, end, kind = _ends("linspace", start, end, steps, dtype or (out._dtype if out is not None else None))
     if steps > 1:
         _refuse_row("linspace", kind)
     values = evenly_spaced(start, end, steps, kind)
@@ -494,7 +501,7 @@ def logspace(
         devices.refuse_pinning(device)
     place = devices.resolve(device)
     steps = _steps("logspace", start, end, steps)
-    start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
+    start, end, kind = _ends("logspace", start, end, steps, dtype or (out._dtype if out is not None else None))
     if steps > 1:
         _refuse_row("logspace", kind)
     wide = float64 if kind.is_integral or kind.name == "float64" else kind

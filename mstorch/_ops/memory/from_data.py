@@ -48,11 +48,18 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
     probe = data
     while _is_sequence(probe):
         shape.append(len(probe))
+        if len(shape) > 128:
+            raise ValueError(f"too many dimensions '{type(probe).__name__}'")
         if len(probe) == 0:
             break
         probe = probe[0]
     if shape and isinstance(probe, str) and probe:
         raise ValueError("too many dimensions 'str'")
+    if isinstance(data, (list, tuple)) and len(data) and isinstance(data[0], np.ndarray) and data[0].ndim:
+        warn_once(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
+            "numpy.ndarray with numpy.array() before converting to a tensor."
+        )
     leaves: list[Any] = []
     _flatten(data, shape, 0, leaves)
     if bytes in map(type, leaves[:1]) and shape and kind is not None:  # of a dtype that is told they are numbers

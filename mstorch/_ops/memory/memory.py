@@ -10,6 +10,7 @@ from ..._backend.cast import numpy_cast
 from ..._backend.errors import wrong_type
 from ..._core import device as devices
 from ..._core.above import above
+from ..._core.call_forms import combination
 from ..._core.device import device
 from ..._core.dlpack import CPU, capsule_of
 from ..._core.dtype import dtype, int16
@@ -154,8 +155,12 @@ def expect_dtype(kind: dtype, given: TensorBase) -> None:
         raise TypeError(f"expected {text.format(cpp_word(kind))} (got {text.format(cpp_word(given._dtype))})")
 
 
-def new(self: TensorBase, *args: Any, device: device | str | int | None = None) -> TensorBase:
+def new(self: TensorBase, *args: Any, device: device | str | int | None = None, **named: Any) -> TensorBase:
     """Return a tensor of the same dtype: of a size, of the values in a sequence, of a storage, or empty. Old form of ``new_*``."""
+    if named:
+        if args or len(named) > 1 or not named.keys() <= {"size", "data", "other", "storage"}:
+            raise TypeError(combination("new", args, named, ()))
+        args = (Size(named["size"]),) if "size" in named else tuple(named.values())
     devices.resolve(device)
     if len(args) == 1 and isinstance(args[0], TensorBase):
         if device is not None:
@@ -163,7 +168,7 @@ def new(self: TensorBase, *args: Any, device: device | str | int | None = None) 
                 "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) instead."
             )
         expect_dtype(self._dtype, args[0])
-        return views.detach(args[0])
+        return views.alias(args[0])
     if len(args) == 1 and hasattr(args[0], "untyped"):
         return above.storages.tensor_over(args[0], self._dtype)
     if len(args) == 1 and not isinstance(args[0], (int, Size)):

@@ -252,8 +252,10 @@ def randperm(
 def _check_permutation(n: int, kind: dtype) -> None:
     limits = {"float16": 2**11 + 1, "bfloat16": 2**8 + 1, "float32": 2**24 + 1, "float64": 2**53 + 1}
     limit = limits.get(kind.name) or (int(np.iinfo(kind.np).max) if kind.category == 1 else 1)
-    if n > limit and kind.ms is not None:
-        raise RuntimeError(f"n is too large for result tensor type: 'torch.{type_word(kind)}Tensor'")
+    if n > limit + (kind.category == 1) and kind.ms is not None:
+        if kind.category == 1:
+            raise RuntimeError(f"value cannot be converted to type {kind.name}_t without overflow")
+        raise RuntimeError(f"n cannot be greater than {limit} for {type_word(kind)} type.")
 
 
 @operation(draws=BY_TENSOR)

@@ -170,6 +170,13 @@ def diff(
     refuse_partly(out, input, prepend, append)
     if n == 0:
         return finish(input.clone(), out)
+    for extra in (prepend, append):
+        for place, (own, other) in enumerate(zip(shape, () if extra is None else shape_of(extra))):
+            if own != other and place != dim:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension;"
+                    f" input.size({place}) = {own}, but got tensor.size({place}) = {other}"
+                )
     parts = [part for part in (prepend, input, append) if part is not None]
     current = cat(parts, dim) if len(parts) > 1 else input
     # As in torch, no more times than there are entries, and not at all where there is none.

@@ -463,6 +463,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     for tensor in tensors:
         if tensor._dtype is not tensors[0]._dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if tensor.device != tensors[0].device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
         if len(shape_of(tensor)) > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {_text(tensor)}")
     if indexing not in (None, "ij", "xy"):

@@ -79,6 +79,10 @@ class StridedNested(Nested):
 
     def is_same_size(self, other: Any) -> bool:
         """Return whether the components have the same sizes."""
+        nested = hasattr(self, "_sizes"), hasattr(other, "_sizes")
+        if not all(nested):
+            words = ["nested" if each else "not nested" for each in nested]
+            raise RuntimeError(f"Expected both self and other to be nested tensors. Self is {words[0]}. While Other is {words[1]}.")
         return np.array_equal(self._sizes, other._sizes)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:

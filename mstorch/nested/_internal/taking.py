@@ -43,13 +43,13 @@ class Forms(dict[str, Function]):
         return entered
 
 
-def nested_among(values: Any) -> Iterator[Any]:
+def nested_among(values: Any, depth: int = 0) -> Iterator[Any]:
     """Yield the nested tensors among values, and in lists and tuples of them."""
     for value in values:
         if is_nested(value):
             yield value
-        elif value.__class__ in (list, tuple):
-            yield from nested_among(value)
+        elif value.__class__ in (list, tuple) and depth < 8:
+            yield from nested_among(value, depth + 1)
 
 
 def operation_name(public: Function) -> str:

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from ... import init
 from ..._core.above import above
-from ..._core.overriding import for_maps, is_taken
+from ..._core.overriding import for_maps, is_taken, overrides
 from ..._core.warned import warn
 from ..._ops._autocast import state as autocast
 from ..._ops.layers import rnn
@@ -224,6 +224,11 @@ class RNNBase(Module):
             self.training,
         )  # fmt: skip
 
+    def _is_seen(self, input: Tensor) -> bool:
+        """Return whether a mode, or the class of the input or of a weight, is to see the layer as a function."""
+        weights = self._parameters.values()
+        return is_taken(input, *weights) or any(map(overrides, (input, *weights)))
+
     def _as_function(
         self, input: Tensor, states: tuple[Tensor, ...], batch_sizes: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -248,7 +253,7 @@ class RNNBase(Module):
             else:
                 states = self.permute_hidden(tuple(states), sorted_indices)
             self._check_states(states, batch)
-            if is_taken(data, *self._parameters.values()):
+            if self._is_seen(data):
                 output, last = self._as_function(data, states, batch_sizes)
             else:
                 output, last = self._run(data, [int(n) for n in batch_sizes.tolist()], states)
@@ -284,7 +289,7 @@ class RNNBase(Module):
         if states is None:
             states = self._initial(input, batch)
         self._check_states(states, batch)
-        if is_taken(input, *self._parameters.values()):
+        if self._is_seen(input):
             output, last = self._as_function(input, states)
         else:
             rows, last = self._run(steps_first.reshape(length * batch, steps_first.shape[-1]), [batch] * length, states)

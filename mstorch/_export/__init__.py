@@ -1,0 +1,1 @@
+"""torch._export: what classes of tensors use of it."""

@@ -1,0 +1,98 @@
+"""Functions under names that torch keeps for itself and its own tests and libraries call: gradient scaling, overlap, checks."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._core.dtype import float32, int32
+from .._core.modes import grad_set_to
+from .._core.strides import dense_order, overlaps
+from .._core.tensor_base import strides_of
+from .._ops._dispatch import type_word
+from .._ops.layers.grid import grid_sampler_2d
+from .._ops.reduce.count import unique
+from .._tensor import Tensor
+
+
+def _expect_one(name: str, tensor: Tensor, kind: Any, words: str) -> None:
+    if tensor.numel() != 1:
+        raise RuntimeError(f"{name} must be a 1-element tensor.")
+    if tensor.dtype is not kind:
+        raise RuntimeError(f"{name} must be {words} tensor.")
+
+
+def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
+    """Multiply tensors by ``inv_scale`` in place; ``found_inf`` becomes 1 where an element is infinite or NaN."""
+    if not self:
+        return
+    _expect_one("inv_scale", inv_scale, float32, "a float")
+    _expect_one("found_inf", found_inf, float32, "a float")
+    with grad_set_to(False):
+        for tensor in self:
+            if not tensor.dtype.is_floating_point:
+                word = type_word(tensor.dtype)
+                raise NotImplementedError(f'"_amp_foreach_non_finite_check_and_unscale_cpu" not implemented for \'{word}\'')
+            if not bool(tensor.isfinite().all()):
+                found_inf.fill_(1.0)
+            factor = float(inv_scale)
+            if factor != 1.0:
+                tensor.copy_((tensor.float() if tensor.dtype.itemsize < 4 else tensor) * factor)
+
+
+def _amp_update_scale_(
+    self: Tensor, growth_tracker: Tensor, found_inf: Tensor, scale_growth_factor: float, scale_backoff_factor: float, growth_interval: int
+) -> Tensor:
+    """Bring a scale up to date: smaller after an infinite gradient, larger after ``growth_interval`` steps without; returns it."""
+    _expect_one("growth_tracker", growth_tracker, int32, "an int")
+    _expect_one("current_scale", self, float32, "a float")
+    _expect_one("found_inf", found_inf, float32, "a float")
+    with grad_set_to(False):
+        if float(found_inf):
+            self.mul_(scale_backoff_factor)
+            growth_tracker.fill_(0)
+            return self
+        steps = int(growth_tracker) + 1
+        if steps == growth_interval:
+            larger = self * scale_growth_factor
+            if bool(larger.isfinite()):
+                self.copy_(larger)
+            steps = 0
+        growth_tracker.fill_(steps)
+    return self
+
+
+def _debug_has_internal_overlap(self: Tensor) -> int:
+    """Return 0 where no two elements share a place in memory, 1 where some do, 2 where that is not told at a glance."""
+    strides = strides_of(self)
+    if dense_order(self._shape, strides) is not None:
+        return 0
+    return 1 if overlaps(self._shape, strides) else 2
+
+
+def _test_check_tensor(self: Tensor) -> Tensor:
+    """Return a copy of a tensor of bools; RuntimeError unless all are true."""
+    if not bool(self.all()):
+        raise RuntimeError("Test message for TORCH_CHECK_TENSOR_ALL")
+    return self.clone()
+
+
+def _grid_sampler_2d_cpu_fallback(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """``grid_sampler_2d``."""
+    return grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def _unique2(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Tensor, ...]:
+    """Return the different elements, where each element stands among them, and how often each is there; empty what is not asked for."""
+    found = unique(self, sorted, return_inverse, return_counts)
+    values, *rest = found if isinstance(found, tuple) else (found,)
+    given = iter(rest)
+    nothing = self.new_empty(0).long()
+    return values, *(next(given) if asked else nothing for asked in (return_inverse, return_counts))
+
+
+FUNCTIONS = {
+    function.__name__: function for function in (
+        _amp_foreach_non_finite_check_and_unscale_, _amp_update_scale_, _debug_has_internal_overlap, _test_check_tensor,
+        _grid_sampler_2d_cpu_fallback, _unique2,
+    )
+}  # fmt: skip

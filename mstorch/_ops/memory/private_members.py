@@ -1,0 +1,105 @@
+"""Members of Tensor that torch keeps for other layouts, for its own use or from old times: they tell, or refuse as torch does."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..._core.above import above
+from ..._core.tensor_base import TensorBase
+from ..._hook import not_yet
+
+PUBLIC_IN = "Tensor"
+Function = Callable[..., Any]
+
+
+def _of_other_layouts(name: str) -> Function:
+    def method(self: TensorBase, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = "Raises NotImplementedError: torch has it for tensors of other layouts."
+    return method
+
+
+def _nonzero(self: Any) -> bool:
+    """``bool`` of a tensor of one element."""
+    return bool(self)
+
+
+def _long(self: Any) -> int:
+    """``int`` of a tensor of one element."""
+    return int(self)
+
+
+def _nothing(self: Any) -> None:
+    """Do nothing: there is nothing that cannot be pickled, and weak references do not come loose."""
+
+
+def _set_state(self: Any, state: Any) -> None:
+    """Take what a pickle of torch's earliest versions holds: storage, offset, sizes and strides, or data and hooks."""
+    if not self.is_leaf:
+        raise RuntimeError("__setstate__ can be only called on leaf Tensors")
+    if len(state) == 4:
+        self.set_(*state)
+        return
+    if len(state) == 5:  # that of a Variable, before 0.4
+        self.data = state[0]
+        state = state[3], state[4], state[2]
+    self.requires_grad, _, hooks = state
+    for hook in (hooks or {}).values():
+        self.register_hook(hook)
+
+
+def _to_mkldnn(self: Any, dtype: Any = None) -> NoReturn:
+    """Raise NotImplementedError: tensors laid out for oneDNN are not built."""
+    raise NotImplementedError(f"torch.Tensor.to_mkldnn: tensors of layout torch._mkldnn are not built {not_yet()}")
+
+
+def _no_cuda_array(self: Any) -> NoReturn:
+    """Raise AttributeError: the memory is not CUDA's."""
+    raise AttributeError(
+        f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use tensor.cuda() to copy "
+        "tensor to device memory."
+    )
+
+
+def _read(name: str, read: Function, doc: str, write: Function | None = None) -> property:
+    def remove(self: Any) -> NoReturn:
+        raise RuntimeError(f"Deleting tensor attribute '{name}' is not allowed")
+
+    read.__doc__ = doc
+    return property(read, write, remove, doc)
+
+
+def _detached(self: Any, value: Any) -> None:
+    if value is not None:
+        raise TypeError("_grad_fn can be only set to None")
+    self.detach_()
+
+
+def _hooks(self: Any) -> OrderedDict[int, Function] | None:
+    return above.autograd.graph.hooks_of(self)  # type: ignore[no-any-return]
+
+
+def _post_hooks(self: Any) -> OrderedDict[int, Function] | None:
+    return None if self._auto is None else self._auto.post  # type: ignore[no-any-return]
+
+
+NAMED_METHODS: dict[str, Function] = {
+    **{name: _of_other_layouts(name) for name in (
+        "_dimI", "_dimV", "_nnz", "_to_dense", "_nested_tensor_size", "_nested_tensor_strides", "_nested_tensor_storage_offsets",
+        "_sparse_mask_projection",
+    )},
+    "__nonzero__": _nonzero, "__long__": _long, "_clear_non_serializable_cached_data": _nothing, "_fix_weakref": _nothing,
+    "__setstate__": _set_state, "to_mkldnn": _to_mkldnn,
+}  # fmt: skip
+PROPERTIES = {
+    "_grad_fn": _read("_grad_fn", lambda self: self.grad_fn, "``grad_fn``; set to None it takes the history away.", _detached),
+    "_backward_hooks": _read("_backward_hooks", _hooks, "The hooks of ``register_hook``, None without any."),
+    "_post_accumulate_grad_hooks": _read(
+        "_post_accumulate_grad_hooks", _post_hooks, "The hooks of ``register_post_accumulate_grad_hook``, None without any."
+    ),
+    "_cdata": _read("_cdata", lambda self: id(self), "A number that tells tensors apart."),
+    "__cuda_array_interface__": _no_cuda_array,
+}
