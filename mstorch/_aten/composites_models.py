@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .. import init
 from .._core.generator import Generator
 from .._core.tensor_base import count_of
+from .._ops.linalg.einsum import Label, read, subscripts_and_operands
 from .._tensor import Tensor
 from ..nn import functional
 from .calling import NotInTerms
@@ -17,55 +19,81 @@ from .composites import COMPOSITES, aten, composite
 
 @composite("einsum")
 def _einsum(*args: Any) -> Tensor:
-    if not isinstance(args[0], str):
-        raise NotInTerms("mstorch: einsum of lists of numbers is not known in the terms of torch.ops.aten")
-    operands = list(args[1]) if len(args) == 2 and isinstance(args[1], (tuple, list)) else list(args[1:])
-    left, arrow, right = args[0].replace(" ", "").partition("->")
-    terms = left.split(",")
-    if len(terms) != 2 or "." in left or any(len(set(term)) != len(term) for term in terms):
-        raise NotInTerms("mstorch: of einsum only products of two tensors are known in the terms of torch.ops.aten")
-    letters = sorted(set(left) - {","})
-    wanted = right if arrow else "".join(letter for letter in letters if left.count(letter) == 1)
-    summed = [letter for letter in letters if letter not in wanted]
-    order = [*wanted, *summed]
-    first, second = (_spread_out(operand, term, order) for operand, term in zip(operands, terms))
-    return _product(first, second, len(wanted), [letter in terms[0] for letter in order], [letter in terms[1] for letter in order])
+    equation, operands = subscripts_and_operands(args)
+    reading = read(equation, tuple(tuple(operand.shape) for operand in operands))
+    values = [_spread_out(operand, labels, reading.order) for operand, labels in zip(operands, reading.labels)]
+    kept, rank = len(reading.wanted), len(reading.order)
+    counts = [sum(value.shape[dim] != 1 for value in values) for dim in range(rank)]
+    found = values[0]
+    for value in values[1:]:
+        found = _contracted(found, value, kept, counts)
+    if kept == rank:
+        return found
+    return aten("view", found, list(found.shape[:kept])) if len(values) > 1 else aten("sum.dim_IntList", found, list(range(kept, rank)))
 
 
-def _spread_out(operand: Tensor, term: str, order: list[str]) -> Tensor:
-    """Return the operand with a dimension for each letter, of length 1 for letters that it lacks."""
-    places = [term.find(letter) for letter in order]
-    missing = iter(range(len(term), len(order)))
-    places = [place if place >= 0 else next(missing) for place in places]
-    for _ in range(len(order) - len(term)):
+def _spread_out(operand: Tensor, labels: Sequence[Label], order: Sequence[Label]) -> Tensor:
+    """Return the operand with a dimension for each label in order, of length 1 for labels that it lacks."""
+    own = list(labels)
+    for label in dict.fromkeys(labels):
+        while own.count(label) > 1:
+            first = own.index(label)
+            second = own.index(label, first + 1)
+            operand = aten("diagonal", operand, *(() if (first, second) == (0, 1) else (0, first, second)))  # no defaults, as in torch's graphs
+            del own[second]
+            rank = len(own)
+            operand = aten("permute", operand, [*range(first), rank - 1, *range(first, rank - 1)])
+    missing = [label for label in order if label not in own]
+    for _ in missing:
         operand = aten("unsqueeze", operand, operand.dim())
-    return aten("permute", operand, places)
+    own += missing
+    return aten("permute", operand, [own.index(label) for label in order])
 
 
-def _product(first: Tensor, second: Tensor, kept: int, left: list[bool], right: list[bool]) -> Tensor:
-    """Return the sum over the dimensions from ``kept`` on, as one batched product of matrices."""
-    rank = len(left)
-    for dim in range(kept, rank):
-        if left[dim] != right[dim]:
-            raise NotInTerms("mstorch: einsum that sums one operand alone is not known in the terms of torch.ops.aten")
-    shared = [d for d in range(kept) if left[d] and right[d]]
-    ours = [d for d in range(kept) if left[d] and not right[d]]
-    theirs = [d for d in range(kept) if right[d] and not left[d]]
-    summed = list(range(kept, rank))
-    a, b = first.shape, second.shape
+def _contracted(a: Tensor, b: Tensor, kept: int, counts: list[int]) -> Tensor:
+    """Return the product of two operands, summed over the dimensions from ``kept`` on that no later operand has.
 
-    def size(shape: tuple[int, ...], dims: list[int]) -> int:
-        return math.prod(shape[d] for d in dims)
+    ``counts``: how many operands have another length than 1 along each dimension; those that are summed count none.
+    """
+    alone: tuple[list[int], list[int]] = [], []
+    summed = []
+    for dim in range(kept, a.dim()):
+        if a.shape[dim] != 1 and b.shape[dim] != 1:
+            counts[dim] -= 1
+            if counts[dim] == 1:
+                summed.append(dim)
+                counts[dim] = 0
+        elif counts[dim] == 1 and (a.shape[dim] != 1 or b.shape[dim] != 1):
+            alone[a.shape[dim] == 1].append(dim)
+            counts[dim] = 0
+    a, b = (aten("sum.dim_IntList", value, dims, True) if dims else value for value, dims in zip((a, b), alone))
+    if not summed:
+        return aten("mul.Tensor", a, b)
+    return _product(a, b, summed, swap=not alone[0] and not alone[1])
 
-    one = aten("permute", first, [*shared, *ours, *summed, *theirs])
+
+def _product(a: Tensor, b: Tensor, summed: list[int], swap: bool) -> Tensor:
+    """Return the sum over some dimensions, which keep the length 1, as one batched product of matrices.
+
+    With ``swap`` the second operand comes first if the dimensions that it has alone stand before those that the first has alone.
+    """
+    rest = [dim for dim in range(a.dim()) if dim not in summed]
+    shared = [dim for dim in rest if a.shape[dim] != 1 and b.shape[dim] != 1]
+    ours = [dim for dim in rest if a.shape[dim] != 1 and b.shape[dim] == 1]
+    theirs = [dim for dim in rest if a.shape[dim] == 1]
+    if swap and ours and theirs and theirs[-1] < ours[0]:
+        return _product(b, a, summed, False)
+
+    def size(value: Tensor, dims: list[int]) -> int:
+        return math.prod(value.shape[dim] for dim in dims)
+
+    one = aten("permute", a, [*shared, *ours, *summed, *theirs])
     one = one.reshape([size(a, shared), size(a, ours), size(a, summed)])
-    two = aten("permute", second, [*shared, *summed, *theirs, *ours])
+    two = aten("permute", b, [*shared, *summed, *theirs, *ours])
     two = two.reshape([size(b, shared), size(b, summed), size(b, theirs)])
-    result = aten("bmm", one, two)
-    shape = [*(a[d] for d in shared), *(a[d] for d in ours), *[1] * len(summed), *(b[d] for d in theirs)]
+    lengths = [*(a.shape[dim] for dim in [*shared, *ours]), *[1] * len(summed), *(b.shape[dim] for dim in theirs)]
     order = [*shared, *ours, *summed, *theirs]
-    result = aten("permute", aten("view", result, shape), [order.index(d) for d in range(rank)])
-    return aten("view", result, list(result.shape[:kept])) if summed else result
+    return aten("permute", aten("view", aten("bmm", one, two), lengths), [order.index(dim) for dim in range(a.dim())])
 
 
 # Filling

@@ -4,6 +4,11 @@ from __future__ import annotations
 import random
 
 import pytest
+import torch
+import torch.fx.experimental.proxy_tensor as theirs
+
+import mstorch
+from mstorch.fx.experimental.proxy_tensor import make_fx
 
 
 def _equation(rnd: random.Random) -> tuple[str, list[tuple[int, ...]]]:
@@ -55,3 +60,19 @@ def test_dtypes(both, equation, kinds):
         return torch.einsum(equation, torch.ones(3, 3, dtype=first), torch.ones(3, 3, dtype=second))
 
     both(body)
+
+
+_EQUATIONS = {
+    "ij,jk,kl->il": ((2, 3), (3, 4), (4, 5)), "...ij,...jk->...ik": ((2, 3, 4), (4, 5)), "ii->i": ((3, 3),), "ij->": ((3, 4),), "ij,kj->": ((2, 3), (4, 3)),
+    "i,j->ij": ((2,), (3,)), "ij->ji": ((2, 3),), "bij,bjk->bik": ((1, 3, 4), (2, 4, 5)), "aij,ajk,ak->ik": ((2, 3, 4), (2, 4, 5), (2, 5)),
+    "cab,cbd->cda": ((2, 3, 4), (2, 4, 5)), "dba,cea->cdb": ((3, 3, 3), (2, 3, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("equation", _EQUATIONS)
+def test_graphs(equation):
+    def calls(torch, make_fx):
+        graph = make_fx(lambda *operands: torch.einsum(equation, *operands))(*map(torch.ones, _EQUATIONS[equation]))
+        return [(str(node.target), [str(argument) for argument in node.args]) for node in graph.graph.nodes]
+
+    assert calls(mstorch, make_fx) == calls(torch, theirs.make_fx)

@@ -19,6 +19,15 @@ Label = str | int
 
 def einsum(*args: Any) -> TensorBase:
     """Return the sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
+    equation, operands = subscripts_and_operands(args)
+    values = list(operands)
+    for step in _plan(equation, tuple([operand._shape for operand in operands])):
+        values.append(_done(step, values))
+    return values[-1]  # type: ignore[no-any-return]
+
+
+def subscripts_and_operands(args: tuple[Any, ...]) -> tuple[str, Sequence[Any]]:
+    """Return the equation and the operands of a call, in whichever of its forms; raise torch's error for one that is none."""
     if len(args) < 2:
         raise ValueError(_NOTHING)
     equation, operands = _from_lists(args) if isinstance(args[0], TensorBase) else (args[0], args[1:])
@@ -31,10 +40,7 @@ def einsum(*args: Any) -> TensorBase:
     for number, operand in enumerate(operands):
         if not isinstance(operand, TensorBase):
             raise TypeError(f"expected Tensor as element {number} in argument 1, but got {type(operand).__name__}")
-    values: list[Any] = list(operands)
-    for step in _plan(equation, tuple([operand._shape for operand in operands])):
-        values.append(_done(step, values))
-    return values[-1]  # type: ignore[no-any-return]
+    return equation, operands
 
 
 def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
@@ -176,17 +182,14 @@ class _Planner:
         left = [place for place, label in enumerate(value.labels) if label not in labels]
         return _Value(number, tuple(value.labels[place] for place in left), tuple(value.sizes[place] for place in left))
 
-    def diagonal(self, value: _Value, label: Label, number: int) -> _Value:
-        """Take the diagonal of the first two dimensions of one label in operand ``number``; it becomes the last dimension."""
+    def diagonal(self, value: _Value, label: Label) -> _Value:
+        """Take the diagonal of the first two dimensions of one label; it becomes the last dimension."""
         first = value.labels.index(label)
         second = value.labels.index(label, first + 1)
-        a, b = value.sizes[first], value.sizes[second]
-        if a != b:
-            raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't match, {b} != {a}")
         left = [place for place in range(len(value.labels)) if place not in (first, second)]
         return _Value(
             self.add("diagonal", (value.number,), (first, second)),
-            (*(value.labels[place] for place in left), label), (*(value.sizes[place] for place in left), a),
+            (*(value.labels[place] for place in left), label), (*(value.sizes[place] for place in left), value.sizes[first]),
         )  # fmt: skip
 
     def pair(self, a: _Value, b: _Value, keep: set[Label]) -> _Value:
@@ -203,7 +206,7 @@ class _Planner:
         batch = [label for label in union if a.size(label) != 1 and b.size(label) != 1]
         rows = [label for label in union if a.size(label) != 1 and b.size(label) == 1]
         columns = [label for label in union if label not in batch and label not in rows]
-        if rows and columns and self.places[columns[0]] < self.places[rows[0]] and not first and not second:
+        if rows and columns and self.places[columns[-1]] < self.places[rows[0]] and not first and not second:
             return self.pair(b, a, keep)
         shape = tuple(count_of([value.size(label) for label in labels]) for value, labels in (
             (a, batch), (a, rows), (a, summed), (b, columns),
@@ -234,27 +237,41 @@ class _Planner:
         return _Value(self.add("mul", tuple(numbers)), tuple(union), sizes)
 
 
+class Reading(NamedTuple):
+    """An equation read for operands of some shapes: the label of each dimension, those of the result, and all, the result's first."""
+
+    labels: list[list[Label]]
+    wanted: list[Label]
+    order: list[Label]
+
+
+def read(equation: str, shapes: tuple[tuple[int, ...], ...]) -> Reading:
+    """Read an equation; raise torch's error for operands that do not fit it."""
+    terms, named = _parsed(equation, len(shapes))
+    covered = _check_ranks(terms, shapes)
+    wanted: list[Label] = []
+    for subscript in _result(terms, named):
+        wanted += range(covered - 1, -1, -1) if subscript == _DOTS else [subscript]
+    labels = [_labels(term, len(shape)) for term, shape in zip(terms, shapes)]
+    _check_sizes(labels, terms, shapes)
+    others = sorted({label for own in labels for label in own}.difference(wanted), key=lambda label: (isinstance(label, str), label))
+    return Reading(labels, wanted, [*wanted, *others])
+
+
 @functools.lru_cache(512)
 def _plan(equation: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[Step, ...]:
     """Return the steps of an equation for operands of these shapes; the last one gives the result."""
-    terms, named = _parsed(equation, len(shapes))
-    covered = _check_ranks(terms, shapes)
-    result = _result(terms, named)
-    wanted: list[Label] = []
-    for subscript in result:
-        wanted += range(covered - 1, -1, -1) if subscript == _DOTS else [subscript]
-    labels = [_labels(term, len(shape)) for term, shape in zip(terms, shapes)]
-    others = sorted({label for own in labels for label in own}.difference(wanted), key=lambda label: (isinstance(label, str), label))
-    planner = _Planner(len(shapes), {label: place for place, label in enumerate([*wanted, *others])})
+    labels, wanted, order = read(equation, shapes)
+    planner = _Planner(len(shapes), {label: place for place, label in enumerate(order)})
     values = [_operand(planner, number, own, shape) for number, (own, shape) in enumerate(zip(labels, shapes))]
-    _check_sizes(values, terms, shapes)
     current = values[0]
     for position in range(1, len(values)):
         later = {label for value in values[position + 1 :] for label in value.labels if value.size(label) != 1}
         current = planner.pair(current, values[position], later.union(wanted))
     current = planner.summed(current, [label for label in current.labels if label not in wanted])
     current = planner.in_order(current, wanted)
-    if not planner.steps or planner.steps[-1].call not in _VIEWS and len(values) > 1 and others:  # the result is a view, as in torch
+    is_view = planner.steps and planner.steps[-1].call in _VIEWS
+    if not planner.steps or not is_view and len(values) > 1 and len(order) > len(wanted):  # the result is a view, as in torch
         planner.add("alias", (current.number,))
     return tuple(planner.steps)
 
@@ -263,7 +280,7 @@ def _operand(planner: _Planner, number: int, labels: Sequence[Label], shape: tup
     value = _Value(number, tuple(labels), shape)
     for label in dict.fromkeys(labels):
         while value.labels.count(label) > 1:
-            value = planner.diagonal(value, label, number)
+            value = planner.diagonal(value, label)
     return value
 
 
@@ -304,11 +321,16 @@ def _result(terms: Sequence[Sequence[str]], result: Sequence[str] | None) -> Seq
     return result
 
 
-def _check_sizes(values: Sequence[_Value], terms: Sequence[Sequence[str]], shapes: Sequence[tuple[int, ...]]) -> None:
-    """Raise torch's error for sizes of one label that do not broadcast."""
+def _check_sizes(labels: Sequence[Sequence[Label]], terms: Sequence[Sequence[str]], shapes: Sequence[tuple[int, ...]]) -> None:
+    """Raise torch's error for sizes of one label that differ in an operand, or that do not broadcast."""
     sizes: dict[Label, int] = {}
-    for number, (value, term, shape) in enumerate(zip(values, terms, shapes)):
-        for label, length in zip(value.labels, value.sizes):
+    for number, (own, term, shape) in enumerate(zip(labels, terms, shapes)):
+        for place, (label, length) in enumerate(zip(own, shape)):
+            if label in own[:place] and (other := shape[own.index(label)]) != length:
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't match, {length} != {other}"
+                )
+        for label, length in zip(own, shape):
             seen = sizes.get(label, 1)
             if length != 1 and seen not in (1, length):
                 if isinstance(label, int):
