@@ -67,6 +67,7 @@ def init_process_group(
         )  # fmt: skip
     chosen = Backend("undefined" if backend is None else backend)
     limit = _timeout(timeout)
+    name = _name()  # taken also by a start that fails, as in torch
     if chosen == Backend.MPI:
         available(chosen)
     if store is None:
@@ -78,7 +79,7 @@ def init_process_group(
     world.generation += 1
     mesh = Mesh(PrefixStore(f"default_pg/{world.generation}", store), rank, world_size, limit)
     group_store = PrefixStore("default_pg", store)
-    world.default = group_class()._made(mesh, group_store, range(world_size), rank, chosen, _name(), limit, "default_pg")
+    world.default = group_class()._made(mesh, group_store, range(world_size), rank, chosen, name, limit, "default_pg")
     world.default.bound_device_id = device_id
     world.groups[world.default.group_name] = world.default
     if device_id is not None:
