@@ -204,9 +204,9 @@ if "TORCH_LOGS" in _environ:
 _found_later = _missing(
     "mstorch",
     tuple((
-        "_C _VF __future__ _custom_ops _dynamo _export _functorch _guards _jit_internal _logging _prims_common _utils _utils_internal _vendor "
-        "_vmap_internals ao distributed export "
-        "futures fx hub jit classes library monitor onnx profiler quantization quasirandom types"
+        "_C _VF __future__ _custom_ops _dynamo _export _functorch _guards _jit_internal _logging _prims_common _utils _utils_internal "
+        "_vendor _vmap_internals ao distributed export futures fx hub jit classes library monitor onnx profiler quantization quasirandom "
+        "types"
     ).split()),
 )
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())
