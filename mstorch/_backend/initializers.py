@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindspore.common.initializer import Initializer, initializer
+from mindspore.common.initializer import initializer
 
 from .raw import Raw
 
@@ -11,11 +11,6 @@ from .raw import Raw
 def drawn(raw: Raw) -> Raw:
     """Return a tensor's values, drawn now if ``initializer(…)`` has not drawn them."""
     return raw.init_data() if getattr(raw, "has_init", False) else raw
-
-
-def is_initializer(value: Any) -> bool:
-    """Return whether the value is an object of one of MindSpore's initializer classes."""
-    return isinstance(value, Initializer)
 
 
 def initial(kind: Any, shape: tuple[int, ...], dtype: Any) -> Raw:

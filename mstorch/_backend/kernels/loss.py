@@ -22,7 +22,6 @@ _mul = ops.Mul()
 _div = ops.RealDiv()
 _neg = ops.Neg()
 _maximum = ops.Maximum()
-_entropy = ops.SparseSoftmaxCrossEntropyWithLogits()
 
 
 def _one_hot(target: np.ndarray, classes: int, kind: np.dtype) -> Raw:
@@ -69,11 +68,6 @@ _entropy_node = tape.function_node("NllLossBackward0", _entropy_forward, _entrop
 def numpy_cross_entropy(x: Raw, target: Raw) -> Raw:
     """Return the mean cross entropy of logits (N, C) and classes (N), int32 and in range."""
     return _entropy_node(x, target) if recorded(x) else _mean_loss(*_log_probabilities(x, target))
-
-
-def ops_cross_entropy(x: Raw, target: Raw) -> Raw:
-    """Return the same, by MindSpore's kernel for logits and classes. ``ops.cross_entropy`` leaks 14 KB a call (2.8 to 2.10)."""
-    return _entropy(x, target)
 
 
 def composed_nll(x: Raw, target: Raw, weights: Raw) -> Raw:

@@ -42,9 +42,7 @@ from .._operation import operation
 from .._overlaps import refuse_parts
 from .._parts import expect_parts
 from ..elementwise.compare import isnan, maximum, minimum, where
-from ..elementwise.elementwise import mul
 from ..shape import views
-from ..shape.join import cat
 from ._values_at import values_at, without_dim
 
 _sum = kernel("sum")
@@ -178,24 +176,6 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
     else:
         found = call(_prod, (input,), dims, keepdim, dtype=kind, label=None if dim is None else "ProdBackward1")
     return finish(found, out)
-
-
-def _halved(input: Any, dim: int | None, keepdim: bool) -> Any:
-    """Return the product by multiplying halves: its third derivative is right, that of the kernel is not."""
-    own = shape_of(input)
-    axis = 0 if dim is None else wrap_dim(dim, len(own))
-    rest = views.reshape(input, (-1,)) if dim is None else input
-    while (length := shape_of(rest)[axis]) > 1:
-        half = length // 2
-        both = mul(views.narrow(rest, axis, 0, half), views.narrow(rest, axis, half, half))
-        last = views.narrow(rest, axis, length - 1, 1)
-        rest = both if length % 2 == 0 else (mul(both, last) if half == 1 else _with(both, last, axis))
-    shape = (1,) * len(own) if dim is None else (*own[:axis], 1, *own[axis + 1 :])
-    return views.reshape(rest, shape if keepdim else () if dim is None else (*own[:axis], *own[axis + 1 :]))
-
-
-def _with(both: Any, last: Any, axis: int) -> Any:
-    return cat([both, last], axis)
 
 
 def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], whole: bool) -> None:
