@@ -210,8 +210,8 @@ def schemas() -> dict[str, list[str]]:
     return found
 
 
-# Their forms with numbers are no forms of their own in Python: torch makes tensors of the numbers.
-_NUMBERS_AS_TENSORS = frozenset(("add", "sub", "mul", "div"))
+NUMBERS_AS_TENSORS = frozenset(("add", "sub", "mul", "div"))
+"""Operators whose forms with numbers Python does not call: torch makes tensors of the numbers."""
 
 
 @functools.cache
@@ -237,7 +237,7 @@ def _of_schema(text: str) -> Form:
 
 def _has_several(name: str) -> bool:
     """Return whether torch has several forms of a function, which may be one line of the stubs, of a tensor or a number."""
-    return len(_in_schemas(name)) > 1 and name.removesuffix("_") not in _NUMBERS_AS_TENSORS
+    return len(_in_schemas(name)) > 1 and name.removesuffix("_") not in NUMBERS_AS_TENSORS
 
 
 def refusal_below(name: str, looks: bool, given: dict[str, tuple[Any, Any]]) -> str | None:
