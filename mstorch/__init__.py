@@ -88,8 +88,7 @@ from ._namespace.checks import (
     _check_type, _check_value, _check_with, _shape_as_tensor,
 )  # fmt: skip
 from ._namespace.symbolic import (
-    SymBool, SymFloat, SymInt, sym_float, sym_fresh_size, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum,
-    _sym_acos, _sym_asin, _sym_atan, _sym_cos, _sym_cosh, _sym_log2, _sym_sin, _sym_sinh, _sym_sqrt, _sym_tan, _sym_tanh, sym_sqrt,
+    SymBool, SymFloat, SymInt, sym_float, sym_fresh_size, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt, sym_sum,
 )  # fmt: skip
 from ._namespace.attention_choice import _fused_sdp_choice
 from ._namespace.control import cond, while_loop
@@ -178,6 +177,7 @@ from .jit import ScriptFunction, ScriptModule
 from . import distributions, multiprocessing, testing  # last: their modules take this one, complete, by its name
 
 from ._namespace import foreach as _foreach
+from ._namespace import symbolic as _symbolic
 from ._namespace.entries import enter as _enter
 
 from ._namespace import legacy_types as _legacy_types
@@ -185,7 +185,7 @@ from ._namespace import absent as _absent, inner as _inner, view_copies as _view
 
 _storage_classes = {UntypedStorage, TypedStorage, *storage._STORAGES.values()}
 _tensor_classes = {*_legacy_types.PLAIN, *_legacy_types.SPARSE.values()}
-globals().update({**_foreach.FUNCTIONS, **_absent.FUNCTIONS, **_view_copies.FUNCTIONS, **_inner.FUNCTIONS})
+globals().update({**_foreach.FUNCTIONS, **_symbolic.FUNCTIONS, **_absent.FUNCTIONS, **_view_copies.FUNCTIONS, **_inner.FUNCTIONS})
 newaxis = None
 torch = _above.torch = _sys.modules[__name__]  # torch.torch is torch
 _install()
@@ -209,6 +209,7 @@ _found_later = _missing(
         "types"
     ).split()),
 )
+# Private names that programs call as they call operators; all others of torch's have a function of their own, or are absent.
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())
 _debug.ready()
 _finished()

@@ -61,6 +61,5 @@ class quiet:
     __exit__ = _Before()
 
 
-_SILENT = "absolute add divide exp floor_divide maximum minimum multiply power reciprocal rint sqrt subtract".split()
-silent: Any = SimpleNamespace(**{name: quietly(getattr(np, name)) for name in _SILENT})
+silent: Any = SimpleNamespace(**{name: quietly(value) for name, value in vars(np).items() if isinstance(value, np.ufunc)})
 """NumPy's ufuncs that warn of nothing."""

@@ -1,9 +1,11 @@
 """Find the overload of torch's own library that a public call is, and its arguments."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
+from .._core import call_forms
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
@@ -18,9 +20,8 @@ from .overloads import all_overloads, overloads
 _NAMES = {name: operation_of(name) for name in (
     *ALIASES, "__and__", "__or__", "__xor__", "__invert__", "__floordiv__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
 )}  # fmt: skip
-# Python numbers that a parameter for tensors takes are tensors there; these have an overload for numbers that Python does not call.
-_NUMBERS_AS_TENSORS = frozenset("add sub mul div floor_divide rsub_".split())
-_VARIED = frozenset("view permute expand repeat flip new_empty new_zeros new_ones zeros ones empty rand randn reshape".split())
+# Python numbers that a parameter for tensors takes are tensors there.
+NUMBERS_AS_TENSORS = call_forms.NUMBERS_AS_TENSORS | {"floor_divide", "rsub_"}
 _WORDS = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 _SILENT = frozenset(("requires_grad", "out", "layout", "pin_memory", "names"))
 
@@ -34,13 +35,22 @@ class Bound:
         self.schema, self.args, self.kwargs = schema, args, kwargs
 
 
+@functools.cache
+def _is_varied(name: str) -> bool:
+    """Return whether a function takes the numbers of a list, its only argument, one by one, and has no form of a number."""
+    schemas = (*overloads(name), *_compositions(name))
+    forms = [[one for one in schema.arguments if not one.kwarg_only and one.name != "self"] for schema in schemas]
+    of_number = any(form and form[0].type.rstrip("?") in ("SymInt", "int") for form in forms)
+    return not of_number and any(len(form) == 1 and form[0].type in ("SymInt[]", "int[]") and not form[0].has_default for form in forms)
+
+
 def bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], compositions: bool = False) -> Bound | None:
     """Return the overload that a call with a public name is, or None; with ``compositions`` one of those that torch makes of others."""
     in_place = name.endswith("_") and not name.endswith("__")
     plain = name[:-1] if in_place else name
     own = _NAMES.get(plain, plain) + ("_" if in_place else "")
     given = {_WORDS.get(key, key): v for key, v in kwargs.items() if key != "requires_grad" and not (key in _SILENT and not v)}
-    if own in _VARIED and args:
+    if args and _is_varied(own):
         if all(type(value) is int for value in args):
             args = (args,)
         elif len(args) > 1 and isinstance(args[0], TensorBase) and not isinstance(args[1], (tuple, list)):
@@ -97,7 +107,7 @@ def _fitted(schema: Schema, name: str, args: tuple[Any, ...], given: dict[str, A
             if not argument.has_default:
                 return None
         else:
-            fitted = _value(argument, values[argument.name], loosely or name.rstrip("_") in _NUMBERS_AS_TENSORS)
+            fitted = _value(argument, values[argument.name], loosely or name.rstrip("_") in NUMBERS_AS_TENSORS)
             if fitted is _NO:
                 return None
             values[argument.name] = fitted

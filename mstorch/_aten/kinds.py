@@ -60,3 +60,24 @@ def takes_dims(name: str) -> bool:
     """Return whether an operation goes along several dimensions at a time (``dim`` is a list)."""
     schemas = [schema for schema, _ in all_overloads(operation_of(name)).values()]
     return any(argument.name == "dim" and "int[" in argument.type for schema in schemas for argument in schema.arguments)
+
+
+@functools.cache
+def tells_of_shape(name: str) -> bool:
+    """Return whether an operator gives plain values (a truth value, lengths, a dtype) that depend on no element of a tensor."""
+    if name == "is_nonzero":  # torch marks no operator that is made of others
+        return False
+    schemas = [schema for schema, _ in all_overloads(name).values() if any(one.type.startswith("Tensor") for one in schema.arguments)]
+    return bool(schemas) and not reads_values(name) and all(schema.returns in _PLAIN for schema in schemas)
+
+
+_PLAIN = frozenset(("bool", "int", "SymInt", "int[]", "ScalarType", "float", "Device", "QScheme"))
+
+
+@functools.cache
+def gives_places(name: str) -> bool:
+    """Return whether an operator gives whole numbers beside its result, which have no gradient: indices, the exponents of ``frexp``."""
+    return any(_PLACES.search(schema.returns) for schema, _ in all_overloads(name).values())
+
+
+_PLACES = re.compile("indices|exponent")

@@ -38,7 +38,10 @@ def kind_of(value: Any) -> str:
 _HEAP_TYPE = 1 << 9
 _OF_TORCH = {Generator: "torch._C.Generator"}
 _STUBS = Path(__file__).parent.parent / "_stubs"
-_ROOMS = {"Tensor": "methods*.pyi", "linalg": "linalg.pyi", "fft": "fft.pyi", "special": "special.pyi", "functional": "nn_functional.pyi"}
+_ROOMS = {
+    "torch": ("torch_*.pyi", "by_hand.pyi"), "Tensor": ("methods*.pyi",), "linalg": ("linalg.pyi",), "fft": ("fft.pyi",),
+    "special": ("special.pyi",), "functional": ("nn_functional.pyi",),
+}  # fmt: skip
 # What the stubs have as one form or several for the sake of types, and torch reads otherwise.
 _BY_HAND = {
     **dict.fromkeys(
@@ -70,16 +73,6 @@ _BY_HAND_OF_BOTH = {
     "any": _TRUTHS, "all": _TRUTHS, "count_nonzero": ("dim: Int | None = None", "dim: Ints"),
     **{name: _BY_HAND[name] for name in ("movedim", "moveaxis", "squeeze", "squeeze_")},
 }  # fmt: skip
-# Functions of several forms that are one line there, of a tensor or a number.
-_FOLDED = frozenset((
-    "_foreach_pow bernoulli_ bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor bucketize "
-    "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w clamp clamp_max clamp_min clip "
-    "combinations conv1d conv2d conv3d copysign ctc_loss eq fill float_power floor_divide fmod ge greater greater_equal gt "
-    "hermite_polynomial_h hermite_polynomial_he histogramdd index_fill laguerre_polynomial_l le legendre_polynomial_p lerp less "
-    "less_equal linspace logspace lt masked_fill matrix_norm moveaxis movedim multiply nanquantile narrow ne normal not_equal pow "
-    "quantile remainder repeat_interleave rsub searchsorted shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
-    "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w subtract true_divide where xlog1py xlogy zeta"
-).split())  # fmt: skip
 NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 # Functions that have forms of an older version besides, which torch does not name.
 _OLDER = frozenset("add addbmm addcdiv addcmul addmm addmm_ addmv addr baddbmm_ copy_ sspaddmm sub".split())
@@ -125,14 +118,17 @@ def forms_of(room: str, name: str) -> tuple[Form, ...]:
         first = "self" if room == "Tensor" else "input: Tensor"
         return tuple(_read(f"def f({', '.join(filter(None, (first, line)))}): ...", room == "Tensor") for line in lines)
     found: list[Form] = []
-    for file in sorted(_STUBS.glob(_ROOMS.get(room, "torch_*.pyi"))):
-        for line in re.findall(rf"^ *def {re.escape(name)}\(.*: \.\.\.$", file.read_text(), re.MULTILINE):
+    for file in sorted(file for pattern in _ROOMS.get(room, _ROOMS["torch"]) for file in _STUBS.glob(pattern)):
+        for line in re.findall(rf"^ *def {re.escape(name)}\(.*?: \.\.\.$", file.read_text(), re.MULTILINE | re.DOTALL):
             form = _read(line.strip(), room == "Tensor")
             if form is None:
                 return ()
             if form != "spread":
                 found.append(form)
-    return tuple(found)
+    if found or room not in ("torch", "Tensor"):
+        return tuple(found)
+    dropped = room == "Tensor"  # the tensor itself
+    return tuple(form._replace(parameters=form.parameters[dropped:]) for form in _in_schemas(name))
 
 
 def _read(line: str, method: bool) -> Any:
@@ -179,17 +175,96 @@ def refusal(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) 
         if wrong is None:
             return _unpacked(name, form, args, named)
         wrongs.append(wrong)
-    stem = last.removesuffix("_")
-    folded = last in _FOLDED or stem in _FOLDED
+    folded, stem = not (room == "Tensor" and last in _BY_HAND) and _has_several(name), last.removesuffix("_")
     if len(forms) == 1 and not folded and last not in _OLDER and stem not in _OLDER:
         return wrongs[0]
     count = len(args) + len(named)
     likely = [place for place, form in enumerate(forms) if form.least <= count <= len(form.parameters)]
     if not folded and len(forms) == 1 and (strange := [key for key in named if key not in forms[0].names]) and not likely:
         return f"{name}() received an invalid combination of arguments - got unrecognized keyword arguments: {', '.join(strange)}"
-    if len(likely) != 1 or (folded and (len(forms) == 1 or _is_folded(forms[likely[0]]))):
+    unclear = folded and (len(forms) == 1 or _is_folded(forms[likely[0]])) if len(likely) == 1 else True
+    fitting = [form for form in _in_schemas(name) if form.least <= count + (room == "Tensor") <= len(form.parameters)]
+    if unclear and (len(likely) != 1 or len(fitting) != 1):
         return combination(name, args, named, forms)
     return wrongs[likely[0]]
+
+
+_SCHEMAS = Path(__file__).parent.parent / "_library" / "schemas.txt"
+_SCHEMA_KINDS = {
+    "SymInt": "Int", "int": "Int", "float": "Float", "bool": "Bool", "str": "Text", "Tensor": "Tensor", "Scalar": "Scalar", "int[]": "Ints",
+    "SymInt[]": "Ints", "Tensor[]": "Tensors",
+}  # fmt: skip
+
+
+# Forms that only TorchScript has: of its own lists and numbers, and of lists of indices.
+_SCRIPTED = re.compile(r"\bt(\[\])? |hacked_twin")
+
+
+@functools.cache
+def schemas() -> dict[str, list[str]]:
+    """Return the parameters of each overload of torch's operators that Python has, without those with ``out=`` or names of dimensions."""
+    found: dict[str, list[str]] = {}
+    for name, rest, parameters in re.findall(r"^(\w+)(\S*)\((.*Tensor.*)\) -> ", _SCHEMAS.read_text("utf-8"), re.MULTILINE):
+        if "Dimname" not in parameters and "!)" not in parameters.partition("*, ")[2] and not _SCRIPTED.search(f"{rest} {parameters}"):
+            found.setdefault(name, []).append(parameters)
+    return found
+
+
+NUMBERS_AS_TENSORS = frozenset(("add", "sub", "mul", "div"))
+"""Operators whose forms with numbers Python does not call: torch makes tensors of the numbers."""
+
+
+@functools.cache
+def _in_schemas(name: str) -> tuple[Form, ...]:
+    """Return the forms that an operator, or for want of one that without ``_``, has in torch's schemas."""
+    return tuple(map(_of_schema, schemas().get(name) or schemas().get(name.removesuffix("_")) or ()))
+
+
+def _of_schema(text: str) -> Form:
+    parameters: list[Parameter] = []
+    by_word = False
+    for part in re.split(r", (?=[A-Za-z*])", text):
+        if part == "*":
+            by_word = True
+            continue
+        declared, default, _ = part.partition("=")
+        kind, _, word = re.sub(r"\(.*?\)", "", declared).rpartition(" ")
+        kinds = {_SCHEMA_KINDS.get(re.sub(r"\[\d*\]", "[]", kind.rstrip("?")), "")} - {""}
+        kinds |= {"Int"} if re.search(r"\[\d", kind) else set()  # int[2]: one number may stand for all
+        parameters.append(Parameter("input" if word == "self" else word, frozenset(kinds), bool(default), by_word, kind.endswith("?")))
+    return Form(tuple(parameters), False)
+
+
+def _has_several(name: str) -> bool:
+    """Return whether torch has several forms of a function, which may be one line of the stubs, of a tensor or a number."""
+    return len(_in_schemas(name)) > 1 and name.removesuffix("_") not in NUMBERS_AS_TENSORS
+
+
+def refusal_below(name: str, looks: bool, given: dict[str, tuple[Any, Any]]) -> str | None:
+    """Return the message of a compiled function that such arguments are handed on to, by place.
+
+    ``given``: the arguments by the words of the function that hands them on, each with its default. ``looks``: it looks at numbers itself.
+    """
+    forms = _in_schemas(name)
+    words = list(given)
+    if len(forms) > 1:  # of a tensor, and of any number of them
+        forms = tuple(form for form in forms if ("Tensors" in form.parameters[0].kinds) is isinstance(given[words[0]][0], tuple))
+    if not forms:
+        return None
+    parameters, values = [], []
+    for place, parameter in enumerate(forms[0].parameters):
+        own = _HANDED_ON.get((name, parameter.name), parameter.name)
+        if own not in given and place:
+            break
+        value, usual = given.get(own) or given[words[0]]
+        if (isinstance(usual, str) and "Text" not in parameter.kinds) or (looks and not parameter.kinds & {"Tensor", "Tensors"}):
+            parameter = parameter._replace(kinds=frozenset())  # a word that it hands on as a number
+        parameters.append(parameter._replace(by_word=False))
+        values.append(() if value is None and usual is None and "Ints" in parameter.kinds else value)
+    return _wrong(name, Form(tuple(parameters), False), tuple(values), {})
+
+
+_HANDED_ON = {("embedding", "indices"): "input"}
 
 
 def _is_folded(form: Form) -> bool:
@@ -386,7 +461,9 @@ def _optional_tensors(value: Any) -> bool:
 _OF_KIND = {
     "Tensor": lambda value: isinstance(value, TensorBase), "Scalar": _scalar, "Int": _int, "IntLike": _int, "Float": _float,
     "Bool": lambda value: isinstance(value, (bool, np.bool_)), "Text": lambda value: isinstance(value, str), "Ints": _ints,
-    "Tensors": _tensors, "DType": lambda value: isinstance(value, (dtype, type)),
+    "Storage": lambda value: type(value).__name__ in ("TypedStorage", "UntypedStorage"),
+    "Tensors": _tensors, "Sequence[Float]": lambda value: isinstance(value, (tuple, list)),
+    "DType": lambda value: isinstance(value, (dtype, type)),
     "OptionalTensors": _optional_tensors,
     "Layout": lambda value: isinstance(value, layout), "MemoryFormat": lambda value: isinstance(value, memory_format),
     "Place": lambda value: isinstance(value, (device, str, int)), "Generator": lambda value: isinstance(value, Generator),

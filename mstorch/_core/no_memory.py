@@ -67,7 +67,7 @@ def _rank(value: Any) -> int:
     if value.__class__ in (list, tuple, Size):
         deepest = max(map(_rank, value), default=0)
         return deepest + 1 if deepest else len(value)
-    return len(getattr(value, "_shape", ()))
+    return 0 if getattr(type(value), "_nested", False) else len(getattr(value, "_shape", ()))
 
 
 def tells_no_memory(function: Function) -> Function:

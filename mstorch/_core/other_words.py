@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .call_forms import NUMPY_NAMES, Form, forms_of
-from .refusals import in_python
+from .refusals import heard, in_python
 
 _OF_PLACE = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY)
 _TARGETS = {other: name for name, others in NUMPY_NAMES.items() for other in others}
@@ -21,9 +21,8 @@ def in_own_words(
     """Return the keyword arguments of a call that failed with ``error`` under the function's own names; None if these do not explain it."""
     if not named or error.__class__ is not TypeError:
         return None
-    *path, last = spoken.split(".")
-    room = path[-1] if path else ""
-    if in_python(path, last):
+    room, last = heard(spoken)
+    if in_python(room, last):
         return None
     try:
         own = inspect.signature(function).parameters

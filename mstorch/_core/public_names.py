@@ -4,15 +4,23 @@ from __future__ import annotations
 import pathlib
 
 
-def _read() -> dict[str, dict[str, bool]]:
+def _read() -> tuple[dict[str, dict[str, bool]], dict[str, dict[str, tuple[str, bool]]]]:
     found: dict[str, dict[str, bool]] = {}
+    handed_on: dict[str, dict[str, tuple[str, bool]]] = {}
     for line in pathlib.Path(__file__).with_suffix(".txt").read_text().splitlines():
         if line.startswith("["):
             names = found[line.strip("[]")] = {}
+            called = handed_on[line.strip("[]")] = {}
         elif line and not line.startswith("#"):
-            names.update((name.rstrip("*"), name.endswith("*")) for name in line.split())
-    return found
+            for word in line.split():
+                name, star, other = word.rstrip("!").partition("*")
+                names[name] = bool(star)
+                if other:
+                    called[name] = (name if other == "*" else other), word.endswith("!")
+    return found, handed_on
 
 
-IN_PYTHON = _read()
+IN_PYTHON, HANDED_ON = _read()
 """Place ("" for torch itself, "linalg", "Tensor", …) → name → whether torch writes it in Python."""
+# Of what it writes in Python, where it hands its arguments on as they are: place → name → the compiled function that gets them, and
+# whether numbers are looked at before.

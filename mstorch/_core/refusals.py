@@ -11,50 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .._backend.errors import ADVISED, NAMELESS, WRONG_TYPE, NoKernel, about, not_for, telling
 from .._backend.float8 import STORED
 from .._backend.raw import Raw
-from .call_forms import kind_of, refusal, with_numbers
-from .dtype import dtype
-from .public_names import IN_PYTHON
+from .call_forms import refusal, refusal_below, with_numbers
+from .public_names import HANDED_ON, IN_PYTHON
 from .raised import foreign, in_a_library
 from .sparse_parts import is_sparse
 from .tensor_base import TensorBase
 
-# Functions and methods that torch has several forms of: it names none of the arguments then.
-_SEVERAL = frozenset((
-    "arange addbmm addcdiv addcmul addmm addmv addr all any argsort baddbmm bernoulli bitwise_and bitwise_left_shift bitwise_or "
-    "bitwise_right_shift bitwise_xor bmm bucketize clamp clamp_ clamp_max clamp_min clip clip_ conv1d conv2d conv3d copysign "
-    "count_nonzero ctc_loss cumulative_trapezoid dequantize divide div dsplit embedding_bag eq fill_ float_power fmod ge "
-    "greater greater_equal gt histogram histogramdd hsplit index_fill index_fill_ isin le lerp lerp_ less less_equal linspace "
-    "logspace lt masked_fill masked_fill_ max mean median min mm moveaxis movedim multiply nanmedian nanquantile narrow ne nonzero "
-    "normal not_equal nuclear_norm pow prod quantile randint randint_like remainder repeat_interleave result_type round scatter "
-    "scatter_ searchsorted sort squeeze std std_mean sum tensor_split trapezoid trapz var var_mean view view_as_complex vsplit where "
-    "xlogy transpose_ to type new_tensor random_ set_ unflatten"
-).split())  # fmt: skip
-_TENSORS = frozenset((
-    "input self other weight mat1 mat2 vec vec1 vec2 index mask source src tensor tensor1 tensor2 batch1 batch2 indices target query key "
-    "elements test_elements boundaries sorted_sequence condition exponent end2 A B LU pivots Q tau grid theta input1 input2 x1 x2 x y"
-).split())  # fmt: skip
-_NUMBERS = frozenset("alpha beta value fill_value min max lambd negative_slope threshold ord eps".split())
-_INTS = frozenset("dim k chunks n m steps start_dim end_dim diagonal dim0 dim1 dim2 dims0 repeats_ sections_ split_size_ groups".split())
-_OF_INTS = frozenset("size shape dims repeats normalized_shape shifts kernel_size output_size split_sizes".split())
-_LISTS = frozenset(("tensors",))
-_OF_TENSORS = frozenset("meshgrid block_diag cartesian_prod broadcast_tensors".split())  # of any number of tensors
-# Functions of torch.nn.functional that are torch's compiled ones; the others are written in Python and speak as it does.
-_COMPILED = frozenset((
-    "linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d avg_pool3d "
-    "pixel_shuffle pixel_unshuffle channel_shuffle one_hot pdist cosine_similarity pairwise_distance prelu relu gelu selu "
-    "celu elu logsigmoid softshrink hardshrink softplus cross_entropy embedding layer_norm group_norm "
-    "scaled_dot_product_attention max_pool1d max_pool2d max_pool3d pad"
-).split())  # fmt: skip
-_CALLED = {"cross_entropy": "cross_entropy_loss", "unique": "_unique2"}
-_SWAPPED = {("embedding", "input"): ("indices", 2), ("embedding", "weight"): ("weight", 1)}
 EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError)
 """The errors that ``explained`` looks at."""
-_EMPTY = inspect.Parameter.empty
 
 
 def in_numbers(
@@ -69,8 +36,7 @@ def in_numbers(
         return None
     if refused and any(_alone(item) for item in given if isinstance(item, TensorBase)):
         return None
-    *path, last = spoken.split(".")
-    room = path[-1] if path else ""
+    room, last = heard(spoken)
     method = room == "Tensor"
     found = with_numbers(room, last, args[method:], named)
     return None if found is None else ((*args[:method], *found[0]), found[1])
@@ -104,10 +70,15 @@ def from_below(spoken: str, args: tuple[Any, ...], named: dict[str, Any], error:
     if isinstance(error, TypeError) and (kind := next((item._dtype for item in args if _of_codes(item)), None)) is not None:
         last = spoken.rpartition(".")[2]
         return not_for(_float8_words().get(last, last), kind.name)
-    if not isinstance(error, (IndexError, ValueError)) and not in_a_library(error):
+    given = (*args, *named.values())
+    if not in_a_library(error) and not (isinstance(error, (IndexError, ValueError)) and any(map(_holds_tensors, given))):
         return None
-    given = [*map(_sized, args), *(f"{key}={_sized(value)}" for key, value in named.items())]
-    return RuntimeError(f"{spoken.rpartition('.')[2]}(): these arguments do not fit together: {', '.join(given)}")
+    sizes = [*map(_sized, args), *(f"{key}={_sized(value)}" for key, value in named.items())]
+    return RuntimeError(f"{spoken.rpartition('.')[2]}(): these arguments do not fit together: {', '.join(sizes)}")
+
+
+def _holds_tensors(value: Any) -> bool:
+    return isinstance(value, TensorBase) or isinstance(value, (list, tuple)) and any(map(_holds_tensors, value))
 
 
 def _of_codes(value: Any) -> bool:
@@ -118,19 +89,18 @@ def _sized(value: Any) -> str:
     return f"a tensor of shape {list(value.shape)} and {value.dtype}" if isinstance(value, TensorBase) else repr(value)[:80]
 
 
-def in_python(path: list[str], name: str) -> bool:
-    """Return whether torch has a function or a method in Python, which takes no words but its own."""
-    if path[-2:] == ["nn", "functional"]:
-        return name not in _COMPILED and not _is_compiled_layer(name)
-    return _names_no_forms(name) and path[-1:] in (["torch"], ["Tensor"])
+def in_python(room: str, name: str) -> bool:
+    """Return whether torch has a function of a namespace, or a method, in Python, which takes no words but its own."""
+    return IN_PYTHON.get(_PLACES.get(room, room), {}).get(name, False)
 
 
-def _names_no_forms(name: str) -> bool:
-    return IN_PYTHON[""].get(name, False) or IN_PYTHON["Tensor"].get(name, False)
+_PLACES = {"torch": "", "functional": "nn.functional"}
 
 
-def _is_compiled_layer(name: str) -> bool:
-    return not IN_PYTHON["nn.functional"].get(name, True)
+def heard(spoken: str) -> tuple[str, str]:
+    """Return the room that a public name is in ("torch", "Tensor", "functional", …) and the name there."""
+    path, _, last = spoken.rpartition(".")
+    return ("torch" if path == "torch.functional" else path.rpartition(".")[2]), last
 
 
 @functools.cache
@@ -156,54 +126,33 @@ def explained(
     spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> TypeError | None:
     """torch's error for a call of wrong types that ended in ``error``; None where the types do not explain it."""
-    *path, last = spoken.split(".")
-    unread = _unread(path[-1], last, args, named)
+    room, last = heard(spoken)
+    unread = _unread(room, last, args, named)
     if unread is not None:
         return TypeError(unread)
-    if isinstance(error, RuntimeError):
+    if isinstance(error, RuntimeError) or last.startswith("__"):
         return None
     if about(error) not in (WRONG_TYPE, NAMELESS) and not (foreign(error) and _of_a_value(error)):
         return None
-    room = path[-1] if path else ""
     try:
         signature = inspect.signature(function)
     except ValueError:
         return None
-    if not _binds(signature.bind, args, named):
-        if room == "Tensor" and _names_no_forms(last) and inspect.unwrap(function).__qualname__ == last:
-            return TypeError(f"Tensor.{error}")
-        if not _binds(signature.bind_partial, args, named):
-            return None  # a word, or one argument, too many
-    if last.startswith("__") or (path[-2:] == ["nn", "functional"] and last not in _COMPILED):
-        return None
-    prefix = f"{room}_" if room in ("linalg", "fft", "special") else ""
-    name = prefix + _CALLED.get(last, last)
+    if room == "Tensor" and in_python(room, last) and not _binds(signature, args, named) and inspect.unwrap(function).__qualname__ == last:
+        return TypeError(f"Tensor.{error}")
     if about(error) is NAMELESS:
-        return TypeError(f"{name}(): {error}")
-    parameters = list(signature.parameters.values())
-    method = room == "Tensor"
-    if last in _OF_TENSORS and (strange := [item for item in args if not isinstance(item, TensorBase)]):
-        return TypeError(f"expected Tensor as element {args.index(strange[0])} in argument 0, but got {kind_of(strange[0])}")
-    found = _first_wrong(last, parameters, args, named, method, isinstance(error, AttributeError))
-    # A word where torch takes none, or a wrong one among any number of arguments.
-    several = last in _SEVERAL and (
-        any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters) or str in map(type, (*args, *named.values()))
-    )
-    if found is None and not several:
-        missing = [] if "functional" in path else _missing(parameters, args, named)
-        if not missing:
-            return None
-        if last not in _SEVERAL and last != "add":
-            plural = "s" if len(missing) == 1 else ""  # as torch has it
-            return TypeError(f"{name}() missing {len(missing)} required positional argument{plural}: {', '.join(map(_quoted, missing))}")
-    if found is None or last in _SEVERAL:
-        return TypeError(_combination(name, args[method:], named, parameters[method:]))
-    return TypeError(f"{name}(): {found}")
+        return TypeError(f"{last}(): {error}")
+    called = HANDED_ON.get(_PLACES.get(room, room), {}).get(last)
+    if called is None or not (args or named) or not _binds(signature, args, named):
+        return None
+    given = signature.bind(*args, **named).arguments
+    below = refusal_below(*called, {key: (value, signature.parameters[key].default) for key, value in given.items()})
+    return None if below is None else TypeError(below)
 
 
 def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
     """Return torch's message for arguments that fit no form of its compiled function, which it checks before anything else."""
-    if _names_no_forms(name) or name.startswith("__") or (room == "functional" and not _is_compiled_layer(name)):
+    if in_python(room, name) or name.startswith("__"):
         return None
     given = (*args, *named.values())
     if any(hasattr(type(item), "__torch_function__") and not isinstance(item, TensorBase) for item in given):
@@ -216,9 +165,9 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
         return None
 
 
-def _binds(bind: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+def _binds(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
     try:
-        bind(*args, **named)
+        signature.bind(*args, **named)
     except TypeError:
         return False
     return True
@@ -229,88 +178,3 @@ def _of_a_value(error: Exception) -> bool:
     return not isinstance(error, AttributeError) or error.obj.__class__ in (
         str, int, float, bool, list, tuple, dict, bytes, complex, type(None)
     )
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"'
-
-
-def _combination(name: str, args: tuple[Any, ...], named: dict[str, Any], parameters: list[inspect.Parameter]) -> str:
-    given = ", ".join([kind_of(item) for item in args] + [f"{key}={kind_of(item)}" for key, item in named.items()])
-    form = ", ".join(str(parameter).partition(":")[0].partition("=")[0] for parameter in parameters)
-    got = f"got ({given}{', ' if named else ''})"
-    return f"{name}() received an invalid combination of arguments - {got}, but expected one of:\n * ({form})"
-
-
-def _missing(parameters: list[inspect.Parameter], args: tuple[Any, ...], named: dict[str, Any]) -> list[str]:
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    wanted = [*positional[len(args):], *[p for p in parameters if p.kind is p.KEYWORD_ONLY]]
-    return [p.name for p in wanted if p.default is _EMPTY and p.name not in named]
-
-
-def _first_wrong(
-    function: str, parameters: list[inspect.Parameter], args: tuple[Any, ...], named: dict[str, Any], method: bool, only_tensors: bool
-) -> str | None:
-    """Return what is wrong with the first argument that is of another type than its parameter, with torch's message.
-
-    ``only_tensors``: a number in the place of the second operand was taken for a tensor; else it may stand there.
-    """
-    places = next((place for place, parameter in enumerate(parameters) if parameter.kind is parameter.VAR_POSITIONAL), len(parameters))
-    for place, parameter in enumerate(parameters):
-        if place < len(args) and place < places and parameter.kind is not parameter.KEYWORD_ONLY:
-            value, by_place = args[place], True
-        elif parameter.name in named:
-            value, by_place = named[parameter.name], False
-        else:
-            continue
-        if parameter.name in ("other", "exponent") and isinstance(value, (int, float, complex)) and not only_tensors:
-            continue
-        wanted = _wanted(parameter, value)
-        if wanted is not None:
-            own, number = _SWAPPED.get((function, parameter.name), (parameter.name, place + 1 - method))
-            where = f" (position {number})" if by_place else ""
-            return wanted if wanted.startswith("expected") else f"argument '{own}'{where} must be {wanted}"
-    return None
-
-
-def _wanted(parameter: inspect.Parameter, value: Any) -> str | None:
-    """Return the type that a parameter takes beside that of the argument, as ``int, not str``; None if the argument may be right."""
-    kind, name = str(parameter.annotation), parameter.name
-    if value is None and (parameter.default is None or "None" in kind):
-        return None
-    given = kind_of(value)
-    if isinstance(value, (TensorBase, np.ndarray, np.generic)) or hasattr(value, "__torch_function__"):
-        return f"torch.dtype, not {given}" if kind.startswith("dtype") else None
-    if kind.startswith("dtype") or name == "dtype":
-        return None if isinstance(value, (dtype, type)) else f"torch.dtype, not {given}"
-    if name in _TENSORS and (kind == "Any" or "Tensor" in kind):
-        return f"Tensor, not {given}"
-    if name in _LISTS:
-        return _list_of_tensors(value)
-    if kind in ("int", "int | None") or (name in _INTS and (kind == "Any" or "int" in kind)):
-        whole = hasattr(value, "__index__") or (isinstance(value, (list, tuple)) and parameter.default == ())
-        return None if whole else f"int, not {given}"
-    if kind in ("float", "float | None"):
-        return None if isinstance(value, (int, float)) else f"float, not {given}"
-    if kind in ("bool", "bool | None"):
-        return None if isinstance(value, (bool, int)) else f"bool, not {given}"
-    if name in _NUMBERS:
-        return None if isinstance(value, (int, float, complex)) else f"Number, not {given}"
-    if name in _OF_INTS or kind.startswith("Sequence[int]") or (name == "pad" and kind == "Any"):
-        return _tuple_of_ints(value, name == "normalized_shape")
-    return None
-
-
-def _list_of_tensors(value: Any) -> str | None:
-    if not isinstance(value, (list, tuple)):
-        return f"tuple of Tensors, not {kind_of(value)}"
-    return None
-
-
-def _tuple_of_ints(value: Any, strictly: bool) -> str | None:
-    if not isinstance(value, (list, tuple)):
-        return None if hasattr(value, "__index__") and not strictly else f"tuple of ints, not {kind_of(value)}"
-    for place, item in enumerate(value):
-        if not hasattr(item, "__index__"):
-            return f"tuple of ints, but found element of type {kind_of(item)} at pos {place}"
-    return None

@@ -1,23 +1,21 @@
 """torch._foreach_*: one operation on each tensor of a list, as optimisers and gradient clipping call it.
 
-All names are derived from the tables below: the operation's own function, called once a tensor. The in-place forms return the tensors.
+torch's names say which there are: the operation's own function, called once a tensor. The in-place forms return the tensors.
 """
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import mstorch as torch
 
+from .._core.built_in import written
 from .._core.dtype import dtype
 from .._core.formats import memory_format
+from .._core.public_names import IN_PYTHON
 from .._tensor import Tensor
 
-_UNARY = (
-    "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid "
-    "sign sin sinh sqrt tan tanh trunc"
-).split()
-_BINARY = "add sub mul div pow clamp_max clamp_min maximum minimum".split()
 _COMPARING = {"clamp_max": "minimum", "clamp_min": "maximum"}  # torch's other names of the same
 
 
@@ -178,13 +176,22 @@ def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+_OWN = (_foreach_norm, _foreach_powsum, _foreach_max, _foreach_mm, _foreach_clone, _foreach_copy_, _foreach_zero_)
+_BY_OPERANDS = {1: _unary, 2: _binary, 3: _pointwise}
+
+
+def _operands(name: str) -> int:
+    """Return how many arguments the operation of one tensor needs."""
+    parameters = inspect.signature(inspect.unwrap(written(getattr(torch, name)))).parameters.values()
+    return sum(one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
+
+
 def _all() -> dict[str, Callable[..., Any]]:
-    plain = {name: _unary(name) for name in _UNARY} | {name: _binary(name) for name in _BINARY}
-    plain |= {name: _pointwise(name) for name in ("addcdiv", "addcmul")} | {"lerp": _foreach_lerp}
-    found = {f"_foreach_{name}": function for name, function in plain.items()}
-    found |= {f"_foreach_{name}_": _in_place(name, function) for name, function in plain.items()}
-    own = (_foreach_norm, _foreach_powsum, _foreach_max, _foreach_mm, _foreach_clone, _foreach_copy_, _foreach_zero_)
-    found |= {function.__name__: function for function in own}
+    found: dict[str, Callable[..., Any]] = {function.__name__: function for function in _OWN}
+    names = {name.removeprefix("_foreach_") for name in IN_PYTHON[""] if name.startswith("_foreach_")}
+    for name in sorted(name for name in names if f"{name}_" in names and f"_foreach_{name}" not in found and name not in ("copy", "zero")):
+        plain = _foreach_lerp if name == "lerp" else _BY_OPERANDS[_operands(name)](name)
+        found |= {f"_foreach_{name}": plain, f"_foreach_{name}_": _in_place(name, plain)}
     return {name: _named(name, function) for name, function in found.items()}
 
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from .._aten.kinds import gives_places
 from .._core.modes import grad_set_to, modes
 from .._core.tensor_base import is_tracked, tensors_in
 from .._ops._fresh_out import is_of_leaf, no_derivative, underivable
@@ -21,8 +22,6 @@ _LEFT = frozenset((
     "modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 polygamma "
     "hamming_window hann_window blackman_window bartlett_window kaiser_window chain_matmul nuclear_norm"
 ).split())  # fmt: skip
-# Of these the first result alone has a gradient.
-_INDEXED = frozenset("max min sort topk mode median nanmedian kthvalue cummax cummin frexp".split())
 # What torch calls the operation, where not by the name of the function.
 _WORDS = {
     **dict.fromkeys("column_stack hstack vstack dstack concat concatenate".split(), "cat"),
@@ -66,7 +65,7 @@ def refusing_history(function: Function, space: str) -> Function:
     word = _word(space, inner.__name__)
     if word is None or "out" not in (inner.__kwdefaults__ or ()):
         return function
-    differentiable, first = not word.startswith("aten::"), word in _INDEXED
+    differentiable = not word.startswith("aten::")
 
     @functools.wraps(function)
     def checked(*args: Any, **named: Any) -> Any:
@@ -75,7 +74,7 @@ def refusing_history(function: Function, space: str) -> Function:
             return function(*args, **named)
         inputs = (*args, *(value for name, value in named.items() if name != "out"))
         outs = tensors_in((out,))
-        tracked = next(filter(is_tracked, (*tensors_in(inputs), *(outs[:1] if first else outs))), None)
+        tracked = next(filter(is_tracked, (*tensors_in(inputs), *(outs[:1] if gives_places(word) else outs))), None)
         if tracked is None:
             return function(*args, **named)
         if differentiable or any(map(is_of_leaf, outs)):

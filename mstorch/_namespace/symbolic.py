@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._core import overriding
+from .._core.public_names import IN_PYTHON
 
 
 class _Symbol:
@@ -126,7 +127,6 @@ def _of_math(name: str) -> Any:
     return function
 
 
-_sym_sqrt, _sym_cos, _sym_cosh, _sym_sin, _sym_sinh, _sym_tan, _sym_tanh, _sym_asin, _sym_acos, _sym_atan, _sym_log2 = map(
-    _of_math, ("sqrt", "cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "log2")
-)
-sym_sqrt = _sym_sqrt
+FUNCTIONS = {f"_sym_{name}": _of_math(name) for name in vars(math) if f"_sym_{name}" in IN_PYTHON[""]}
+"""The functions of Python's numbers, by torch's names."""
+sym_sqrt = FUNCTIONS["_sym_sqrt"]

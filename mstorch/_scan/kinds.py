@@ -9,7 +9,6 @@ from typing import NamedTuple
 _STUBS = Path(__file__).parent.parent / "_stubs"
 _ROOMS = {"": "torch_*.pyi", "Tensor": "methods*.pyi", "linalg": "linalg.pyi", "fft": "fft.pyi", "special": "special.pyi",
           "nn.functional": "nn_functional.pyi"}  # fmt: skip
-_PROPERTIES = frozenset("T H mT mH data real imag grad".split())
 _SEVERAL = frozenset("LSTM GRU RNN LSTMCell MultiheadAttention Transformer Sequential ModuleList ModuleDict Module Identity".split())
 
 
@@ -87,7 +86,19 @@ def result_of_method(name: str) -> Kind:
 
 def property_of_tensor(name: str) -> Kind:
     """Return what an attribute of a tensor is."""
-    return TENSOR if name in _PROPERTIES else None
+    return TENSOR if name in _attributes() else None
+
+
+@functools.cache
+def _attributes() -> set[str]:
+    found = set()
+    for file in _STUBS.glob(_ROOMS["Tensor"]):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.AnnAssign) and "Tensor" in ast.unparse(node.annotation):
+                found.add(ast.unparse(node.target))
+            elif isinstance(node, ast.FunctionDef) and [*map(ast.unparse, node.decorator_list)] == ["property"]:
+                found |= {node.name} if node.returns is not None and ast.unparse(node.returns) == "Tensor" else set()
+    return found
 
 
 def result_of_layer(dotted: str) -> Kind:

@@ -56,8 +56,8 @@ def without_values(gradients: Iterable[Any]) -> bool:
     return False
 
 
+# Kernels whose shape torch gives without a look at the other operands' devices: no schema and no tag says which.
 _LENIENT = frozenset("mm bmm small_matmul linear conv conv2d conv_transpose conv_transpose2d scatter".split())
-"""What torch gives the shape of without a look at the other operands' devices."""
 
 
 def check_places(op: str, inputs: Sequence[Any]) -> None:

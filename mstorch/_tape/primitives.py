@@ -15,24 +15,20 @@ from .._core.tensor_base import TensorBase, strides_of, tensor_of
 from .apply import apply
 from .operands import as_raw
 
-# What makes each element of its result of one element of each operand.
-_ELEMENTWISE = frozenset(
-    "add sub mul div neg exp log sqrt sin cos sign tanh sigmoid reciprocal square sinh cosh scalar_power conj where pow rsqrt abs log1p "
-    "log2 sgn erf softplus trunc_divide floor_divide".split()
-)
-
-
 _BARE = frozenset((Raw, int, float, bool, str, type(None)))
 
 
 class Primitive:
-    """An operation as rules use it: on bare values it computes, on tensors it is recorded as well."""
+    """An operation as rules use it: on bare values it computes, on tensors it is recorded as well.
+
+    ``elementwise``: it makes each element of its result of one element of each operand.
+    """
 
     __slots__ = ("kernel", "elementwise")
 
-    def __init__(self, op: str) -> None:
+    def __init__(self, op: str, elementwise: bool = False) -> None:
         self.kernel = kernel(op)
-        self.elementwise = op in _ELEMENTWISE
+        self.elementwise = elementwise
 
     def __call__(self, *args: Any) -> Any:
         first = args[0]
@@ -51,6 +47,11 @@ class Primitive:
     def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> TensorBase:
         """Return the operation on tensors, computed in a dtype."""
         return apply(self.kernel, kind, operands, args, strides=_strides(operands) if self.elementwise else None)
+
+
+def elementwise(op: str) -> Primitive:
+    """Return an operation that makes each element of its result of one element of each operand."""
+    return Primitive(op, True)
 
 
 def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:

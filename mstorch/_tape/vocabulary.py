@@ -25,17 +25,18 @@ from . import movement
 from .apply import apply
 from .movement import Move
 from .node import bare, dressed
-from .primitives import Primitive, constant, dtype_name, factor, shape_of
+from .primitives import Primitive, constant, dtype_name, elementwise, factor, shape_of
 from .ways import ways
 from .windows import linear
 
-add, sub, mul, div, neg = Primitive("add"), Primitive("sub"), Primitive("mul"), Primitive("div"), Primitive("neg")
-exp, log, sqrt, sin, cos, sign = (Primitive(name) for name in ("exp", "log", "sqrt", "sin", "cos", "sign"))
-tanh, sigmoid, reciprocal, square = (Primitive(name) for name in ("tanh", "sigmoid", "reciprocal", "square"))
-sinh, cosh = Primitive("sinh"), Primitive("cosh")
-scalar_power, conj_ = Primitive("scalar_power"), Primitive("conj")
+add, sub, mul, div, neg = elementwise("add"), elementwise("sub"), elementwise("mul"), elementwise("div"), elementwise("neg")
+exp, log, sqrt = (elementwise(name) for name in ("exp", "log", "sqrt"))
+sin, cos, sign = (elementwise(name) for name in ("sin", "cos", "sign"))
+tanh, sigmoid, reciprocal, square = (elementwise(name) for name in ("tanh", "sigmoid", "reciprocal", "square"))
+sinh, cosh = elementwise("sinh"), elementwise("cosh")
+scalar_power, conj_ = elementwise("scalar_power"), elementwise("conj")
 mm, bmm, linear_product = Primitive("mm"), Primitive("bmm"), Primitive("linear")
-_sum, _where, _eq = Primitive("sum"), Primitive("where"), Primitive("eq")
+_sum, _where, _eq = Primitive("sum"), elementwise("where"), Primitive("eq")
 gt, lt, le, ge = Primitive("gt"), Primitive("lt"), Primitive("le"), Primitive("ge")
 eq, ne = _eq, Primitive("ne")
 
@@ -273,8 +274,8 @@ def placed_at(value: Any, shape: tuple[int, ...], *key: Any) -> Any:
     return _index_placed(value, shape, *key)
 
 
-power, softmax, rsqrt = Primitive("pow"), Primitive("softmax"), Primitive("rsqrt")
-abs_, log1p, log2 = Primitive("abs"), Primitive("log1p"), Primitive("log2")
+power, softmax, rsqrt = elementwise("pow"), Primitive("softmax"), elementwise("rsqrt")
+abs_, log1p, log2 = elementwise("abs"), elementwise("log1p"), elementwise("log2")
 flip, pad = Primitive("flip"), Primitive("pad")
 
 
@@ -392,7 +393,7 @@ def either(first: np.ndarray, second: np.ndarray) -> Any:
     return np.logical_or(first, second)
 
 
-sgn, erf = Primitive("sgn"), Primitive("erf")
+sgn, erf = elementwise("sgn"), elementwise("erf")
 
 
 def signs(value: Any) -> np.ndarray:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.tensor_base import TensorBase
-from .._ops._operation import BY_VALUES, record_of
+from .._ops._operation import BY_TENSOR, BY_VALUES, record_of
+from .._ops.layers import dropout
 from .._ops.random import random, sampling
 from .._tensor import Tensor
 from ._batched import RULES, Map, Op, as_batched, batched, front, innermost, is_of, outside, within
@@ -301,9 +302,6 @@ def _certain(name: str, args: tuple[Any, ...]) -> bool:
 
 
 _BY_SIZE = frozenset(("rand", "randn"))
-_BY_TENSOR = frozenset(
-    "rand_like randn_like randint_like dropout alpha_dropout bernoulli poisson _standard_gamma _sample_dirichlet".split()
-)
 
 
 def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -375,10 +373,16 @@ def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     return looped(op, args, kwargs, args[0] if kwargs.get("inplace") else None)
 
 
-_BY_VALUES = [
-    name for family in (random, sampling) for name, function in vars(family).items()
-    if isinstance(function, types.FunctionType) and record_of(function).draws == BY_VALUES
-]  # fmt: skip
+def _drawing(*how: str) -> set[str]:
+    return {
+        name for family in (random, sampling, dropout) for name, function in vars(family).items()
+        if isinstance(function, types.FunctionType) and record_of(function).draws in how
+    }  # fmt: skip
+
+
+_BY_VALUES = _drawing(BY_VALUES)
+# A number for each element of a tensor; the others are taken above, or draw for rows or channels.
+_BY_TENSOR = _drawing(BY_TENSOR, BY_VALUES) - {"normal", "binomial", "multinomial", "feature_dropout", "feature_alpha_dropout"}
 _NOT_SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
 
 

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .._aten.kinds import CONVERSIONS, is_elementwise, takes_dims
+from .._aten.kinds import CONVERSIONS, is_elementwise, takes_dims, tells_of_shape
 from .._core.built_in import written
 from .._core.overriding import public_name
 from .._core.promotion import promote_types
@@ -465,11 +465,8 @@ def _property(name: str) -> Rule:
     return lambda op, args, kwargs: getattr(args[0].value, name)
 
 
-_OF_A_SLICE = frozenset(
-    "is_complex is_floating_point is_signed is_conj is_neg is_same_size result_type numel nelement size element_size get_device "
-    "is_nonzero_shape __len__ has_names is_tensor is_pinned is_shared is_coalesced __dir__ is_distributed is_inference is_contiguous "
-    "__hash__ stride".split()
-)
+# What Python alone has of it.
+_OF_A_SLICE = frozenset(("__len__", "__dir__", "__hash__", "nelement", "has_names", "is_tensor", "is_shared"))
 
 
 def of_a_slice(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
@@ -495,7 +492,7 @@ def find(key: str, public: Callable[..., Any]) -> Rule:
         return RULES[key]
     if owner == "Tensor" and name in vars(BatchedTensor):
         return _own(name)
-    if name in _OF_A_SLICE:
+    if name in _OF_A_SLICE or (not name.startswith("_") and tells_of_shape(name)):
         return of_a_slice
     name = operation_of(name) if name.startswith("__i") else name
     if owner in ("", "Tensor", "functional", "nn.functional", "_namespace.implicit") and name in RULES:

@@ -287,8 +287,7 @@ class Node:
         return self.name if self._repr_fn is None else self._repr_fn(self)
 
 
-_RANDOM = frozenset(
-    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson dropout".split()
-)
+# torch's own choice of what draws: nobody misses the numbers of others.
+_RANDOM = frozenset("rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson".split())
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]

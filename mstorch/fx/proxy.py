@@ -116,7 +116,9 @@ class GraphAppendingTracer(TracerBase):
         self.graph = graph
 
 
+# Python's operators, with those that have a reflected method apart: the module operator tells neither.
 _TWO_SIDED = ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor", "matmul")
+# Those without a reflected method; hash and bool are not recorded.
 _ONE_SIDED = ("eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert", "getitem", "abs")
 
 

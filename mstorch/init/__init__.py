@@ -23,6 +23,7 @@ from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.parameter import set_data
 
+# torch's own choice of layers and functions whose gain is 1; it refuses all others.
 _PLAIN = (
     "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
 )  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .._aten.binding import NUMBERS_AS_TENSORS
 from .._aten.calling import unseen
 from .._core.above import above
 from .._core.trees import tree_flatten
@@ -150,7 +151,7 @@ def _bound(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound |
     return _in_form(packet, numbers, args, kwargs) or (None if numbers else _in_form(packet, True, args, kwargs))
 
 
-_OF_TENSORS = frozenset("add sub mul div true_divide floor_divide remainder".split())  # beside which torch takes numbers for tensors
+_OF_TENSORS = NUMBERS_AS_TENSORS | {"true_divide", "remainder"}  # beside which a graph has tensors in the place of numbers
 
 
 def _in_form(packet: Any, numbers: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound | None:

@@ -26,6 +26,7 @@ from .reductions import (
     var,
 )  # fmt: skip
 
+# What a star import of torch.masked gives, without MaskedTensor, which is absent.
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
     "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",

@@ -55,7 +55,6 @@ def filled(input: Tensor, mask: Tensor | None, neutral: float, dtype: dtype | No
     return input if mask is None else above.torch.where(input_mask(input, mask), input, neutral)
 
 
-_REDUCTIONS = frozenset("sum prod amax amin argmax argmin mean median norm var std logsumexp".split())
 _IN_SHAPE = frozenset("softmax log_softmax softmin normalize cumsum cumprod".split())
 
 
@@ -75,7 +74,7 @@ def _output_mask(op: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
     name = op.__name__
     if name in _IN_SHAPE:
         return _input_mask(input, *args, **kwargs)
-    if name not in _REDUCTIONS:
+    if name == "logaddexp" or getattr(above.torch.masked, name, None) is not op:
         raise ValueError(f"_output_mask expected masked operation (got callable {op.__module__}.{name})")
     if name == "norm":
         args = args[1:]

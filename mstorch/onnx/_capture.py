@@ -13,6 +13,7 @@ from ..utils._python_dispatch import TorchDispatchMode
 from ._errors import OnnxExporterError
 from ._whole import bound, whole_name
 
+# Views that show every element: a write to one writes all of the memory, in another shape.
 _REVERSED = frozenset("alias detach lift_fresh permute squeeze t transpose unsqueeze view".split())
 
 

@@ -8,8 +8,17 @@ import torch as real_torch
 
 import mstorch
 
+
+def torch_schemas(name: str) -> list[Any]:
+    packet = getattr(real_torch.ops.aten, name)
+    return [getattr(packet, one)._schema for one in packet.overloads()]
+
+
 NAMES = sorted(name for name in dir(real_torch) if name.startswith("_foreach_"))
-UNARY = [n for n in NAMES if mstorch._namespace.foreach._UNARY.count(n.removeprefix("_foreach_").removesuffix("_"))]
+UNARY = [
+    n for n in NAMES if all(len([one for one in schema.arguments if not one.is_out]) == 1 for schema in torch_schemas(n))
+    and n not in ("_foreach_max", "_foreach_zero_")
+]
 BINARY = ["add", "sub", "mul", "div", "pow", "clamp_max", "clamp_min", "maximum", "minimum"]
 
 

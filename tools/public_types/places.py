@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 import types
+import warnings
 from typing import Any
 
 import torch
@@ -16,6 +18,8 @@ PLACES: dict[str, Any] = {
 HEAD = f"""\
 # Written by `python -m tools.public_types` from torch {torch.__version__.partition('+')[0]}:
 # the functions of each namespace and the methods of Tensor. A star marks what torch writes in Python; the rest it writes in C++.
+# Two stars: which hands its arguments on to a compiled function at once, of its own name or the one behind a single star;
+# with an exclamation mark, it looks at what stands behind a tensor first.
 """
 _IN_PYTHON = (types.FunctionType, staticmethod, classmethod)
 
@@ -29,8 +33,39 @@ def _marked(place: Any) -> list[str]:
         if inspect.ismodule(value) or isinstance(value, property):
             continue
         in_python = isinstance(value, _IN_PYTHON) and not name.startswith("_")
-        found.append(name + "*" * in_python)
+        called, looks = _called(name, value) if in_python and place in (torch, torch.nn.functional) else ("", "")
+        found.append(name + "*" * in_python + ("*" if called == name else called) + looks)
     return found
+
+
+class _Nothing:
+    """A value that no parameter takes."""
+
+
+def _called(name: str, function: Any) -> tuple[str, str]:
+    """The compiled function that refuses, in its own words, what a function of Python's is given; "" where that looks at it itself.
+
+    Besides "!", if it looks at what stands behind a tensor.
+    """
+    if not inspect.isfunction(function) or function.__module__ not in ("torch.nn.functional", "torch.functional", "torch._jit_internal"):
+        return "", ""
+    parameters = inspect.signature(function).parameters.values()
+    least = sum(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters)
+    nothing = [_Nothing() for _ in range(3)]
+    called = next(filter(None, (_refuser(name, function, *nothing[:count]) for count in range(max(least, 1), 4))), "")
+    behind = _refuser(name, function, torch.ones(2, 3), *nothing[: max(least - 1, 1)]) if called else ""
+    return called, "!" if called and not behind else ""
+
+
+def _refuser(name: str, function: Any, *given: Any) -> str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function(*given)
+    except Exception as error:  # noqa: BLE001 - whichever it is, it is looked at
+        said = re.match(r"(\w+)\(\): argument '|expected Tensor as element . in argument 0", str(error))
+        return "" if said is None else said[1] or name
+    return ""
 
 
 def text() -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.errors import not_for
+from ..._backend.errors import not_for, wrong_type
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import finfo, float32
 from ..._core.modes import modes
@@ -51,7 +51,7 @@ _mul = kernel("mul")
 
 def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: bool = False) -> TensorBase:
     if not isinstance(input, TensorBase):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise wrong_type(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if inplace:
         return in_place(input, lambda tensor: _apply(kernel_, name, tensor, *args))
     return call(kernel_, (input,), *args, strides=result_strides((input,), input._shape))
@@ -201,7 +201,7 @@ def logsigmoid(input: TensorBase, *, out: TensorBase | None = None) -> TensorBas
     """``log(sigmoid(x))``."""
     _floating("log_sigmoid_cpu", input)
     if not isinstance(input, TensorBase):
-        raise TypeError(f"log_sigmoid(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise wrong_type(f"log_sigmoid(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return finish_exactly(call(_logsigmoid, (input,)), out, "expected scalar type {kind} but found {out}")
 
 

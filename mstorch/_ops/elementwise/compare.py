@@ -44,7 +44,8 @@ from ._where import chosen
 from .complex_views import complex, imag, real
 from .elementwise import abs, add, mul, sub
 
-_eq, _ne, _lt, _le, _gt, _ge = (kernel(op) for op in ("eq", "ne", "lt", "le", "gt", "ge"))
+_eq, _ne = kernel("eq"), kernel("ne")
+_lt, _le, _gt, _ge = (kernel(op) for op in ("lt", "le", "gt", "ge"))
 _and, _or, _xor, _not = (kernel(f"logical_{op}") for op in ("and", "or", "xor", "not"))
 _isnan, _isinf, _isfinite, _signbit = (kernel(op) for op in ("isnan", "isinf", "isfinite", "signbit"))
 _maximum, _minimum, _fmax, _fmin = (kernel(op) for op in ("maximum", "minimum", "fmax", "fmin"))

@@ -157,6 +157,8 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     warn_of("chain_matmul")
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for matrix in matrices:
         if len(shape_of(matrix)) != 2:
             raise RuntimeError(f"Tensor dimension is {len(shape_of(matrix))}, expected 2 instead.")

@@ -15,6 +15,7 @@ from ..._core.device import device
 from ..._core.dlpack import CPU, capsule_of
 from ..._core.dtype import dtype, int16
 from ..._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
+from ..._core.public_names import IN_PYTHON
 from ..._core.size import Size
 from ..._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
 from ..._core.tensor_base import array_of as memory_of
@@ -363,9 +364,7 @@ def to_dlpack(tensor: TensorBase) -> Any:
 
 NAMED_METHODS = {
     "_typed_storage": _typed_storage,
-    **{name: _not_here(name) for name in (
-        "q_scale", "q_zero_point", "q_per_channel_scales", "q_per_channel_zero_points", "q_per_channel_axis", "qscheme",
-    )},
+    **{name: _not_here(name) for name in IN_PYTHON["Tensor"] if name.startswith(("q_", "qscheme"))},
     "__dlpack__": dlpack,
     "__dlpack_device__": dlpack_device,
     "ipu": _no_device("ipu", RuntimeError, "PyTorch is not linked with support for ipu devices"),

@@ -100,7 +100,7 @@ def elu(node: Any, g: TensorBase | np.ndarray) -> Any:
     return v.where(above, v.times(g, scale), slope(g, x))
 
 
-_softplus = v.Primitive("softplus")
+_softplus = v.elementwise("softplus")
 
 
 @v.wide_where_bare

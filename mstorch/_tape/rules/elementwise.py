@@ -253,8 +253,8 @@ def _remainder(op: str, quotient: Any) -> None:
         return None if node.edges[0] is None else v.fit(g, node.shapes[0]), other
 
 
-_remainder("fmod", v.Primitive("trunc_divide"))
-_remainder("remainder", v.Primitive("floor_divide"))
+_remainder("fmod", v.elementwise("trunc_divide"))
+_remainder("remainder", v.elementwise("floor_divide"))
 
 
 def _flat(op: str) -> None:
