@@ -1,4 +1,4 @@
-"""Functions that torch deprecates, each with a warning once in a process."""
+"""Functions that torch deprecates, each with a warning once per process."""
 from __future__ import annotations
 
 from .._core.warned import warn_once
@@ -56,5 +56,5 @@ TEXTS = {
 
 
 def warn_of(name: str) -> None:
-    """Warn at the first use. torch's warning of storages is Python's own, which ``set_warn_always`` does not concern."""
+    """Warn on first use. For storages torch warns by Python's own warning, which ``set_warn_always`` does not affect."""
     warn_once(TEXTS[name], strictly=name == "storage")

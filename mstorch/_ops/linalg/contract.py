@@ -1,4 +1,4 @@
-"""Products over named or counted dimensions: einsum, tensordot, outer and inner products, powers of matrices."""
+"""Contractions over named or counted dimensions: einsum, tensordot, outer and inner products, matrix powers."""
 from __future__ import annotations
 
 import functools
@@ -25,7 +25,7 @@ _NOTHING = "einsum(): must specify the equation string and at least one operand,
 
 
 def einsum(*args: Any) -> TensorBase:
-    """Return the sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
+    """Return the sum of products given by an equation of subscripts: ``einsum("ij,jk->ik", a, b)``."""
     if len(args) < 2:
         raise ValueError(_NOTHING)
     equation, operands = _from_lists(args) if isinstance(args[0], TensorBase) else (args[0], args[1:])
@@ -43,7 +43,7 @@ def einsum(*args: Any) -> TensorBase:
 
 
 def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Return the equation for operands that are each followed by a list of numbers."""
+    """Return the equation for operands that are each followed by a list of ints."""
 
     def text(items: Sequence[Any]) -> str:
         for item in items:
@@ -59,7 +59,7 @@ def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _subscripts(text: str, what: str, offset: int) -> list[str]:
-    """Return the letters of one term, which begins at ``offset`` in the equation, with "..." as one item."""
+    """Return the labels of one term, which starts at ``offset`` in the equation, with "..." as one item."""
     found: list[str] = []
     position = 0
     while position < len(text):
@@ -166,7 +166,7 @@ def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequ
 
 
 def _diagonals(operand: TensorBase, labels: list[Any], number: int) -> tuple[Any, list[Any]]:
-    """Return the operand with the diagonal of each repeated subscript."""
+    """Return the diagonal of the operand for each repeated subscript."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
@@ -184,9 +184,9 @@ def _diagonals(operand: TensorBase, labels: list[Any], number: int) -> tuple[Any
 def _pair(
     a: Any, first: list[Any], b: Any, second: list[Any], keep: set[Any], sizes: dict[Any, int], places: dict[Any, int]
 ) -> tuple[Any, list[Any]]:
-    """Return the product of two operands, summed over all labels that are not needed further: one batched matrix product.
+    """Return the product of two operands, summed over all labels that are not needed later: one batched matrix product.
 
-    Its dimensions stand in the order of ``places``, as far as a product of matrices allows.
+    Its dimensions are ordered by ``places``, as far as a matrix product allows.
     """
     for operand, own, other, is_first in ((a, first, second, True), (b, second, first, False)):
         alone = tuple(i for i, label in enumerate(own) if label not in keep and label not in other)
@@ -237,7 +237,7 @@ def _without(operand: TensorBase, dim: int) -> TensorBase:
 
 
 def _lined_up(operand: TensorBase, own: list[Any], order: list[Any]) -> Any:
-    """Return the operand with its dimensions in the order of labels, of length 1 for labels that it lacks."""
+    """Return the operand with its dimensions in the order of labels, with length 1 for labels that it lacks."""
     there = [label for label in order if label in own]
     moved = views.permute(operand, tuple(own.index(label) for label in there)) if there != own else operand
     for place, label in enumerate(order):
@@ -252,7 +252,7 @@ def _in_shape(tensor: Any, shape: tuple[int, ...]) -> TensorBase:
 
 @operation(autocast=WIDEST_ON_DEVICES)
 def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> Any:
-    """Return the sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of them."""
+    """Return the sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions."""
     if isinstance(dims, TensorBase):
         dims = dims.tolist()
     if isinstance(dims, (tuple, list)):
@@ -294,7 +294,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> A
 
 
 def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the products of every element of a vector with every one of another."""
+    """Return the outer product of two vectors."""
     for name, vector in (("self", input), ("vec2", vec2)):
         if len(shape_of(vector)) != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(shape_of(vector))}-D")
@@ -307,7 +307,7 @@ ger = outer
 
 @operation(one_device=OneDevice())
 def inner(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the sums of products over the last dimension of both."""
+    """Return the sum of products over the last dimension of both."""
     a, b = shape_of(input), shape_of(other)
     if not a or not b:
         return finish(input * other, out)
@@ -321,12 +321,12 @@ def inner(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBas
 @operation(autocast=WIDEST_ON_DEVICES)
 @node_called("VdotBackward0")
 def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the inner product of two vectors, the first conjugated."""
+    """Return the inner product of two vectors, the first one conjugated."""
     return dot(input.conj_physical() if input._dtype.is_complex else input, other, out=out)
 
 
 def kron(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the Kronecker product: each element of the first times the whole second."""
+    """Return the Kronecker product: blocks of ``other`` scaled by the elements of ``input``."""
     refuse_partly(out, input, other, twice=False)
     a, b = shape_of(input), shape_of(other)
     rank = max(len(a), len(b))
@@ -350,7 +350,7 @@ def trace(input: TensorBase) -> TensorBase:
 
 
 def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) -> TensorBase:
-    """Return square matrices multiplied with themselves ``n`` times."""
+    """Return square matrices to the power ``n``."""
     shape = shape_of(input)
     if len(shape) < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
@@ -383,7 +383,7 @@ def _contiguous() -> memory_format:
 
 @operation(autocast=LOWER_ON_DEVICES)
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
-    """Return the product of several matrices, in the order that costs least."""
+    """Return the product of several matrices, in the order with the fewest multiplications."""
     warn_of("chain_matmul")
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
