@@ -1,4 +1,4 @@
-"""Sums over products (einsum), the filling of parameters and instance norm, taken apart as torch does."""
+"""einsum, parameter initialization and instance norm, decomposed as torch does."""
 from __future__ import annotations
 
 import math
@@ -33,7 +33,7 @@ def _einsum(*args: Any) -> Tensor:
 
 
 def _spread_out(operand: Tensor, term: str, order: list[str]) -> Tensor:
-    """Return the operand with a dimension for each letter, of length 1 for letters that it lacks."""
+    """Return the operand with one dimension per letter, of length 1 for letters that it lacks."""
     places = [term.find(letter) for letter in order]
     missing = iter(range(len(term), len(order)))
     places = [place if place >= 0 else next(missing) for place in places]
@@ -43,7 +43,7 @@ def _spread_out(operand: Tensor, term: str, order: list[str]) -> Tensor:
 
 
 def _product(first: Tensor, second: Tensor, kept: int, left: list[bool], right: list[bool]) -> Tensor:
-    """Return the sum over the dimensions from ``kept`` on, as one batched product of matrices."""
+    """Contract the dimensions from ``kept`` on by one batched matrix product."""
     rank = len(left)
     for dim in range(kept, rank):
         if left[dim] != right[dim]:
@@ -137,7 +137,7 @@ def _instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5, *rest: Any, **named: Any,
 ) -> Tensor:  # fmt: skip
-    """Return batch norm of one sample that has the channels of all."""
+    """Return instance norm, as batch norm over one sample with N * C channels."""
     if rest or named:
         raise NotInTerms("mstorch: instance_norm with further arguments is not known in the terms of torch.ops.aten")
     batch, channels = input.shape[:2]

@@ -1,7 +1,7 @@
-"""The errors of calls whose arguments have wrong types, in torch's words.
+"""Errors for arguments of wrong types, in torch's words.
 
-Nothing is looked at beforehand. An error that Python raised over an argument somewhere inside is explained by the types of the
-arguments, as they are declared; one that types do not explain stays as it is.
+Arguments are checked only after a call has failed: a Python error is explained by the declared types of the arguments, and stays unchanged
+if they do not explain it.
 """
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ _EMPTY = inspect.Parameter.empty
 def in_numbers(
     spoken: str, args: tuple[Any, ...], named: dict[str, Any], refused: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return the arguments of a failed call with numbers for 0-d tensors, where torch takes numbers; None if there are none.
+    """Return the arguments of a failed call with numbers for 0-d tensors where torch takes numbers; None if there are none.
 
-    A call that was ``refused`` in torch's words is read again only if the tensors stand in lists.
+    A call that was ``refused`` in torch's words is retried only if the tensors are in lists.
     """
     given = (*args, *named.values())
     if not any(_alone(item) for item in given if not refused or not isinstance(item, TensorBase)):
@@ -89,7 +89,7 @@ def _alone(value: Any) -> bool:
 
 
 def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> TypeError | None:
-    """Return the advice for a call that failed with ``error`` on a tensor of MindSpore's own."""
+    """Return advice for a call that failed with ``error`` because of a mindspore.Tensor; None for other calls."""
     if not isinstance(error, (TypeError, AttributeError)) or "from_mindspore" in str(error):
         return None
     given = (*args, *named.values())
@@ -112,7 +112,7 @@ _NOT_TOLD = re.compile(
 
 
 def from_below(spoken: str, args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> RuntimeError | None:
-    """torch's class of error where another library, or the interpreter within our code, refused what a function was given; else None."""
+    """Return torch's class of error if another library, or the interpreter within our code, refused an argument; else None."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -130,7 +130,7 @@ def _sized(value: Any) -> str:
 
 
 def in_python(path: list[str], name: str) -> bool:
-    """Return whether torch has a function or a method in Python, which takes no words but its own."""
+    """Return whether torch implements a function or method in Python, which accepts no aliases of keywords."""
     if path[-2:] == ["nn", "functional"]:
         return name not in _COMPILED and not _is_compiled_layer(name)
     return _names_no_forms(name) and path[-1:] in (["torch"], ["Tensor"])
@@ -146,7 +146,7 @@ def _is_compiled_layer(name: str) -> bool:
 
 @functools.cache
 def _float8_words() -> dict[str, str]:
-    """By function: the name of torch's kernel that refuses dtypes of eight bits, which the message begins with."""
+    """Return, by function, the name of torch's kernel in its error for float8 dtypes."""
     found: dict[str, str] = {}
     for line in Path(__file__).with_name("float8_words.txt").read_text("utf-8").splitlines():
         word, _, names = line.partition(": ")
@@ -159,7 +159,7 @@ _OF_CODES = re.compile("ufunc|structured|void|bytes-like|data type 'float|no loo
 
 
 def of_eight_bits(spoken: str, error: Exception, given: Sequence[Any] = ()) -> NotImplementedError | None:
-    """torch's error where a kernel of ours refused a dtype of eight bits: torch's kernel has another name."""
+    """Return torch's error if a kernel refused a float8 dtype: torch names its own kernel."""
     words = str(error)
     if isinstance(error, TypeError):
         kind = next((item._dtype for item in given if isinstance(item, TensorBase) and item._dtype.ms is None), None)
@@ -176,7 +176,7 @@ def of_eight_bits(spoken: str, error: Exception, given: Sequence[Any] = ()) -> N
 def explained(
     spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> TypeError | None:
-    """torch's error for a call of wrong types that ended in ``error``; None where the types do not explain it."""
+    """Return torch's error for a call with wrong types that ended in ``error``; None if the types do not explain it."""
     *path, last = spoken.split(".")
     unread = _unread(path[-1], last, args, named)
     if unread is not None:
@@ -222,7 +222,7 @@ def explained(
 
 
 def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return torch's message for arguments that fit no form of its compiled function, which it checks before anything else."""
+    """Return torch's message for arguments that match no signature of its compiled function, which it checks first."""
     if _names_no_forms(name) or name.startswith("__") or (room == "functional" and not _is_compiled_layer(name)):
         return None
     given = (*args, *named.values())
@@ -237,7 +237,7 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
 
 
 def _foreign(error: Exception) -> bool:
-    """Return whether an error, if it is an AttributeError, came from a value of one of Python's own types."""
+    """Return False for an AttributeError that was not raised by a value of a built-in type."""
     return not isinstance(error, AttributeError) or error.obj.__class__ in (
         str, int, float, bool, list, tuple, dict, bytes, complex, type(None)
     )
@@ -263,9 +263,9 @@ def _missing(parameters: list[inspect.Parameter], args: tuple[Any, ...], named: 
 def _first_wrong(
     function: str, parameters: list[inspect.Parameter], args: tuple[Any, ...], named: dict[str, Any], method: bool, only_tensors: bool
 ) -> str | None:
-    """Return what is wrong with the first argument that is of another type than its parameter, with torch's message.
+    """Return which argument first mismatches its parameter's type, with torch's message.
 
-    ``only_tensors``: a number in the place of the second operand was taken for a tensor; else it may stand there.
+    ``only_tensors``: a number as the second operand is an error.
     """
     places = next((place for place, parameter in enumerate(parameters) if parameter.kind is parameter.VAR_POSITIONAL), len(parameters))
     for place, parameter in enumerate(parameters):
@@ -286,7 +286,7 @@ def _first_wrong(
 
 
 def _wanted(parameter: inspect.Parameter, value: Any) -> str | None:
-    """Return the type that a parameter takes beside that of the argument, as ``int, not str``; None if the argument may be right."""
+    """Return the expected type and the argument's as ``int, not str``; None if the argument may be right."""
     kind, name = str(parameter.annotation), parameter.name
     if value is None and (parameter.default is None or "None" in kind):
         return None

@@ -1,1 +1,1 @@
-"""Operators that programs define: schemas, the registry, calls."""
+"""User-defined operators: schemas, the registry, calls."""
