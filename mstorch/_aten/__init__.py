@@ -1,6 +1,6 @@
-"""Calls below autograd, by the names of torch's own library, which ``__torch_dispatch__`` sees.
+"""Calls of ATen operators below autograd, which ``__torch_dispatch__`` sees.
 
-A public call with such a mode or tensor is bound to an overload (``binding``), or taken apart into several as torch does
-(``composites``); each is shown to whoever takes it and recorded on the tape with a gradient in the same terms (``calling``,
-``derivatives``), so that backward is seen too.
+A public call under such a mode or with such a tensor is bound to an overload (``binding``), or decomposed into several as torch does
+(``composites``). Each is passed to its handler, and recorded with a gradient in terms of ATen operators (``calling``, ``derivatives``), so
+that the handler sees backward too.
 """

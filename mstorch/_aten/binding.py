@@ -1,4 +1,4 @@
-"""Find the overload of torch's own library that a public call is, and its arguments."""
+"""Bind a public call to an ATen overload and its arguments."""
 from __future__ import annotations
 
 import functools
@@ -27,7 +27,7 @@ _SILENT = frozenset(("requires_grad", "out", "layout", "pin_memory", "names"))
 
 
 class Bound:
-    """A call of an overload: the operator's name, the overload, positional values without trailing defaults, and others."""
+    """Bound call of an overload: operator name, overload, positional values without trailing defaults, and keywords."""
 
     __slots__ = ("schema", "args", "kwargs")
 
@@ -45,7 +45,7 @@ def _is_varied(name: str) -> bool:
 
 
 def bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], compositions: bool = False) -> Bound | None:
-    """Return the overload that a call with a public name is, or None; with ``compositions`` one of those that torch makes of others."""
+    """Return the overload that a call of a public name binds to, or None; with ``compositions`` also composite ones."""
     in_place = name.endswith("_") and not name.endswith("__")
     plain = name[:-1] if in_place else name
     own = _NAMES.get(plain, plain) + ("_" if in_place else "")
@@ -76,7 +76,7 @@ def _is_of_tensors(schema: Schema) -> bool:
 
 
 def bind_out(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound | None:
-    """Return the overload that a call with ``out=`` is, or None."""
+    """Return the overload that a call with ``out=`` binds to, or None."""
     own = _NAMES.get(name, name)
     target = kwargs["out"]
     targets = list(target) if isinstance(target, (tuple, list)) else [target]
@@ -151,7 +151,7 @@ _KINDS: dict[str, Any] = {
 
 
 def _value(argument: Argument, value: Tensor | float, loosely: bool) -> Any:
-    """Return the value in the form that the overload takes, or ``_NO``."""
+    """Convert a value to the type that the overload takes; return ``_NO`` if it does not fit."""
     kind = argument.type
     if kind.endswith("?"):
         if value is None:

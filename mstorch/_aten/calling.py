@@ -1,8 +1,8 @@
-"""A call below autograd: shown to the mode or the tensors that take it, and recorded.
+"""Calls below autograd: passed to the mode or tensors that handle them, and recorded.
 
-Within ``__torch_dispatch__`` nothing is recorded; the node is given to what it returns. A node made here holds the call's own
-arguments, and its gradient is written with tensors (``derivatives``), so that whoever takes calls sees those of backward as well.
-Views, writes in place and operators without such a gradient are recorded by the operation itself, while it computes.
+Within ``__torch_dispatch__`` nothing is recorded; the node is attached to the result. A node made here saves the call's arguments and
+computes its gradient with tensor operations (``derivatives``), so that handlers see the calls of backward too. Views, in-place writes and
+operators without such a gradient are recorded by the operation itself.
 """
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Call = Callable[..., Any]
 
 
 class NotInTerms(NotImplementedError):
-    """Raised if a function is not known as calls of torch's own library: it is then handled as one call."""
+    """Raised when a function has no decomposition into ATen calls; it is then handled as one call."""
 
 
 class _Below(threading.local):
-    """The calls below autograd that this thread is handling, the innermost last."""
+    """Thread-local stack of the calls below autograd that are being handled, the innermost last."""
 
     def __init__(self) -> None:
         self.pending: list[_Pending] = []
@@ -40,7 +40,7 @@ below = _Below()
 
 
 class _Pending:
-    """A call that is being handled: an operation computed with these very arguments records it."""
+    """Call that is being handled; an operation computed with exactly these arguments records it."""
 
     __slots__ = ("operator", "args", "records", "found")
 
@@ -58,9 +58,7 @@ class _Pending:
 
 
 def takers(values: Any, found: list[Any]) -> list[Any]:
-    """Return the tensors among the values (in lists, tuples, dictionaries too) whose class takes calls, one of each class, subclasses
-    first.
-    """
+    """Return the tensors among the values (also in containers) whose class handles calls, one per class, subclasses first."""
     for value in values:
         kind = type(value)
         if kind in PLAIN:
@@ -81,7 +79,7 @@ def active(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 
 
 class without_innermost(Block):
-    """Switch off the thread's innermost mode within the block."""
+    """Context manager without the innermost mode of the thread."""
 
     def __enter__(self) -> Any:
         *others, mode = state.dispatchers
@@ -91,12 +89,12 @@ class without_innermost(Block):
 
 
 def unseen() -> values_set_to:
-    """Switch off all modes of the thread within the block."""
+    """Context manager without any mode of the thread."""
     return values_set_to(state, dispatchers=[])
 
 
 def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the answer of the innermost mode, or of the first of the tensors."""
+    """Return the result of the innermost mode, or of the first tensor that handles the call."""
     found = takers(kwargs.values(), takers(args, []))
     kinds = tuple(map(type, found))
     with level_set_to(WITHOUT_SUBCLASSES) if found and not state.dispatchers else nullcontext():
@@ -120,7 +118,7 @@ def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 class Derived(Node):
-    """A node whose gradient is computed by calls of torch's own library."""
+    """Node whose gradient is computed by ATen calls."""
 
     __slots__ = ("formula", "operator", "plan", "options", "shapes", "kinds", "results", "places")
     formula: Any
@@ -134,27 +132,27 @@ class Derived(Node):
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        """How many results the operation has."""
+        """Number of results of the operation."""
         return self.results
 
     def needs(self, number: int) -> bool:
-        """Return whether the gradient of the tensor argument of that number is needed."""
+        """Return whether the gradient of the tensor argument with this number is needed."""
         return self.edges[number] is not None
 
     def arg(self, number: int) -> Any:
-        """Return an argument as it was given, tensors with their history."""
+        """Return an argument as it was passed, tensors with their history."""
         return _filled(self.plan[number], self)
 
     def result(self, number: int = 0) -> Tensor:
-        """Return a result as it was."""
+        """Return a saved result."""
         return self.saved[len(self.shapes) + number].value(self, True)
 
     def shape(self, number: int) -> tuple[int, ...]:
-        """Return the shape of the tensor argument of that number."""
+        """Return the shape of the tensor argument with this number."""
         return self.shapes[number]
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the formula's gradients, summed over what was broadcast."""
+        """Return the formula's gradients, reduced to the shapes of broadcast operands."""
         given = [dressed(gradient) for gradient in gradients]
         given += [None] * (self.results - len(given))
         try:
@@ -186,7 +184,7 @@ def _passed(gradient: Tensor, recorded: bool) -> Any:
 
 
 def _fitted(gradient: Tensor, shape: tuple[int, ...], kind: dtype) -> Any:
-    """Return the gradient summed over what was broadcast, in the operand's dtype."""
+    """Sum a gradient over broadcast dimensions and cast it to the operand's dtype."""
     own = tuple(gradient.shape)
     if own != shape and not shape:
         gradient = gradient.sum()
@@ -212,7 +210,7 @@ DERIVATIVES: dict[str, tuple[str, Call]] = {}  # of overloads: the node's name, 
 
 
 def derivative(*overloads: str, label: str) -> Callable[[Call], Call]:
-    """Register a function of the node and its gradients as the gradient of overloads; it returns one for each tensor among the arguments.
+    """Register a function of the node and its gradients as the backward formula of overloads; it returns one gradient per tensor argument.
     """
 
     def enter(function: Call) -> Call:
@@ -258,7 +256,7 @@ def _label(operator: Any) -> str:
 
 
 def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | None]:
-    """Return the gradient of an operator without a formula here: one call, which its handler computes."""
+    """Return the gradient of an operator without a formula here, from one call that its handler computes."""
     args = [_filled(value, node) for value in node.plan]
     options = {key: _filled(value, node) for key, value in node.options.items()}
     wanted = [edge is not None for edge in node.edges]
@@ -267,7 +265,7 @@ def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | N
 
 
 def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
-    """Give the call's results the node as their history; results that are arguments stay as they are."""
+    """Set the node of the call's results; results that are arguments stay unchanged."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     node.results = len(results)
     made = []
@@ -284,7 +282,7 @@ def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
 
 
 def _anew(tensor: Tensor) -> Any:
-    """Return a tensor over the same data without history."""
+    """Return a detached alias of the tensor."""
     return bare_twin(tensor)
 
 
@@ -292,7 +290,7 @@ def _anew(tensor: Tensor) -> Any:
 
 
 def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call an overload: whoever handles it sees it, and it is recorded."""
+    """Call an overload through its handlers, and record it."""
     tensors = tensors_in((*args, *kwargs.values()))
     recorded = modes.grad and any(is_tracked(tensor) for tensor in tensors)
     if not recorded or operator._is_detached:
@@ -328,7 +326,7 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _save_what_was_written(node: Derived, args: tuple[Any, ...]) -> None:
-    """Let a node keep arguments that the call itself wrote to as they are afterwards (the slopes of ``rrelu_with_noise``)."""
+    """Save the arguments that the call itself modified in their final state (the slopes of ``rrelu_with_noise``)."""
     known = node.operator._known
     for place, argument, value in zip(node.plan, known.arguments if known is not None else (), args):
         if argument.is_write and isinstance(place, _Place):
@@ -349,7 +347,7 @@ def _same_items(result: Any, twins: Any) -> bool:
 
 
 def _take_over(operator: Any, recorded: tuple[Tensor, Tensor], result: tuple[Tensor, Tensor]) -> None:
-    """Give what an operator recorded the values that ``__torch_dispatch__`` returned."""
+    """Give the recorded results the values that ``__torch_dispatch__`` returned."""
     pairs = list(zip(tensors_in((recorded,)), tensors_in((result,))))
     for own, other in pairs:
         fits = own._shape == other._shape and own._dtype is other._dtype and own._storage.__class__ is other._storage.__class__ is Storage
@@ -361,7 +359,7 @@ def _take_over(operator: Any, recorded: tuple[Tensor, Tensor], result: tuple[Ten
 
 
 def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> None:
-    """Let backward run ``node`` instead of the result's own node while a mode is on."""
+    """Make backward run ``node`` in place of the result's own node while a mode is active."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     real = node_of(results[0])
     if real is None or [edge for edge in real.edges if edge is not None] != [edge for edge in edges if edge is not None]:
@@ -372,7 +370,7 @@ def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -
 
 
 def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
-    """Return the handler's answer, and what the operation recorded itself."""
+    """Return the handler's result, and what the operation recorded itself."""
     pending = _Pending(operator, args, records)
     below.pending.append(pending)
     before, modes.grad = modes.grad, False
@@ -384,7 +382,7 @@ def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records
 
 
 def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Compute an overload without showing it to anyone; recorded if it is the call that is being handled."""
+    """Compute an overload without handlers; record it if it is the pending call."""
     pending = below.pending[-1] if below.pending else None
     if pending is None or not pending.takes(operator, args):
         return function(*args, **kwargs)
@@ -406,7 +404,7 @@ def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _run_watched(node: Node, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """Return a node's gradients while a mode is on: operations that record themselves are not shown as torch's calls."""
+    """Run a node while a mode is active; operations that record themselves are not shown as ATen calls."""
     seen = node.__dict__.get("seen") if not isinstance(node, Derived) else None
     if seen is not None:
         found = iter(seen.run(gradients, recorded))

@@ -1,4 +1,4 @@
-"""Composite operators, taken apart as torch does: the calls that a mode below autograd sees."""
+"""Composite operators, decomposed as torch does into the calls that a dispatch mode sees."""
 from __future__ import annotations
 
 import builtins
@@ -47,7 +47,7 @@ def _sizes(size: tuple[Any, ...]) -> list[int]:
 
 
 def _whole(shape: Sequence[int], count: int) -> list[int]:
-    """Return the shape with -1 replaced by its length."""
+    """Replace -1 in a shape by the inferred length."""
     known = math.prod(n for n in shape if n != -1)
     return [count // known if n == -1 else n for n in shape]
 
@@ -58,7 +58,7 @@ def _in_rows(x: Tensor) -> bool:
 
 
 def _viewed(x: Tensor, shape: list[int]) -> Tensor:
-    """Return the tensor in another shape: a view where its memory allows one."""
+    """Reshape the tensor, as a view if its strides allow."""
     shape = _whole(shape, count_of(x._shape))
     if _in_rows(x) or view_strides(x._shape, strides_of(x), shape) is not None:
         return aten("view", x, shape)

@@ -1,4 +1,4 @@
-"""Attention, and the layer of several heads of it, taken apart as torch does."""
+"""Scaled dot-product and multi-head attention, decomposed as torch does."""
 from __future__ import annotations
 
 import math
@@ -69,7 +69,7 @@ def _attention_layer(
 
 
 def _added(mask: Tensor | None, query: Tensor) -> Tensor | None:
-    """Return the mask to add to the scores; a boolean one becomes -inf where it is True."""
+    """Return the additive mask; a boolean one becomes -inf where it is True."""
     if mask is None or mask.dtype.is_floating_point:
         return mask
     return aten("masked_fill_.Scalar", aten("zeros_like", mask, dtype=query.dtype, pin_memory=False), mask, -math.inf)
@@ -81,7 +81,7 @@ def _longer(mask: Tensor | None) -> Tensor | None:
 
 
 def _both(masks: list[Any], batch: int, heads: int, keys: int) -> Tensor | None:
-    """Return the masks of scores and of keys as one, for all heads of all samples."""
+    """Combine the attention mask and the key padding mask for all heads of all samples."""
     mask, of_keys = masks
     if of_keys is None:
         return mask
@@ -138,7 +138,7 @@ def _attention(
 def _attention_of_parts(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, scale: Any
 ) -> Tensor:
-    """Attention by matrix products, for cases in which torch has no kernel."""
+    """Return attention by matrix products, for cases in which torch has no fused kernel."""
     root = math.sqrt(1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)
     query = aten("mul.Scalar", query, root)
     if is_causal:

@@ -1,4 +1,4 @@
-"""Layers that draw, as torch makes them of others: dropout of elements and of channels, alpha dropout, leaky slopes that are drawn."""
+"""Random layers, decomposed as torch does: dropout, channel dropout, alpha dropout, rrelu."""
 from __future__ import annotations
 
 import math
@@ -17,7 +17,7 @@ def _times(input: Tensor, factor: Tensor, inplace: bool) -> Tensor:
 
 
 def _drawn(input: Tensor, p: float, channels: bool) -> Tensor:
-    """Ones with the probability 1 - p, else zeros: one for each element, or for each channel."""
+    """Return a Bernoulli(1 - p) mask, per element or per channel."""
     shape = [*input.shape[:2], *[1] * (input.dim() - 2)]
     memory = aten("new_empty", input, shape) if channels else aten("empty_like", input)
     return aten("bernoulli_.float", memory, *([] if p == 0.5 else [1 - p]))  # type: ignore[no-any-return]
@@ -42,7 +42,7 @@ def _dropped(input: Tensor, p: float, train: bool, *, channels: bool = False, al
 
 @composite("dropout")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeros with a probability, the rest scaled up."""
+    """Zero elements with probability ``p`` in training, and scale the others by 1 / (1 - p)."""
     return _dropped(input, p, training, inplace=inplace)
 
 

@@ -1,4 +1,4 @@
-"""Products, layers and indexing, taken apart as torch does on the CPU."""
+"""Matrix products, layers and indexing, decomposed as torch does on the CPU."""
 from __future__ import annotations
 
 import math
@@ -19,7 +19,7 @@ from .composites import COMPOSITES, _viewed, aten, composite
 
 @composite("matmul", "__matmul__")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """Return the product of two tensors with any number of dimensions."""
+    """Return the matrix product of two tensors by the rules of ``torch.matmul``."""
     first, second = input.dim(), other.dim()
     if first == 1 and second == 1:
         return aten("dot", input, other)
@@ -51,7 +51,7 @@ def _reversed_matmul(self: Any, other: Any) -> Any:
 
 @composite("linear")
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Any:
-    """``input @ weight.T + bias``."""
+    """Return ``input @ weight.T + bias``."""
     if bias is None:
         return matmul(input, aten("t", weight))
     if input.dim() == 2:

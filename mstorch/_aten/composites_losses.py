@@ -1,4 +1,4 @@
-"""Losses, taken apart as torch does."""
+"""Loss functions, decomposed as torch does."""
 from __future__ import annotations
 
 import math
@@ -27,7 +27,7 @@ def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """Return the negative log-likelihood of classes."""
+    """Return the negative log-likelihood loss."""
     return _likelihood(input, target, weight, reduction_code(size_average, reduce, reduction), ignore_index)
 
 

@@ -1,4 +1,4 @@
-"""Sums over products (einsum), the filling of parameters and instance norm, taken apart as torch does."""
+"""einsum, parameter initialization and instance norm, decomposed as torch does."""
 from __future__ import annotations
 
 import math
@@ -165,7 +165,7 @@ def _instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5, *rest: Any, **named: Any,
 ) -> Tensor:  # fmt: skip
-    """Return batch norm of one sample that has the channels of all."""
+    """Return instance norm, as batch norm over one sample with N * C channels."""
     if rest or named:
         raise NotInTerms("mstorch: instance_norm with further arguments is not known in the terms of torch.ops.aten")
     batch, channels = input.shape[:2]

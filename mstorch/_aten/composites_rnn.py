@@ -1,4 +1,4 @@
-"""Recurrent layers and cells, taken apart into the steps of each layer and direction."""
+"""Recurrent layers and cells, decomposed into the steps of each layer and direction."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ _CELLS: dict[str, Cell] = {"lstm": _lstm_cell, "gru": _gru_cell, "rnn_tanh": _rn
 
 
 def _direction(cell: Cell, x: Tensor, state: State, weights: Sequence[Any], backwards: bool) -> tuple[Any, State]:
-    """Run one direction of one layer over (T, N, F): outputs (T, N, H) and the last state."""
+    """Run one direction of one layer over (T, N, F); return the outputs (T, N, H) and the last state."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     gates = functional.linear(x, w_ih, b_ih).unbind(0)
     outputs: list[Any] = []
@@ -50,7 +50,7 @@ def _direction(cell: Cell, x: Tensor, state: State, weights: Sequence[Any], back
 
 
 def _weights(params: Sequence[Any], directions: int, has_biases: bool) -> list[tuple[Any, ...]]:
-    """For each layer and direction: w_ih, w_hh, b_ih, b_hh, w_hr, with None for what is not there."""
+    """Return w_ih, w_hh, b_ih, b_hh, w_hr for each layer and direction, with None for missing ones."""
     size = len(params) // directions
     found = []
     for start in range(0, len(params), size):

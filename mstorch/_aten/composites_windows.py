@@ -1,4 +1,4 @@
-"""Pooling, padding and resampling, taken apart as torch does."""
+"""Pooling, padding and resampling, decomposed as torch does."""
 from __future__ import annotations
 
 import math
@@ -114,7 +114,7 @@ for _count in (1, 2, 3):
 
 @composite("pad_like")
 def _pad_like(input: Tensor, pad: Sequence[int], mode: str) -> Tensor:
-    """Return the tensor with elements of its own around it."""
+    """Pad the tensor with its own elements, by ``mode``."""
     rank = len(pad) // 2
     if mode == "circular":
         for number in range(rank):

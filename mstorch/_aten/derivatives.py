@@ -1,7 +1,7 @@
-"""Gradients of elementwise operators, reductions and views in torch's terms: the operators that its own backward calls, in its order.
+"""Gradients of elementwise operators, reductions and views in terms of the ATen operators that torch's own backward calls, in its order.
 
-A function gets the node and the gradients of the results, and gives one gradient for each tensor among the arguments; what was
-broadcast is summed up afterwards (``calling``).
+A formula gets the node and the gradients of the results, and returns one gradient per tensor argument; broadcast dimensions are summed
+afterwards (``calling``).
 """
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def _cumsum(node: Derived, grad: Tensor) -> Tensor:
 
 
 def _spread(grad: Tensor, shape: tuple[int, ...], dims: Sequence[int], keepdim: bool) -> Any:
-    """Return a reduced gradient, expanded to the shape before the reduction."""
+    """Expand the gradient of a reduction to the shape before it."""
     if dims is not None and not keepdim and shape:
         for dim in sorted(d % len(shape) for d in dims) if len(dims) > 1 else dims:
             grad = grad.unsqueeze(dim)
@@ -314,7 +314,7 @@ def _max(node: Derived, grad: Tensor) -> Tensor:
 
 
 def _shared(node: Derived, grad: Tensor, dims: Sequence[int], keepdim: bool) -> Tensor:
-    """Return the gradient of an extreme, in equal shares for all elements equal to it."""
+    """Return the gradient of an extremum, shared equally by all elements equal to it."""
     x, result = node.arg(0), node.result()
     if dims and not keepdim:
         shape = [1 if i in [d % len(x.shape) for d in dims] else n for i, n in enumerate(x.shape)]

@@ -1,4 +1,4 @@
-"""Gradients of products, layers, activations and losses in torch's terms."""
+"""Gradients of matrix products, layers, activations and losses in terms of ATen operators."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ def _in_columns(matrix: Tensor) -> bool:
 
 
 def _left(grad: Tensor, first: Tensor, second: Tensor) -> Any:
-    """Return the gradient of a product for its first factor, in the order of that factor's memory."""
+    """Return the gradient of a matrix product for its first factor, in that factor's memory order."""
     if _in_columns(first):
         return aten("t", aten("mm", second.conj(), aten("t", grad)))
     return aten("mm", grad, aten("t", second))
 
 
 def _right(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """Return the gradient of a product for its second factor."""
+    """Return the gradient of a matrix product for its second factor."""
     if _in_columns(second):
         return aten("t", aten("mm", aten("t", grad), first.conj()))
     return aten("mm", aten("t", first), grad)
@@ -82,7 +82,7 @@ def _dot(node: Derived, grad: Tensor) -> Any:
 
 
 def _mask(node: Derived, *numbers: int) -> list[bool]:
-    """Return a mask of the gradients that are needed, for arguments that may be None."""
+    """Return the mask of the needed gradients, False for arguments that are None."""
     place, found = 0, []
     for number in numbers:
         present = node.plan[number] is not None
@@ -126,7 +126,7 @@ def _batch_norm(node: Derived, grad: Tensor, *_: Any) -> list[Tensor | None]:
 
 
 def _unchecked(node: Derived, place: int) -> Any:
-    """Return a running statistic without the check for writes, since the operator itself writes to it."""
+    """Return a running statistic without the version check, because the operator itself modifies it."""
     plan = node.plan[place]
     return None if plan is None else node.saved[plan.number].tensor
 
@@ -261,7 +261,7 @@ def _index_select(node: Derived, grad: Tensor) -> tuple[Tensor, Any]:
 
 
 def _enter_in_place() -> None:
-    """Register gradients of in-place operators: those of the operators that are not in place."""
+    """Register the gradients of in-place operators, which are those of the functional ones."""
     names = "add.Tensor sub.Tensor mul.Tensor div.Tensor div.Scalar relu.default tanh.default sigmoid.default exp.default neg.default "
     names += "sqrt.default rsqrt.default leaky_relu.default elu.default hardtanh.default clamp.default abs.default masked_fill.Scalar "
     names += "pow.Scalar silu.default mish.default hardswish.default hardsigmoid.default"

@@ -1,4 +1,4 @@
-"""Gradients of losses, in the terms of torch's own library."""
+"""Gradients of losses in terms of ATen operators."""
 from __future__ import annotations
 
 import math

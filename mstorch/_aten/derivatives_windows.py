@@ -1,4 +1,4 @@
-"""Gradients of pooling, padding and resampling, in the terms of torch's own library."""
+"""Gradients of pooling, padding and resampling in terms of ATen operators."""
 from __future__ import annotations
 
 from typing import Any

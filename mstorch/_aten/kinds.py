@@ -1,4 +1,4 @@
-"""Kinds of operators, as torch's own schemas and tags tell them: views, elementwise ones, those that read values."""
+"""Properties of operators from torch's schemas and tags: views, elementwise, data-dependent."""
 from __future__ import annotations
 
 import functools
@@ -21,25 +21,25 @@ def _has_tag(name: str, tag: str) -> bool:
 
 @functools.cache
 def reads_values(name: str) -> bool:
-    """Return whether an operator gives a number, or a boolean, that depends on values."""
+    """Return whether an operator returns a Python number that depends on values."""
     return _has_tag(name, "data_dependent_output")
 
 
 @functools.cache
 def is_shaped_by_values(name: str) -> bool:
-    """Return whether the shape of an operator's result depends on values."""
+    """Return whether the output shape of an operator depends on values."""
     return _has_tag(name, "dynamic_output_shape")
 
 
 @functools.cache
 def changes_view(name: str) -> bool:
-    """Return whether an operator changes in place how a tensor looks at its memory (``t_``), but no elements."""
+    """Return whether an operator changes only a tensor's metadata in place (``t_``)."""
     return _has_tag(name, "inplace_view")
 
 
 @functools.cache
 def gives_view(name: str) -> bool:
-    """Return whether an operator's result, or each of its results, is a view of an operand, at least for some arguments."""
+    """Return whether an operator returns views of an operand, at least for some arguments."""
     return any(
         _VIEW.fullmatch(schema.returns) and any(argument.alias and not argument.is_write for argument in schema.arguments)
         for schema, _ in all_overloads(name).values()
@@ -48,7 +48,7 @@ def gives_view(name: str) -> bool:
 
 @functools.cache
 def is_elementwise(name: str) -> bool:
-    """Return whether an operation computes each element by itself, in all of its forms: also one of Python's, in place or ``special``."""
+    """Return whether an operation is elementwise in all its forms, including operators, in-place and ``special`` ones."""
     plain = operation_of(name).removesuffix("_")
     if plain in ("max", "min") or reads_values(plain):  # torch marks ``max.other`` and ``equal``, too
         return False
@@ -57,7 +57,7 @@ def is_elementwise(name: str) -> bool:
 
 @functools.cache
 def takes_dims(name: str) -> bool:
-    """Return whether an operation goes along several dimensions at a time (``dim`` is a list)."""
+    """Return whether an operation reduces several dimensions at once (``dim`` is a list)."""
     schemas = [schema for schema, _ in all_overloads(operation_of(name)).values()]
     return any(argument.name == "dim" and "int[" in argument.type for schema in schemas for argument in schema.arguments)
 

@@ -1,4 +1,4 @@
-"""The overloads of torch's operators: their parameters and tags, as text files list them, which tools/aten_overloads.py writes."""
+"""Overloads of ATen operators with parameters and tags, read from text files that tools/aten_overloads.py generates."""
 from __future__ import annotations
 
 import functools
@@ -20,19 +20,19 @@ def _lines(page: pathlib.Path = _PAGE) -> dict[str, list[str]]:
 
 @functools.cache
 def overloads(name: str) -> tuple[Schema, ...]:
-    """Return the overloads of an operator, in torch's order; none for a name that is no operator, or made of others."""
+    """Return the overloads of an operator in torch's order; empty for unknown names and composite operators."""
     return tuple(parse("aten", line) for line in _lines().get(name, ()))
 
 
 def overload(name: str, which: str) -> Schema | None:
-    """Return one overload; ``default`` is the nameless one."""
+    """Return one overload; ``default`` is the unnamed one."""
     wanted = "" if which == "default" else which
     return next((schema for schema in overloads(name) if schema.overload == wanted), None)
 
 
 @functools.cache
 def all_overloads(name: str) -> dict[str, tuple[Schema, tuple[int, ...]]]:
-    """Return every overload that torch has of an operator, compositions and forms with ``out`` too, with the numbers of its tags."""
+    """Return all overloads of an operator, including composite and ``out`` ones, with the numbers of their tags."""
     found = {}
     for line in _lines(_EVERY).get(name, ()):
         text, _, tags = line.rpartition("|")

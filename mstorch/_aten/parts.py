@@ -1,8 +1,8 @@
-"""Run composite functions with public calls in place of their internal ones, so that whoever handles calls below autograd sees each part.
+"""Run composite functions with public calls in place of internal ones, so that handlers below autograd see each part.
 
-The function that computes such an operation calls functions of the families, which nobody is asked about. Here it runs with the same
-code and other names: where it names an operation it finds the public form, where it names a kernel, or reads memory, the call is given
-up, for it is no composite.
+The implementation of a composite operation calls internal functions, which bypass handlers. Here the same code runs with other globals:
+names of operations resolve to the public functions; a kernel or a read of memory aborts the decomposition, because the function is not
+composite.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KERNELS = frozenset((
 
 
 class NotInParts(Exception):
-    """Raised if a function computes something itself."""
+    """Raised when a function computes something itself."""
 
 
 def _computes(*args: Any, **kwargs: Any) -> Any:
@@ -46,7 +46,7 @@ def _finish(result: Any, out: Any, *operands: Any, **words: Any) -> Any:
 
 
 def _unread(tensor: Tensor) -> None:
-    """Do nothing in place of a read of memory: the parts check values."""
+    """Do nothing in place of a read of memory; the parts check values themselves."""
 
 
 def _sliced(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -70,7 +70,7 @@ def _to_dtype(x: Tensor, kind: dtype, copy: bool = False, format: Any = None) ->
 
 
 def _in_place(tensor: Tensor, function: Function, *args: Any) -> Any:
-    """Return the in-place form of an operation: torch has a name of its own for it."""
+    """Call the in-place form of an operation under its public name."""
     name = f"{getattr(function, '__name__', '')}_"
     form = getattr(above.torch, name, None) or getattr(Tensor, name, None)
     if form is None:
@@ -87,7 +87,7 @@ _STANDING: dict[str, Function] = {
 
 
 class _Names(dict[str, Any]):
-    """A module's globals in which operations are replaced by their public forms."""
+    """Globals of a module with operations replaced by their public forms."""
 
     def __init__(self, module: dict[str, Any]) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class _Names(dict[str, Any]):
 
 
 class _Room:
-    """A module of operations as seen by such code: attributes are the public forms."""
+    """Proxy of a module of operations, whose attributes are the public forms."""
 
     def __init__(self, module: types.ModuleType) -> None:
         self._module = module
@@ -111,7 +111,7 @@ class _Room:
 
 
 def _home(value: Any) -> str:
-    """Return the name of the module in which a function was written, or of a module itself, whatever torch calls it."""
+    """Return the name of the module that defines a function, or of the module itself, whatever torch calls it."""
     space = vars(value) if isinstance(value, types.ModuleType) else value.__globals__
     return getattr(space.get("__spec__"), "name", "")
 
@@ -140,7 +140,7 @@ _spaces: dict[int, _Names] = {}
 
 
 def in_parts(function: Function) -> Function:
-    """Return the function with public forms of what it calls; raises ``NotInParts`` if it computes anything itself."""
+    """Return the function with its callees replaced by public forms; raise ``NotInParts`` if it computes anything itself."""
     inner: Any = inspect.unwrap(function)
     found = _made.get(inner)
     if found is None:

@@ -1,4 +1,4 @@
-"""Handle public calls for a mode or a tensor below autograd: bound to an overload, or taken apart."""
+"""Handle public calls for a mode or tensor below autograd: bound to an overload, or decomposed."""
 from __future__ import annotations
 
 import contextlib
@@ -54,7 +54,7 @@ def overload_of(bound: Bound) -> Any:
 
 
 def _name(public: Callable[..., Any]) -> str | None:
-    """Return the name of a public function or method; None for one that computes nothing."""
+    """Return the name of a public function or method; None for one that does not compute."""
     owner = getattr(public, "__self__", None)
     if isinstance(owner, Property):
         computed = owner.__name__ in _COMPUTED_PROPERTIES and public.__name__ == "__get__"
@@ -64,7 +64,7 @@ def _name(public: Callable[..., Any]) -> str | None:
 
 
 def _with_room(name: str, public: Callable[..., Any]) -> str:
-    """Return the operator's name: ``linalg_inv`` for torch.linalg.inv."""
+    """Return the operator's name with its namespace: ``linalg_inv`` for torch.linalg.inv."""
     room = spoken(public).split(".")[-2]
     if room not in ("linalg", "special", "fft") or room == "special" and overloads(name):  # torch.special.erf is ``erf``
         return name
@@ -72,7 +72,7 @@ def _with_room(name: str, public: Callable[..., Any]) -> str:
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Handle a public call; NotImplemented if nobody handles it below autograd."""
+    """Handle a public call; return NotImplemented if nothing handles it below autograd."""
     if not (MODES and state.dispatchers or calling.takers(args, []) or kwargs and calling.takers(kwargs.values(), [])):
         return NotImplemented
     name = _name(public)
@@ -111,7 +111,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 
 
 def _ones_like(root: Tensor) -> Tensor:
-    """Return ones like the output: the first gradient of a backward pass."""
+    """Return ones like the output, the initial gradient of a backward pass."""
     return calling.call(ops.aten.ones_like.default, root.detach() if not isinstance(root, TensorBase) else root)
 
 

@@ -1,4 +1,4 @@
-"""torch.compile: functions and modules that run as MindSpore graphs."""
+"""torch.compile: functions and modules executed as MindSpore graphs."""
 from __future__ import annotations
 
 import sys
@@ -21,16 +21,15 @@ def compile(
     name: str | None = None, disable: bool = False, recompile_limit: int | None = None, isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:  # fmt: skip
-    """Return a function or module that runs as one MindSpore graph for each shape, dtype and mode of its arguments.
+    """Return a function or module that runs as one MindSpore graph per shape, dtype and mode of its arguments.
 
-    What a graph cannot hold (control flow on values, ``.item()``) makes it run as before, with one warning that names the
-    line; with ``fullgraph`` it raises, but for kernels that MindSpore's graphs have not. A first call runs the function up to
-    three times (captured, checked, and once more where no graph holds it): what it prints then appears more than once.
-    Differs from torch: shapes are always static, and ``dynamic``, ``mode`` and ``options`` choose nothing; on a CPU the default
-    backend makes no graphs (eager is faster there), ``fullgraph`` and ``backend="mindspore"`` do; a break puts the whole
-    function back, but where it computes gradients, so that the modules that it calls stay graphs; gradients of a graph cannot be
-    differentiated again. After ``recompile_limit`` graphs (64) other arguments run without one.
-    Raises RuntimeError for an unknown mode or backend.
+    A graph break (control flow on values, ``.item()``) makes it run eagerly, with one warning that names the line; with ``fullgraph`` it
+    raises, except for kernels that MindSpore's graphs lack. The first call runs the function up to three times (captured, verified, and
+    once more if there is no graph): its prints then appear more than once. Differences from torch: shapes are always static, and
+    ``dynamic``, ``mode`` and ``options`` have no effect; on a CPU the default backend makes no graphs (eager is faster there),
+    ``fullgraph`` and ``backend="mindspore"`` do; a graph break makes the whole function eager, except where it computes gradients, so that
+    the modules that it calls stay graphs; gradients of a graph cannot be differentiated again. After ``recompile_limit`` graphs (64), other
+    arguments run eagerly. Raise RuntimeError for an unknown mode or backend.
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
@@ -66,12 +65,12 @@ def compile(
 
 
 def compiled_call(module: Module, fullgraph: bool = False, limit: int | None = None, graphs: bool = True) -> Compiled:
-    """Return the graphs of a module's calls."""
+    """Return the ``Compiled`` object for a module's calls."""
     return Compiled(module._call_impl, type(module).__qualname__, fullgraph, limit, graphs)
 
 
 def graph_mode_call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a call under MindSpore's graph mode: the outermost module is captured, those in it are parts of its graph."""
+    """Call a module in MindSpore's graph mode: the outermost module is captured, inner ones become parts of its graph."""
     if inside.active:
         return module._call_impl(*args, **kwargs)
     graphs = module.__dict__.get("_graphs")
@@ -81,7 +80,7 @@ def graph_mode_call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 class OptimizedModule(Module):
-    """The module that ``torch.compile`` returns: the given one stands under ``_orig_mod``."""
+    """Module that ``torch.compile`` returns; the original one is ``_orig_mod``."""
 
     _orig_mod: Module
 
@@ -92,7 +91,7 @@ class OptimizedModule(Module):
 
     @property
     def training(self) -> bool:  # type: ignore[override]
-        """Whether the module inside is in training mode."""
+        """Whether the original module is in training mode."""
         return self._orig_mod.training
 
     @training.setter
@@ -102,11 +101,11 @@ class OptimizedModule(Module):
 
     @property
     def dynamo_ctx(self) -> Any:
-        """Return the object that runs the captured graphs; programs read it to see whether a module is a compiled one."""
+        """The object that runs the graphs; programs read it to recognize a compiled module."""
         return self.__dict__["_compiled"]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the module inside computes."""
+        """Run the original module through its graphs."""
         return self.__dict__["_compiled"](args, kwargs)
 
     def __getattr__(self, name: str) -> Any:

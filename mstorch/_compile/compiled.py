@@ -1,4 +1,4 @@
-"""A function that runs as a MindSpore graph: captured for each kind of arguments, kept, checked against eager."""
+"""A function that runs as MindSpore graphs: captured per kind of arguments, cached, and verified against eager."""
 from __future__ import annotations
 
 import functools
@@ -58,7 +58,7 @@ _lock = threading.RLock()  # MindSpore's recorder is one for the process
 
 
 class _GraphNode(Node):
-    """The node of a captured graph: MindSpore differentiates it as a whole."""
+    """Node of a captured graph, which MindSpore differentiates as a whole."""
 
     __slots__ = ("results", "ends", "places")
     results: Any
@@ -82,13 +82,13 @@ class _GraphNode(Node):
         return full
 
     def release(self) -> None:
-        """Let go of the graph's results."""
+        """Free the graph's results."""
         self.saved = None
         self.results = self.ends = ()
 
 
 class Entry:
-    """One captured graph, or the reason why there is none, with what it was captured for."""
+    """A captured graph, or the reason why there is none, with the conditions it was captured for."""
 
     def __init__(self) -> None:
         self.guards: Guards | None = None
@@ -106,21 +106,21 @@ class Entry:
         self.cut: list[bool] = []  # inputs from which no gradient is wanted
 
     def settle(self) -> None:
-        """Which inputs get a gradient, from what is known of the outputs."""
+        """Determine which inputs get a gradient from the outputs that require grad."""
         wanted = 0
         for bits, tracked in zip(self.depends, self.plan.tracked):
             wanted |= bits if tracked else 0
         self.cut = [not (wanted >> i) & 1 for i in range(len(self.numbers) + len(self.states))]
 
     def fits(self, arguments: Sequence[Any]) -> bool:
-        """Return whether the entry is right for these arguments, of its signature, now."""
+        """Return whether the guards of the entry hold for these arguments, whose signature matches."""
         for i, tensor in self.identical:
             if arguments[i] is not tensor:
                 return False
         return self.guards is None or isinstance(self.reason, StepBreak) or self.guards.holds()
 
     def run(self, arguments: Sequence[Any]) -> Any:
-        """Return the function's result by way of the graph."""
+        """Return the function's result, computed by the graph."""
         used = [arguments[i] for i in self.numbers]
         drawn = [make() for make in self.draws]
         tensors: list[Any] = []
@@ -164,7 +164,7 @@ class Entry:
         return tensors
 
     def _deliver(self, tensors: Sequence[Any], used: Sequence[Any]) -> Any:
-        """Write what the function writes, and put its result together."""
+        """Apply the function's writes, and assemble its result."""
         made = self.plan
         fresh = [delivered(number, tensors) for number in made.fresh]
         for tensor, number in made.states:
@@ -192,7 +192,7 @@ _BREAKS = logging.getLogger("torch._dynamo.symbolic_convert.__graph_breaks")
 
 
 class _Inside(threading.local, Block):
-    """Whether a compiled function is at work in this thread: what it calls is a part of it."""
+    """Thread-local flag: a compiled function is running, and its callees are part of it."""
 
     def __init__(self) -> None:
         self.active = 0
@@ -206,7 +206,7 @@ inside = _Inside()
 
 
 class Compiled:
-    """The graphs of one function, by the kind of its arguments; without ``graphs`` it runs as it is."""
+    """Cache of a function's graphs by the kind of its arguments; without ``graphs`` the function runs eagerly."""
 
     def __init__(
         self, function: Callable[..., Any], name: str, fullgraph: bool = False, limit: int | None = None, graphs: bool = True
@@ -248,7 +248,7 @@ class Compiled:
         return self._give_up(entry.reason, args, kwargs)
 
     def _log(self, entry: Entry) -> None:
-        """Tell torch's loggers of another graph, and of a function that has none."""
+        """Report a new graph, or the lack of one, to torch's loggers."""
         if self.entries:
             for logger in _RECOMPILES:
                 logger.debug("Recompiling function %s: no graph of it fits these arguments", self.name)
@@ -260,7 +260,7 @@ class Compiled:
             return self.function(*args, **kwargs)
 
     def _give_up(self, reason: GraphBreak, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-        """Return the result without a graph, after one warning in all."""
+        """Run eagerly after warning once."""
         if self.fullgraph and not isinstance(reason, KernelBreak):
             raise reason
         if not self._warned:
@@ -338,7 +338,7 @@ class Compiled:
             entry.natives += natives
 
     def _prepare(self, entry: Entry, arguments: list[Any]) -> None:
-        """Return the tensors that the function can reach and which arguments are among them, both found before it runs."""
+        """Return the tensors that the function can reach and which arguments are among them, both determined before it runs."""
         guards: Any = entry.guards
         entry.states = _states(guards)
         entry.known = [tensor for tensor, *_ in guards.tensors]
@@ -363,7 +363,7 @@ class Compiled:
                 entry.numbers.append(i)
 
     def _run(self, entry: Entry, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> trace.Capture:
-        """One capture: finds the plan and the graph, and inputs that are still unknown."""
+        """Capture once: find the plan and the graph, and inputs that were unknown so far."""
         numbers, states = entry.numbers, entry.states
         argument_raws = [tape.detached(input_of(arguments[i])) for i in numbers]
         state_raws = [tape.detached(state_value(tensor)) for tensor in states]
@@ -398,7 +398,7 @@ class Compiled:
 
 
 def _reason_of(error: Exception, name: str) -> GraphBreak:
-    """Turn MindSpore's error during a capture into a graph break that quotes its first line, without the headings."""
+    """Convert MindSpore's error during a capture into a graph break that quotes its first line without headings."""
     lines = [line.strip() for line in str(error).splitlines()]
     said = next((line for line in lines if line.strip("- ") and not line.startswith("- ")), "")
     kind = KernelBreak if foreign(error) else GraphBreak
@@ -421,14 +421,14 @@ def _states(guards: Guards) -> list[Any]:
 
 
 def _check_arguments(form: Any, given: Sequence[Any], after: Any) -> None:
-    """Raise GraphBreak if the function changed a list or a dictionary among its arguments."""
+    """Raise GraphBreak if the function modified a list or dictionary among its arguments."""
     tensors: list[Any] = []
     if flatten(after, tensors) != form or len(tensors) != len(given) or any(map(operator.is_not, tensors, given)):
         raise GraphBreak("the function changes an argument that is no tensor")
 
 
 def _check_shared(arguments: Sequence[Any], written: Sequence[int]) -> None:
-    """Raise GraphBreak if one of several arguments that share memory is written to."""
+    """Raise GraphBreak if one of several arguments that share memory is modified."""
     for i in written:
         storage = arguments[i]._storage
         if any(other is not arguments[i] and other._storage is storage for other in arguments):
@@ -446,7 +446,7 @@ def _tensor_classes(cls: type = TensorBase) -> set[type]:
 def _check_escapes(
     context: trace.Capture, outputs: Sequence[Any], stand_ins: Sequence[Any], states: Sequence[Any], block: Any
 ) -> None:
-    """Raise GraphBreak if the function kept a tensor, or used one that the guards do not know."""
+    """Raise GraphBreak if the function stored a tensor elsewhere, or used one that the guards do not cover."""
     allowed = {id(t) for t in (*outputs, *stand_ins)}
     known = {id(tensor._storage) for tensor in states}
     used = block.storages()
@@ -472,7 +472,7 @@ def _check_escapes(
 
 
 def _holder(tensor: Any) -> str:
-    """Return where a tensor is kept, for a message."""
+    """Return which object holds a tensor, for a message."""
     for holder in gc.get_referrers(tensor):
         if isinstance(holder, dict):
             for key, value in holder.items():
@@ -490,7 +490,7 @@ def _signature(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def _sharing(arguments: Sequence[Any]) -> Any:
-    """Return which arguments are the same tensor, and which share memory."""
+    """Return which arguments are identical, and which share memory."""
     if len(arguments) < 2:
         return None
     tensors = [id(t) for t in arguments]
@@ -505,13 +505,13 @@ stance = ["default"]
 
 
 def reset_all() -> None:
-    """Forget the graphs of all functions."""
+    """Reset the graphs of all functions."""
     for compiled in list(_all):
         compiled.reset()
 
 
 def bind(compiled: Compiled, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the name and the documentation of another, that runs compiled."""
+    """Return a function that runs compiled, with the name and documentation of the original."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

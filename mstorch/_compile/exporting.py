@@ -1,4 +1,4 @@
-"""Whether the code runs to be exported by ``torch.export``, in this thread."""
+"""Thread-local flag: the code is running for ``torch.export``."""
 from __future__ import annotations
 
 import threading
@@ -14,5 +14,5 @@ state = _State()
 
 
 def exporting() -> values_set_to:
-    """Return a context manager within which the code runs to be exported."""
+    """Context manager in which code runs for ``torch.export``."""
     return values_set_to(state, running=True)

@@ -1,4 +1,4 @@
-"""One run of a function with its tensors exchanged for others: nothing that it changes stays changed afterwards."""
+"""Run a function with its tensors replaced, and undo all of its side effects."""
 from __future__ import annotations
 
 import functools
@@ -22,7 +22,7 @@ from .memory import constant, copy_of
 
 
 def packed_strides(tensor: Any) -> tuple[int, ...] | None:
-    """Return the strides of a copy whose dimensions lie in memory in the same order, without gaps; None for row-major ones."""
+    """Return dense strides that keep the order of the dimensions in memory; None for row-major ones."""
     shape, strides = tensor._shape, tensor._stride
     if strides is not None and dense_order(shape, strides) is None:
         order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)
@@ -34,14 +34,14 @@ def packed_strides(tensor: Any) -> tuple[int, ...] | None:
 
 
 def stand_in(tensor: Tensor, raw: Raw) -> Tensor:
-    """Return a tensor like an argument, over MindSpore's tensor of the argument's shape; made within a capture."""
+    """Return a stand-in for an argument within a capture, over MindSpore's tensor of its shape."""
     made = wrap(raw, packed_strides(tensor))
     made.__class__ = type(tensor)
     return made
 
 
 def copied(tensor: Any) -> Any:
-    """Return a tensor like an argument, over a copy of its values."""
+    """Return a stand-in for an argument over a copy of its values."""
     strides = packed_strides(tensor)
     made = laid_out(np.array(array_of(tensor), order="C"), strides) if ON_CPU else wrap(copy_of(value_of(tensor)), strides)
     made.__class__ = type(tensor)
@@ -53,13 +53,13 @@ def copied(tensor: Any) -> Any:
 
 
 def replaced(arguments: Sequence[Any], numbers: Sequence[int], made: Sequence[Any]) -> list[Any]:
-    """Return the arguments, those at ``numbers`` and all that are the same tensors exchanged for others."""
+    """Return the arguments with those at ``numbers``, and all identical ones, replaced."""
     found = {id(arguments[i]): other for i, other in zip(numbers, made)}
     return [found.get(id(argument), argument) for argument in arguments]
 
 
 def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> NativeBlock:
-    """Return a capture's block in which other values stand for the storages of known tensors."""
+    """Return a capture block in which other values stand for the storages of known tensors."""
     block = NativeBlock(captured=True)
     for tensor, raw in zip(states, raws):
         block.put(tensor._storage, raw)
@@ -67,7 +67,7 @@ def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> NativeBlock:
 
 
 class copied_memory(Block):
-    """The known tensors' storages have copies of their memory for a while; what is written to them is forgotten."""
+    """Context manager in which the storages of known tensors hold copies of their memory; writes are discarded."""
 
     def __init__(self, states: Sequence[Any]) -> None:
         self._storages: list[Any] = [tensor._storage for tensor in states]
@@ -91,14 +91,14 @@ _MANY = 1 << 32  # more than a function exchanges one memory: no window of a cop
 
 
 def _now(storage: Any) -> list[tuple[str, Any]]:
-    """Return the attributes that a storage is to have once its copy is gone."""
+    """Return the attributes to which a storage is restored after its copy is discarded."""
     if storage.__class__ is DeviceMemory:
         return [("exchanges", storage.exchanges + _MANY), *[(name, getattr(storage, name)) for name in _OF_DEVICES]]
     return [(name, getattr(storage, name)) for name in _OF_STORAGES]
 
 
 class Recipe:
-    """How to make an output tensor again from the storage that it shows."""
+    """How to rebuild an output tensor from its storage."""
 
     __slots__ = ("owner", "number", "kind", "cls", "shape", "stride", "offset", "tracked")
 
@@ -113,7 +113,7 @@ class Recipe:
         self.tracked = False
 
     def make(self, base: Any) -> Any:
-        """Return the tensor as a view of its base, or the base itself where it shows the same."""
+        """Return the tensor as a view of its base, or the base if the geometry is the same."""
         if base._shape == self.shape and strides_of(base) == self.stride and base._offset == self.offset and (
             base._dtype is self.kind and self.owner == "fresh"
         ):
@@ -129,7 +129,7 @@ class Recipe:
 
 
 class Plan:
-    """The use of a graph's outputs: results to make, states and arguments to write."""
+    """How to use a graph's outputs: results to build, states and arguments to write."""
 
     def __init__(self) -> None:
         self.form: Any = None
@@ -141,12 +141,12 @@ class Plan:
         self.arguments: list[tuple[int, Any]] = []
 
     def kept(self) -> list[bool]:
-        """Return which outputs of the graph live on as tensors; the others are written to known tensors."""
+        """Return which outputs of the graph persist as tensors; the others are written to known tensors."""
         lasting = {number for number in [*self.fresh, *[number for _, number in self.arguments]] if isinstance(number, int)}
         return [number in lasting for number in range(len(self.raws))]
 
     def output(self, raw: Raw) -> int:
-        """Return the number of a raw tensor among the outputs of the graph."""
+        """Return the number of a raw tensor among the outputs of the graph, added if new."""
         for number, known in enumerate(self.raws):
             if known is raw:
                 return number
@@ -159,9 +159,9 @@ def plan(
     form: Any, outputs: Sequence[Any], arguments: Sequence[Any], argument_raws: Sequence[Raw], states: Sequence[Any],
     block: NativeBlock, state_raws: Sequence[Raw], known: dict[int, Any], depends: Callable[[Raw], bool], packed: Sequence[bool],
 ) -> Plan:  # fmt: skip
-    """Return the plan of a run that has just ended: its outputs, and what it wrote to arguments and states.
+    """Return the plan of a run that has just ended: its outputs, and its writes to arguments and states.
 
-    ``packed`` says which stand-ins have no gaps in memory where their arguments have.
+    ``packed``: which stand-ins are dense although their arguments are not.
     """
     made = Plan()
     made.form = form
@@ -212,5 +212,5 @@ def delivered(number: Any, tensors: Sequence[Any]) -> Any:
 
 
 def array_source(number: Any, raws: Sequence[Raw]) -> np.ndarray:
-    """Return the values of an output of the graph by its number, or of a constant."""
+    """Return the array of a graph output by its number, or of a constant."""
     return raws[number].asnumpy() if isinstance(number, int) else number

@@ -1,4 +1,4 @@
-"""The modules, closures and globals that a captured function depends on besides its arguments, checked before each run."""
+"""Guards: the modules, closures and globals that a captured function depends on besides its arguments, checked before each run."""
 from __future__ import annotations
 
 import builtins
@@ -29,7 +29,7 @@ MISSING = object()
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A function's code, and those of the functions and classes that it makes."""
+    """Yield a function's code, and that of the functions and classes defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -37,7 +37,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _texts(constants: Iterable[Any]) -> Iterator[str]:
-    """The constants that may be names."""
+    """Yield the constants that may be names."""
     for constant in constants:
         if isinstance(constant, str):
             yield constant
@@ -50,10 +50,10 @@ _OF_TEXTS = frozenset("getattr hasattr setattr delattr attrgetter methodcaller _
 
 
 class Guards:
-    """The values that a function can reach, as they are now: ``holds()`` says whether they still are.
+    """Snapshot of the values that a function can reach; ``holds()`` checks that they are unchanged.
 
-    A function's globals are taken in as it is about to run (``enter``); without ``strict`` those of all that can be reached, at once.
-    Raises GraphBreak for a value whose state no guard can know, unless ``strict`` is False, and where there are too many.
+    A function's globals are added when it is about to run (``enter``); without ``strict`` those of all reachable functions, at once. Raise
+    GraphBreak for a value whose state no guard can observe, unless ``strict`` is False, and if there are too many values.
     """
 
     def __init__(self, function: Callable[..., Any], arguments: Iterable[Any] = (), strict: bool = True) -> None:
@@ -92,7 +92,7 @@ class Guards:
             self.enter(own.__code__)
 
     def finish(self) -> None:
-        """The function has run: what is only known of the names that it used is taken in."""
+        """Add the guards that are known only after the function has run, from the names that it used."""
         if "grad" in self.names:
             for tensor, *_, path, _ in self.tensors:
                 self._probe(functools.partial(_gradient_of, tensor), f"{path}.grad")
@@ -102,7 +102,7 @@ class Guards:
     # Collecting
 
     def look(self, value: Any, path: str) -> None:
-        """Take in what can be reached from a value."""
+        """Guard everything reachable from a value."""
         if is_plain(value) or id(value) in self._seen:
             return
         self._seen[id(value)] = value
@@ -164,7 +164,7 @@ class Guards:
         self._derived(value, path)
 
     def _derived(self, value: Any, path: str) -> None:
-        """The members of a list, tuple or dictionary of a class of the user's."""
+        """Guard the members of an instance of a user's subclass of list, tuple or dict."""
         if type(value) not in (list, tuple, dict):
             self._object(value, path, open_=True)
 
@@ -238,7 +238,7 @@ class Guards:
         self._class(type(module))
 
     def _hooks_of_all(self) -> None:
-        """The hooks that all modules have."""
+        """Guard the hooks that apply to all modules."""
         space = vars(of_all_modules)
         for name in [name for name in space if name.startswith("_global_")]:
             self._probe(functools.partial(_values_of, space, name), name)
@@ -248,7 +248,7 @@ class Guards:
     # Classes
 
     def _class(self, cls: type) -> None:
-        """The members of a user's class; of a class of ours which they are."""
+        """Guard the members of a user's class; of our own classes only their identities."""
         if type(cls) is not type and type(cls) not in self._bases:
             self._class(type(cls))
         for base in cls.__mro__:
@@ -272,7 +272,7 @@ class Guards:
                         self.look(part, path)
 
     def _patches(self, members: Mapping[str, Any], path: str) -> None:
-        """The functions of the user's among the members of a module or a class of ours."""
+        """Guard the user's functions among the members of one of our modules or classes."""
         for name, member in list(members.items()):
             if type(member) is types.FunctionType and origin_of_code(member.__code__, member.__globals__) is USER:
                 self.look(member, f"{path}.{name}")
@@ -309,7 +309,7 @@ class Guards:
             self._enter(function, path)
 
     def _bound(self, function: types.FunctionType, path: str) -> None:
-        """Return the values that a function has besides its globals: defaults, closure, attributes."""
+        """Return the values that a function holds besides its globals: defaults, closure, attributes."""
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             try:
                 value = cell.cell_contents
@@ -321,7 +321,7 @@ class Guards:
             self.look(value, path)
 
     def enter(self, code: types.CodeType) -> bool:
-        """A function is about to run: take in what it names. False if nobody knows where it came from."""
+        """Guard the names that a function uses before it runs; return False if its origin is unknown."""
         if id(code) in self._entered:
             return True
         known = self._functions.get(id(code))
@@ -367,7 +367,7 @@ class Guards:
             self.look(value, name)
 
     def _imported(self, name: str, known: dict[str, Any], named: set[str], path: str) -> None:
-        """The modules that an import in a function names, if they are there already."""
+        """Guard the modules that an import statement in a function names, if they are loaded already."""
         package = str(known.get("__package__") or "")
         for full in {name, name.partition(".")[0], f"{package}.{name}".strip("."), package}:
             module = sys.modules.get(full)
@@ -378,7 +378,7 @@ class Guards:
     # Python's modules
 
     def _python_module(self, module: types.ModuleType, named: set[str]) -> None:
-        """Attributes of a Python module that the code names."""
+        """Guard the attributes of a Python module that the code names."""
         known = self._known.setdefault(id(module), (module, set()))[1]
         space = vars(module)
         origin = origin_of_module(module)
@@ -400,7 +400,7 @@ class Guards:
             self.look(space["__getattr__"], f"{module.__name__}.__getattr__")
 
     def computes_names(self) -> None:
-        """The function asks for attributes by names that it computes: all names of the modules that it may ask count."""
+        """Guard all names of the modules involved, because the function computes the names of attributes."""
         self._computes = True
         while len(self._opened) < len(self._python):
             for module, path in [found for number, found in self._python.items() if number not in self._opened]:
@@ -413,7 +413,7 @@ class Guards:
                     self.public.append((vars(module), dict(vars(module))))
 
     def environment(self) -> None:
-        """The function reads the environment."""
+        """Guard the environment variables, which the function reads."""
         data: Any = os.environ._data  # type: ignore[attr-defined]
         if id(data) not in self._by_dict:
             self._dict(data, "os.environ", lambda key: f"os.environ[{key!r}]")
@@ -421,7 +421,7 @@ class Guards:
     # Checking
 
     def holds(self) -> bool:
-        """Return whether everything is as it was."""
+        """Return whether all guarded values are unchanged."""
         for members, checks, _ in self.dicts:
             for key, value, plain in checks:
                 now = members.get(key, MISSING)
@@ -456,9 +456,9 @@ class Guards:
         return True
 
     def restore(self) -> str:
-        """Put everything back that is not as it was, and name the first thing found; empty if all is.
+        """Restore all guarded values that have changed, and return a description of the first; empty if there are none.
 
-        Attributes and keys that are new count too: a function may not make any.
+        New attributes and keys count as changes too.
         """
         found = ""
         for members, keys, path in self.keys:
@@ -516,7 +516,7 @@ def _tensor_class() -> type:
 
 
 def _members_of(base: type) -> dict[str, Any]:
-    """Return a class's members, and its name and bases."""
+    """Return a class's members, name and bases."""
     members = {name: value for name, value in vars(base).items() if name not in _OF_CLASSES}
     members[""] = (base.__name__, base.__qualname__, base.__mro__)
     return members
@@ -528,7 +528,7 @@ def _same_members(base: type, before: dict[str, Any]) -> bool:
 
 
 def _same_picture(now: Any, value: Any) -> bool:
-    """Return whether a value is what it was: the same object, or an equal plain one."""
+    """Return whether a value is unchanged: the same object, or an equal plain one."""
     if now is value:
         return True
     if type(now) is not type(value):
@@ -539,7 +539,7 @@ def _same_picture(now: Any, value: Any) -> bool:
 
 
 def _in_order(container: dict[Any, Any], before: dict[Any, Any]) -> bool:
-    """Return whether the keys are those that were there, in their order."""
+    """Return whether the keys are the same as before, in the same order."""
     return all(one is two or (is_plain(two) and same_plain(one, two)) for one, two in zip(container, before))
 
 
@@ -556,7 +556,7 @@ def _slot(descriptor: Any, value: Any) -> Any:
 
 
 def _of_function(function: types.FunctionType) -> tuple[Any, ...]:
-    """Return what a function can be given anew."""
+    """Return the replaceable attributes of a function."""
     return (
         function.__code__, function.__defaults__, function.__kwdefaults__, function.__name__, function.__qualname__, function.__doc__,
         function.__module__,
@@ -572,7 +572,7 @@ _SHOWN = ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_coun
 
 
 def _unchanged(container: Any, before: Any) -> bool:
-    """Return whether a list, tuple or dictionary has the items that it had."""
+    """Return whether a list, tuple or dictionary has the same items as before."""
     if len(container) != len(before):
         return False
     if isinstance(container, dict):

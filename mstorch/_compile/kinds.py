@@ -1,4 +1,4 @@
-"""Kinds of values: plain ones, those whose contents no attribute shows, of which a guard takes a picture, those it cannot know."""
+"""Kinds of values for guards: plain ones, opaque ones that are compared by a snapshot, and those that cannot be guarded."""
 from __future__ import annotations
 
 import array
@@ -50,7 +50,7 @@ _POINTER = np.dtype(np.intp).itemsize
 
 
 class Held:
-    """An object compared by identity. It is kept alive, so that no other gets its address."""
+    """Object compared by identity; it is kept alive, so that its id is not reused."""
 
     __slots__ = ("value",)
 
@@ -65,13 +65,13 @@ class Held:
 
 
 def is_plain(value: Any) -> bool:
-    """Return whether a value has no identity that matters: a number, a string, a dtype, a tuple of such."""
+    """Return whether a value is plain, its identity irrelevant: a number, a string, a dtype, or a tuple of such."""
     kind = type(value)
     return kind in PLAIN or (kind is tuple and all(map(is_plain, value)))
 
 
 def picture(value: Any) -> Any:
-    """Return a plain value as what equals only the pictures of values of the same type and bits; of anything else the identity."""
+    """Return a key for a plain value that equals only keys of the same type and bits; for other objects their identity."""
     kind = type(value)
     if kind is float:
         return kind, struct.pack("d", value)
@@ -87,7 +87,7 @@ def picture(value: Any) -> Any:
 
 
 def same_plain(first: Any, second: Any) -> bool:
-    """Return whether a value is the plain one ``second``: of its type, and of its bits."""
+    """Return whether a value has the type and bits of the plain value ``second``."""
     return first is second or (type(first) is type(second) and picture(first) == picture(second))
 
 
@@ -96,7 +96,7 @@ def _logged(value: logging.Logger) -> tuple[Any, ...]:
 
 
 def pictured(value: Any) -> Callable[[], Any] | None:
-    """Return a function that turns a value into plain data or identities, for kinds shown by neither attributes nor keys; else None."""
+    """Return a function that converts a value to plain data or identities if neither attributes nor keys show its state; else None."""
     if isinstance(value, np.ndarray) and value.dtype.hasobject:
         return lambda: (value.dtype.str, value.shape, tuple(map(picture, value.ravel().tolist())))
     if isinstance(value, np.ndarray):
@@ -129,7 +129,7 @@ def pictured(value: Any) -> Callable[[], Any] | None:
 
 
 def parts(value: Any) -> list[Any]:
-    """Return the values in one of those that are pictured."""
+    """Return the values contained in a value that is compared by a snapshot."""
     if isinstance(value, np.ndarray):
         return value.ravel().tolist() if value.dtype.hasobject else []
     if isinstance(value, (set, frozenset, collections.deque)):
@@ -146,7 +146,7 @@ def parts(value: Any) -> list[Any]:
 
 
 def kept_by(cached: Any) -> list[Any]:
-    """Return what ``functools.lru_cache`` keeps for a function: arguments and results."""
+    """Return the arguments and results that ``functools.lru_cache`` holds for a function."""
     held = [one for one in gc.get_referents(cached) if not isinstance(one, (type, types.FunctionType)) and one is not vars(cached)]
     if cached.cache_parameters()["maxsize"] is None:  # one dictionary of the results comes first
         return [value for one in held[:1] for value in one.values()]
@@ -154,7 +154,7 @@ def kept_by(cached: Any) -> list[Any]:
 
 
 def slots(value: Any) -> list[tuple[str, Any]]:
-    """Return the members that a value has outside of its ``__dict__``, by name."""
+    """Return the members of a value outside of its ``__dict__``, by name."""
     found = []
     for base in type(value).__mro__:
         for name, descriptor in vars(base).items():
@@ -169,7 +169,7 @@ def _slots_of(base: type) -> tuple[str, ...]:
 
 
 def hides_state(value: Any) -> bool:
-    """Return whether a value has state that Python code cannot name: an iterator, a generator of random numbers, an object of C."""
+    """Return whether a value has state invisible to Python code, such as an iterator, a random generator or a C object."""
     if isinstance(value, FIXED):
         return False
     for base in type(value).__mro__[:-1]:

@@ -1,7 +1,7 @@
-"""Pass tensors' memory to graphs, and put their results back into it, on the host and on a device.
+"""Pass the memory of tensors to graphs, and write results back into it, on the host and on a device.
 
-The inputs of a device's graph are the memory itself, windows on it too, where a first graph shows that they are read as such. What a graph
-gives may lie in the memory of an input, or of another result: what is kept of it is a copy.
+Inputs of a device graph are the memory itself, including windows on it if a first test graph shows that these are read correctly. An output
+may alias an input or another output: persistent outputs are copied.
 """
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _clone = kernel("clone")
 
 
 def has_memory(tensor: Any) -> bool:
-    """Return whether a tensor lies in memory that a graph can be given: of the host, or of a device."""
+    """Return whether a tensor is in host or device memory, which a graph can take."""
     return tensor._storage.__class__ in (Storage, DeviceMemory)
 
 
 def stays_behind(tensor: Tensor) -> bool:
-    """Return True for a tensor of the CPU in a process whose graphs compute on a device."""
+    """Return True for a CPU tensor in a process whose graphs run on a device."""
     return not ON_CPU and tensor._storage.__class__ is not DeviceMemory
 
 
 def refuse_cpu(what: str, place: str | None = None) -> None:
-    """End the capture, or refuse the graph: MindSpore would compute tensors of the CPU on the device."""
+    """Raise GraphBreak: MindSpore would compute CPU tensors on the device."""
     raise KernelBreak(f"{what}, and MindSpore's graphs compute on the device", place)
 
 
@@ -46,7 +46,7 @@ def input_of(tensor: Any) -> Raw:
 
 @cache
 def graphs_read_windows() -> bool:
-    """Return whether a graph reads what a window of its memory shows; found out once, by one graph and one read."""
+    """Return whether graphs read non-contiguous windows correctly; determined once by running a graph."""
     if not HAS_WINDOWS:
         return False
     memory = from_numpy(np.arange(12, dtype=np.float32))
@@ -63,7 +63,7 @@ def graphs_read_windows() -> bool:
 
 
 def state_value(tensor: Any) -> Raw:
-    """Return the memory of a known tensor's whole storage as the input of a graph, in the tensor's shape where it has all of it."""
+    """Return a known tensor's whole storage as a graph input, in the tensor's shape if it covers all of it."""
     whole = whole_storage(tensor)
     all_of_it = tensor._stride is None and not tensor._offset and whole.numel() == tensor.numel()
     if ON_CPU:
@@ -73,38 +73,38 @@ def state_value(tensor: Any) -> Raw:
 
 
 def copy_of(raw: Raw) -> Raw:
-    """Return the same values in memory of their own."""
+    """Return a copy of the values."""
     return from_numpy(np.array(raw.asnumpy(), order="C")) if ON_CPU else _clone[NAME_OF[raw.dtype]](raw)
 
 
 def result_of(raw: Raw, kept: bool) -> Any:
-    """Return what a graph gave as a tensor; on a device as it is where it does not live on (``kept``)."""
+    """Return a graph output as a tensor; on a device without a copy unless it persists (``kept``)."""
     if ON_CPU:
         return tensor_of(raw.asnumpy().copy())
     return wrap(copy_of(raw)) if kept else raw
 
 
 def constant(array: np.ndarray) -> Any:
-    """Return what a function gives that depends on none of its inputs, as a tensor where its graph computes."""
+    """Return a constant result as a tensor on the device of the graph."""
     return tensor_of(array.copy()) if ON_CPU else wrap(from_numpy(array.copy()))
 
 
 def gradient_of(raw: Raw | None) -> Any:
-    """Return a gradient that MindSpore computed, as our tape takes it."""
+    """Return a gradient that MindSpore computed as a bare value of our tape."""
     if raw is None:
         return None
     return raw.asnumpy().copy() if ON_CPU else copy_of(raw)
 
 
 def seed_of(gradient: Any) -> Raw:
-    """Return a bare gradient of our tape, as MindSpore's takes it."""
+    """Return a bare gradient of our tape as a MindSpore tensor."""
     if ON_CPU or not isinstance(gradient, Raw):
         return face(np.asarray(gradient))
     return dense(gradient)
 
 
 def put_state(tensor: Any, made: Any) -> None:
-    """Write what a graph gave for a known tensor's whole storage."""
+    """Write a graph output to a known tensor's whole storage."""
     whole = whole_storage(tensor)
     if ON_CPU:
         put_array(whole, array_of(made).reshape(-1))

@@ -1,4 +1,4 @@
-"""Where code, modules and classes come from: of this package and what it computes with, of Python's own library, of the user."""
+"""Origin of code, modules and classes: this package and its dependencies, Python's standard library, or the user."""
 from __future__ import annotations
 
 import enum
@@ -16,7 +16,7 @@ _HOME = __name__.partition(".")[0]
 
 
 class Origin(enum.Enum):
-    """OWN code computes and is known not to change; PYTHON's library is allowed by name; all else is the USER's."""
+    """OWN code is trusted not to change; PYTHON's standard library is allowed by name; everything else is the USER's."""
 
     OWN = 1
     PYTHON = 2
@@ -57,7 +57,7 @@ def _origin_of_file(path: str) -> Origin:
 
 
 def origin_of_code(code: types.CodeType, namespace: dict[str, Any]) -> Origin:
-    """Return where a function's code comes from; what was made of a text belongs to the module whose names it uses."""
+    """Return the origin of a function's code; code compiled from a string belongs to the module of its globals."""
     if code.co_filename.startswith("<") and not code.co_filename.startswith(("<frozen", "<__array_function__")):
         name = namespace.get("__name__")
         if "_tuple_new" in namespace and str(name).startswith(NAMED_TUPLE):  # what ``collections.namedtuple`` makes
@@ -67,7 +67,7 @@ def origin_of_code(code: types.CodeType, namespace: dict[str, Any]) -> Origin:
 
 
 def origin_of_module(module: types.ModuleType) -> Origin:
-    """Return where a module comes from; one that no file stands behind is the user's, unless the interpreter holds it."""
+    """Return the origin of a module; one without a file is the user's unless it is built in."""
     path = vars(module).get("__file__")
     if isinstance(path, str):
         return _origin_of_file(os.path.abspath(path))
@@ -80,7 +80,7 @@ HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: other classes cannot be changed
 
 
 def origin_of_class(cls: type) -> Origin:
-    """Return where a class comes from: of the module that has it under its name."""
+    """Return the origin of a class: that of the module in which its name refers to it."""
     if not cls.__flags__ & HEAP:
         return PYTHON
     module = sys.modules.get(cls.__module__)

@@ -1,4 +1,4 @@
-"""The settings of a process and of a thread that a graph is valid for."""
+"""Process and thread settings that a graph is valid for."""
 from __future__ import annotations
 
 import decimal
@@ -20,7 +20,7 @@ from ..autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_ena
 
 
 def setting_key() -> tuple[Any, ...]:
-    """Return the settings now, as a value that can be compared."""
+    """Return the current settings as a comparable value."""
     context = decimal.getcontext()
     return (
         modes.grad, modes.inference, modes.multithreading, modes.forward, get_default_dtype(), tuple(deterministic.values()),

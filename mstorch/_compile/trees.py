@@ -1,4 +1,4 @@
-"""Arguments and results of a function, taken apart into tensors and the rest, and put together again."""
+"""Split the arguments and results of a function into tensors and a hashable form, and reassemble them."""
 from __future__ import annotations
 
 import dataclasses
@@ -14,7 +14,7 @@ _TENSOR = "tensor"
 
 
 class Leaf:
-    """A part of a tree that is no tensor: plain values compare by type and value, others by identity."""
+    """Non-tensor leaf of a tree: plain values compare by type and value, others by identity."""
 
     __slots__ = ("key", "plain", "value")
 
@@ -31,7 +31,7 @@ class Leaf:
 
 
 def flatten(value: Any, tensors: list[Any]) -> Any:
-    """Return the hashable form of a tree; its tensors are appended to the list."""
+    """Return the hashable form of a tree, and append its tensors to the list."""
     if isinstance(value, TensorBase):
         tensors.append(value)
         return _TENSOR
@@ -53,7 +53,7 @@ def flatten(value: Any, tensors: list[Any]) -> Any:
 
 
 def leaves(form: Any) -> Iterator[Any]:
-    """The values of a form that are neither tensors nor plain, and the classes of its parts."""
+    """Yield the non-plain values of a form other than tensors, and the classes of its containers."""
     if isinstance(form, Leaf):
         if not form.plain:
             yield form.value
@@ -65,7 +65,7 @@ def leaves(form: Any) -> Iterator[Any]:
 
 
 def unflatten(form: Any, tensors: Iterator[Any]) -> Any:
-    """Return the tree of a form, with other tensors."""
+    """Return the tree of a form with other tensors."""
     if isinstance(form, Leaf):
         return form.value
     if form == _TENSOR:
@@ -83,7 +83,7 @@ def unflatten(form: Any, tensors: Iterator[Any]) -> Any:
 
 
 def check_result(form: Any) -> None:
-    """Raise GraphBreak for a result that may hold tensors where ``flatten`` does not find them."""
+    """Raise GraphBreak for a result that may hold tensors which ``flatten`` does not find."""
     if isinstance(form, Leaf):
         if not form.plain and not isinstance(form.value, (type, set, frozenset)) and not callable(form.value):
             raise GraphBreak(f"the function returns a {type(form.value).__name__}")

@@ -1,6 +1,6 @@
-"""A fresh graph is held against the function without it: values, and gradients where there are any.
+"""Verification of a new graph against the eager function: values, and gradients if there are any.
 
-MindSpore's kernels and derivatives are not the same in a graph, and wrong in places; this finds out before a user does.
+MindSpore's kernels and gradients in graphs differ from eager ones, and are wrong in places.
 """
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-3, "complex64": 1
 def _reference(
     function: Callable[..., Any], form: Any, arguments: Sequence[Any], numbers: Sequence[int], states: Sequence[Any]
 ) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
-    """The outputs and the stand-ins of a run of the function on copies, while the copies are in place, and where gradients of what the
-    function was given end (None: nowhere).
-    """
+    """Run the function on copies; yield its outputs, the stand-ins, and the edges at which gradients end (None: no gradient)."""
     with copied_memory(states):
         made = [copied(arguments[i]) for i in numbers]
         ends = [edge_of(owner) if is_tracked(owner) and not owner._dtype.is_integral else None for owner in (*made, *states)]
@@ -45,7 +43,7 @@ def _reference(
 
 
 def fails(function: Callable[..., Any], form: Any, arguments: Sequence[Any], states: Sequence[Any]) -> bool:
-    """Return whether the function raises without a graph; it runs on copies."""
+    """Return whether the function, run eagerly on copies, raises."""
     own = {id(tensor._storage) for tensor in states}
     numbers = [i for i, tensor in enumerate(arguments) if id(tensor._storage) not in own]
     try:
@@ -56,9 +54,9 @@ def fails(function: Callable[..., Any], form: Any, arguments: Sequence[Any], sta
 
 
 def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequence[Any]) -> None:
-    """Raise GraphBreak if the graph of an entry gives other values or gradients than the function itself.
+    """Raise GraphBreak if the graph of an entry gives other values or gradients than the eager function.
 
-    The run without a graph also tells which results have a gradient.
+    The eager run also determines which results require grad.
     """
     made = entry.plan
     if entry.graph is None and not made.recipes:
@@ -92,13 +90,13 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
 
 
 def _whole(tensor: Any) -> Any:
-    """Return all of an output's storage, which is what the graph gives."""
+    """Return all of an output's storage, as the graph returns it."""
     whole = whole_storage(tensor)
     return tensor if tensor._stride is None and tensor.numel() == whole.numel() else whole
 
 
 def _as_it_lies(values: np.ndarray, tensor: Any) -> np.ndarray:
-    """Return values of a tensor's shape in the order of its memory, all of which it shows."""
+    """Return the values in the memory order of a tensor that covers its memory."""
     if tensor._stride is None:
         return values
     flat = np.empty(values.size, values.dtype)
@@ -139,7 +137,7 @@ def _compare_run(
 
 
 def _gradients(roots: Sequence[Any], seeds: Sequence[np.ndarray], ends: Sequence[Any]) -> list[Raw | None]:
-    """Return the gradients without a graph; MindSpore's tape does not look on where it computes them."""
+    """Return the eager gradients, which MindSpore's tape does not record."""
     tape.stop_recording()
     with native_set_to(False):
         starts: list[Any] = [(edge_of(root), seed if ON_CPU else from_numpy(seed)) for root, seed in zip(roots, seeds)]

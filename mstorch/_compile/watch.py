@@ -1,7 +1,7 @@
-"""Watch the calls of a function while it is captured: a guard follows each, or it is on the list of allowed ones.
+"""Watch the calls of a function during capture: each must be guarded or on the list of allowed ones.
 
-All else ends the capture before it runs: files, clocks, the state of the process, names that are computed. ``sys.setprofile`` tells of the
-calls of Python's code and of built-in functions.
+Everything else aborts the capture before it runs: files, clocks, process state, computed attribute names. ``sys.setprofile`` reports the
+calls of Python functions and built-ins.
 """
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ _AROUND = frozenset((f"{_HOME}._core.overriding", f"{_HOME}._core.no_memory", f"
 
 
 class Again(GraphBreak):
-    """A tensor came to light while the function ran: the capture begins anew, and knows it."""
+    """Raised when a new tensor was discovered while the function ran; the capture restarts with it."""
 
 
 class Watch:
-    """Looks at what a function calls as it is captured; ``stop`` ends the capture with a reason."""
+    """Observer of the calls of a function during capture; ``stop`` aborts with a reason."""
 
     def __init__(self, guards: Guards, stop: Callable[[GraphBreak], None]) -> None:
         self.guards = guards
@@ -90,9 +90,9 @@ class Watch:
         self._telling: Any = None  # the frame or the built-in function that tells somebody something
 
     def called(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Return the function's result, while it is watched.
+        """Call the function under observation and return its result.
 
-        Garbage is collected afterwards: callbacks and finalizers of other objects would come in between, which are no part of the function.
+        Garbage collection is postponed, as callbacks and finalizers of unrelated objects would be observed too.
         """
         before, collecting = sys.getprofile(), gc.isenabled()
         try:
@@ -142,7 +142,7 @@ class Watch:
             self.stop(Again("a tensor came to light"))
 
     def _reads(self, frame: types.FrameType) -> bool:
-        """Return whether a function reads source files for us; all that it calls is passed over."""
+        """Return whether a function reads source files on our behalf; its callees are ignored."""
         if frame.f_globals.get("__name__") not in _READING or _is_users(frame.f_back):
             return False
         self._telling = frame
@@ -172,14 +172,14 @@ class Watch:
 
 
 def _asking(frame: Any) -> Any:
-    """Return the innermost frame, from this one on, that is not of Python's library: for it the library works."""
+    """Return the innermost frame outside of Python's standard library, starting from this one."""
     while frame is not None and origin_of_code(frame.f_code, frame.f_globals) is PYTHON:
         frame = frame.f_back
     return frame
 
 
 def _is_users(frame: Any) -> bool:
-    """Return whether a frame is the user's, or one of Python's library that works for the user."""
+    """Return whether a frame belongs to the user, or to the standard library called by the user."""
     frame = _asking(frame)
     return frame is not None and origin_of_code(frame.f_code, frame.f_globals) is USER
 
@@ -190,7 +190,7 @@ def _asker(frame: Any) -> str:
 
 
 def _is_asked(frame: types.FrameType) -> bool:
-    """Return whether a function of ours was called by the user's code itself."""
+    """Return whether one of our functions was called directly by the user's code."""
     asking = frame.f_back
     while asking is not None and asking.f_globals.get("__name__") in _AROUND:
         asking = asking.f_back
@@ -198,7 +198,7 @@ def _is_asked(frame: types.FrameType) -> bool:
 
 
 def _forbidden(called: Any, name: str) -> str:
-    """Return the name of a built-in function that is not of those that are allowed; empty for one that is."""
+    """Return the name of a built-in function that is not allowed; empty if it is."""
     owner = getattr(called, "__self__", None)
     if isinstance(owner, types.FunctionType) or is_exit(called):  # ours, in the form of a built-in function
         return ""
@@ -230,5 +230,5 @@ def _is_allowed(kind: type, name: str) -> bool:
 
 
 def _computes(module: str) -> bool:
-    """Return whether a module's built-in functions are of what we compute with."""
+    """Return whether a module's built-in functions belong to the packages that compute."""
     return module.partition(".")[0] in (_HOME, "torch", "numpy", "mindspore") and not module.startswith("numpy.random")

@@ -1,1 +1,1 @@
-"""Values that need no operation: dtypes, devices, sizes, promotion rules, storage cells and views."""
+"""Objects without operations: dtypes, devices, sizes, promotion rules, storages and views."""

@@ -1,11 +1,11 @@
-"""Functions of upper packages that lower ones call. The upper package enters them here as it is loaded, so that imports run one way.
+"""Objects of upper packages that lower ones call; the upper package sets them when it is loaded, so that imports run one way.
 
-``torch``: the whole package. ``autograd``, ``storages``, ``compiler``: the modules of gradients, of storages, of captured graphs.
-``backward_from_one``: backward from one tensor, the common case. ``Parameter``, ``tracer``: classes of ``nn`` and ``fx``.
-``nothing_of``: makes a sparse tensor without elements. ``sparse_gradients``: the file of sparse gradients. ``restored``: a file's
-storage on another device. ``processes``, ``normalized_together``: process groups, and batch normalisation over one; None until
-``torch.distributed`` is loaded. ``load``, ``save``: ``torch.load``, ``torch.save``. ``plain_pickles``: how pickles are written.
-``nested``: the files of nested tensors.
+``torch``: the package. ``autograd``, ``storages``, ``compiler``: modules for gradients, storages and captured graphs.
+``backward_from_one``: backward from one tensor, the common case. ``Parameter``, ``tracer``: classes of ``nn`` and ``fx``. ``nothing_of``:
+makes a sparse tensor without elements. ``sparse_gradients``: the module of sparse gradients. ``restored``: moves a file's storage to
+another device. ``processes``, ``normalized_together``: process groups and synchronized batch norm; None until ``torch.distributed`` is
+loaded. ``load``, ``save``: ``torch.load`` and ``torch.save``. ``plain_pickles``: how pickles are written. ``nested``: the modules of nested
+tensors.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ copy_watchers: list[Callable[[Any], None]] = []
 
 
 def copied(tensor: Any, array: Any) -> Any:
-    """Return the host array that holds a copy of a device's tensor; listeners of copies are told."""
+    """Return a copy of a device tensor as a host array, and notify listeners of copies."""
     for watch in copy_watchers:
         watch(tensor)
     return array

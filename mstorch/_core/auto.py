@@ -1,4 +1,4 @@
-"""The state that autograd keeps for a tensor besides the node that made it."""
+"""Autograd state of a tensor besides its node."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,12 +9,12 @@ DEFAULT, MULTIPLE_OUTPUTS, WITHOUT_GRAD, INFERENCE, OF_FUNCTION = 0, 1, 2, 3, 4
 
 
 class Auto:
-    """The state of autograd for a tensor besides the node that made it; most tensors have none.
+    """Autograd state of a tensor besides its node; most tensors have none.
 
-    ``leaf``: gradients end here. ``base``: the tensor that this one is a view of, always a root. ``seen``: the version of the
-    memory at which the view's history was looked up (-1: it was written since). ``pending``: the node that such a write gave the base
-    and the version then. ``origin``: how the view was made. ``accumulator`` refers weakly to the node that adds to ``grad``. ``hooks``
-    run on the gradient, ``post`` after a leaf got one.
+    ``leaf``: gradients accumulate here. ``base``: the tensor that this one is a view of, never a view itself. ``seen``: the memory's
+    version when the view's history was computed (-1: it was written to since). ``pending``: the node that such a write gave the base, and
+    the version then. ``origin``: how the view was made. ``accumulator``: weak reference to the node that accumulates into ``grad``.
+    ``hooks`` run on the gradient, ``post`` after a leaf has accumulated one.
     """
 
     # What few tensors have stands in the class, so that making a view sets three attributes.

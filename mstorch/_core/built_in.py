@@ -1,9 +1,8 @@
-"""Functions as built-in objects, as torch's are: a class whose attribute is one does not bind its instance.
+"""Python functions as built-in objects, as torch's are: as a class attribute they do not bind the instance.
 
-``class Block(nn.Module): act = torch.relu`` calls ``relu(x)`` in torch. A function written in Python would get the block as well. So
-the public form of what torch writes in C is an object of Python's own type for that, whose code is the interpreter's entry for calls of
-Python functions and whose ``__self__`` is the function: a call costs what the function costs, copies of it are itself, and a pickle
-names it.
+With ``class Block(nn.Module): act = torch.relu`` torch calls ``relu(x)``; a Python function would get the block as well. Functions that
+torch writes in C are therefore objects of Python's built-in function type, whose code is the interpreter's vectorcall entry and whose
+``__self__`` is the Python function: calls cost no more, copies are identical, and pickles refer to the name.
 """
 from __future__ import annotations
 
@@ -33,20 +32,20 @@ _WRITTEN = (bool, int, str, type(None))  # defaults that a text can give
 
 
 def built_in(function: Function, name: str, module: str) -> Function:
-    """Return the function as an object of the type of built-in functions, called ``name``."""
+    """Return the function as a built-in function object named ``name``."""
     text = f"{name}{_parameters(function)}\n--\n\n{function.__doc__ or ''}"
     _definitions.append(_Definition(name.encode(), _ADDRESS, _FASTCALL_WITH_KEYWORDS, text.encode()))
     return _new(ctypes.addressof(_definitions[-1]), function, module)
 
 
 def written(function: Function) -> Function:
-    """Return the function written in Python behind one that ``built_in`` made; any other value itself."""
+    """Return the Python function behind an object that ``built_in`` made; any other value unchanged."""
     own = getattr(function, "__self__", None) if type(function) is types.BuiltinFunctionType else None
     return own if type(own) is types.FunctionType else function
 
 
 def _parameters(function: Function) -> str:
-    """Return the parameters of a function as Python shows them for a built-in one; ``...`` for defaults without a short text."""
+    """Return the signature of a function as for a built-in, with ``...`` for defaults that have no short repr."""
     while not hasattr(function, "__signature__") and hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     if hasattr(function, "__signature__"):
@@ -82,7 +81,7 @@ def _of_signature(signature: inspect.Signature) -> str:
 
 
 class _Text:
-    """A default value, shown in a signature by this text."""
+    """Default value that is shown as the given text in a signature."""
 
     def __init__(self, value: Any) -> None:
         self._text = _text(value)

@@ -1,6 +1,6 @@
-"""The calls that torch's compiled functions accept: their forms, and the type of each argument.
+"""Signatures that torch's compiled functions accept, with the type of each argument.
 
-The forms are those that type checkers read (``_stubs``), a line each. Nobody asks for them before a call has failed.
+They are those of the type stubs (``_stubs``), one per line, and are read only after a call has failed.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .tensor_base import TensorBase
 
 
 def kind_of(value: Any) -> str:
-    """Return the name of a value's class as in torch's messages: classes written in C, torch's own among them, with their module."""
+    """Return the name of a value's class as torch's messages show it: classes written in C, including torch's, with their module."""
     kind = type(value)
     if kind.__module__ == "builtins" or issubclass(kind, TensorBase):
         return kind.__name__
@@ -79,7 +79,7 @@ _OLDER = frozenset("add addbmm addcdiv addcmul addmm addmm_ addmv addr baddbmm_ 
 
 
 class Parameter(NamedTuple):
-    """One parameter of a form: what it takes (``kinds``: Tensor, Int, Ints, …), and how."""
+    """A parameter of a signature: the types that it takes (``kinds``: Tensor, Int, Ints, …), and how."""
 
     name: str
     kinds: frozenset[str]
@@ -89,30 +89,30 @@ class Parameter(NamedTuple):
 
 
 class Form(NamedTuple):
-    """One form of a function; ``spread``: a single list of integers may be given as arguments of their own."""
+    """A signature of a function; ``spread``: a list of integers may be passed as separate arguments."""
 
     parameters: tuple[Parameter, ...]
     spread: bool
 
     @property
     def by_place(self) -> int:
-        """How many arguments it takes by place."""
+        """Number of positional parameters."""
         return sum(not parameter.by_word for parameter in self.parameters)
 
     @property
     def names(self) -> set[str]:
-        """The words that it takes."""
+        """Names of the parameters."""
         return {parameter.name for parameter in self.parameters}
 
     @property
     def least(self) -> int:
-        """How many arguments it needs."""
+        """Number of required parameters."""
         return sum(not parameter.optional for parameter in self.parameters)
 
 
 @functools.cache
 def forms_of(room: str, name: str) -> tuple[Form, ...]:
-    """Return the forms of a function of torch, of one of its namespaces or of Tensor; none where they are not known."""
+    """Return the signatures of a function of torch, one of its namespaces or Tensor; empty if they are unknown."""
     lines = (_BY_HAND if room == "Tensor" and name in _BY_HAND else _BY_HAND_OF_BOTH if room in ("Tensor", "torch") else {}).get(name)
     if lines is not None:
         first = "self" if room == "Tensor" else "input: Tensor"
@@ -132,7 +132,7 @@ def forms_of(room: str, name: str) -> tuple[Form, ...]:
 
 
 def _read(line: str, method: bool) -> Any:
-    """Parse a line of a stub into a form; ``spread`` for one of any number of integers, None for a function that torch has in Python."""
+    """Parse a stub line into a signature; "spread" for one with any number of integers, None for a function that torch writes in Python."""
     arguments = ast.parse(line).body[0].args  # type: ignore[attr-defined]
     if arguments.vararg is not None:
         return "spread" if ast.unparse(arguments.vararg.annotation) == "IntLike" else None
@@ -159,9 +159,9 @@ def _parameter(item: ast.arg, optional: bool, by_word: bool, default: ast.expr |
 
 
 def refusal(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return torch's message for a call that fits no form, or whose lists hold other things than integers; None for other calls.
+    """Return torch's message for a call that matches no signature, or whose lists hold items other than integers; None otherwise.
 
-    ``args`` are without the tensor whose method it is.
+    ``args`` exclude the tensor of a method.
     """
     forms = forms_of(room, last)
     if not forms:
@@ -276,14 +276,14 @@ _NAMED_OF = "TensorBase" if sys.version_info >= (3, 11) else "Tensor"
 
 
 def _of_nothing(name: str, placed: int, named: int) -> str | None:
-    """Return Python's own message for arguments of a method that takes none."""
+    """Return Python's message for a method without parameters that was called with arguments."""
     if named:
         return f"{_NAMED_OF}.{name}() takes no keyword arguments"
     return f"TensorBase.{name}() takes no arguments ({placed} given)" if placed else None
 
 
 def combination(name: str, args: tuple[Any, ...], named: dict[str, Any], forms: tuple[Form, ...]) -> str:
-    """Return torch's message for a call that fits none of several forms."""
+    """Return torch's message for a call that matches none of several signatures."""
     given = ", ".join([kind_of(item) for item in args] + [f"{key}={kind_of(item)}" for key, item in named.items()])
     lines = "".join(f"\n * ({', '.join(parameter.name for parameter in form.parameters)})" for form in forms)
     end = ", " if named and not args else ""  # as torch has it
@@ -291,7 +291,7 @@ def combination(name: str, args: tuple[Any, ...], named: dict[str, Any], forms: 
 
 
 def _gathered(form: Form, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the positional arguments, with integers that were given one by one gathered into a list."""
+    """Return the positional arguments, with integers passed separately collected into a list."""
     return (args,) if form.spread and args and not isinstance(args[0], (tuple, list)) and _is(args[0], _INT) else args
 
 
@@ -299,7 +299,7 @@ _INT = frozenset(("Int",))
 
 
 def _unpacked(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return torch's message for a list whose first item is an integer and another one is not: torch chooses a form by the first."""
+    """Return torch's message for a list whose first item is an integer and another is not: torch selects a signature by the first."""
     args = _gathered(form, args)
     for place, parameter in enumerate(form.parameters):
         value = args[place] if place < len(args) else named.get(parameter.name)
@@ -319,7 +319,7 @@ def _index(value: Any) -> bool:
 
 
 def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return the reason why a call does not fit one form, with torch's message."""
+    """Return why a call does not match a signature, with torch's message."""
     parameters, by_place = form.parameters, form.by_place
     args = _gathered(form, args)
     if len(args) > by_place:
@@ -347,7 +347,7 @@ def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) 
 
 
 def _key(name: str, named: dict[str, Any]) -> str | None:
-    """Return the keyword by which a parameter was given: torch's name, or NumPy's for it."""
+    """Return the keyword used for a parameter: torch's name, or NumPy's alias."""
     return name if name in named else next((other for other in NUMPY_NAMES.get(name, ()) if other in named), None)
 
 
@@ -386,7 +386,7 @@ def _mismatch(name: str, parameter: Parameter, value: TensorBase | float | Seque
 
 
 def _is(value: TensorBase | float, kinds: frozenset[str]) -> bool:
-    """Return whether a value is of one of the kinds that a parameter takes."""
+    """Return whether a value has one of the types that a parameter takes."""
     return not kinds or any(_OF_KIND.get(kind, _anything)(value) for kind in kinds)
 
 
@@ -396,7 +396,7 @@ _NUMBERS = frozenset(("Int", "IntLike", "Float", "Scalar"))
 def with_numbers(
     room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return the call with numbers in place of 0-d tensors where torch takes a number; None if there are none."""
+    """Return the call with 0-d tensors replaced by numbers where torch takes a number; None if there are none."""
     for form in forms_of(room, last):
         spread = _gathered(form, args) is not args
         kinds = [frozenset(("Int",))] * len(args) if spread else [parameter.kinds for parameter in form.parameters]
@@ -411,7 +411,7 @@ def with_numbers(
 
 
 def _as_number(value: Any, kinds: frozenset[str]) -> Any:
-    """Return a 0-d tensor as a number, and a list that holds some as a list of numbers, where a parameter takes numbers."""
+    """Return a 0-d tensor as a number, also inside lists, for a parameter that takes numbers."""
     if "Ints" in kinds and isinstance(value, (tuple, list)) and any(
         _number_tensor(item) and item._dtype.category == 1 for item in value
     ):

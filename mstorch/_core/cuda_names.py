@@ -1,4 +1,4 @@
-"""Whether "cuda" names the Ascend device, as scripts written for GPUs expect. Everything named so asks here, at each use.
+"""Switch that makes "cuda" an alias of the Ascend device, as scripts for GPUs expect; it is read at each use.
 
 ``from torch_npu.contrib import transfer_to_npu``, ``TORCH_TRANSFER_TO_NPU=1`` and ``python -m mstorch --cuda-is-npu`` turn it on.
 """
@@ -23,7 +23,7 @@ if _switch.on:
 
 
 def turn_on() -> None:
-    """Let "cuda" name the Ascend device from now on; raise RuntimeError without one."""
+    """Make "cuda" an alias of the Ascend device; raise RuntimeError if there is none."""
     if runtime.device_type() != "npu":
         raise RuntimeError("mstorch: cuda cannot mean npu, as MindSpore computes on no Ascend device in this process")
     binding.let_cuda_choose()
@@ -31,17 +31,17 @@ def turn_on() -> None:
 
 
 def is_on() -> bool:
-    """Return whether "cuda" names the Ascend device."""
+    """Return whether "cuda" is an alias of the Ascend device."""
     return _switch.on
 
 
 def is_there() -> bool:
-    """Return whether there is a device that "cuda" names: a GPU, or the Ascend device."""
+    """Return whether "cuda" names an existing device: a GPU, or the Ascend device."""
     return _switch.on or runtime.device_type() == "cuda"
 
 
 class _Either(str):
-    """The type of the Ascend device while "cuda" names it: ``"npu"``, and equal to ``"cuda"`` too, as scripts and packages compare it."""
+    """Device type of the Ascend device while "cuda" is an alias: ``"npu"``, which also compares equal to ``"cuda"``."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ _EITHER = _Either("npu")
 
 
 def meant(kind: str) -> str:
-    """Return the device type that a name means: for "cuda" the Ascend's while the switch is on."""
+    """Return the device type for a name: that of Ascend for "cuda" while the alias is on."""
     return _EITHER if _switch.on and kind in ("cuda", "npu") else kind
 
 
@@ -70,7 +70,7 @@ is_cuda = property(lambda self: self.device.type == meant("cuda"), doc="Whether 
 
 
 def tell() -> None:
-    """Tell a script that asks for GPUs, once, that there is an Ascend device. Packages, which ask for all devices, are not told."""
+    """Print once that an Ascend device is available if a script asks for GPUs; packages, which query all devices, see nothing."""
     if runtime.device_type() != "npu" or _switch.on:
         return
     file = sys._getframe(2).f_code.co_filename

@@ -1,4 +1,4 @@
-"""Context managers around functions that are generators."""
+"""Context managers as decorators of generator functions."""
 from __future__ import annotations
 
 import functools
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def around_generator(made: Callable[[], AbstractContextManager[Any]], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a generator function in which each stretch between two yields runs in a new context from ``made()``."""
+    """Return a generator function that runs from each yield to the next in a new context from ``made()``."""
 
     @functools.wraps(function)
     def decorated(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:

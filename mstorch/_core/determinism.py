@@ -1,4 +1,4 @@
-"""``use_deterministic_algorithms``: operations that it refuses, and memory that it fills."""
+"""State of ``use_deterministic_algorithms``: operations that it refuses, and memory that it fills."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ state = {"mode": False, "warn_only": False, "fill": True}
 
 
 def refuse(name: str) -> None:
-    """Raise torch's error, or give its warning, for an operation whose result torch does not call deterministic."""
+    """Raise or warn, as torch does, for an operation that torch documents as nondeterministic."""
     if not state["mode"]:
         return
     text = f"{name} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True"
@@ -31,16 +31,16 @@ def refuse(name: str) -> None:
 
 
 def fills() -> bool:
-    """Return whether uninitialised memory is filled, as torch does when deterministic algorithms are asked for."""
+    """Return whether uninitialized memory is filled, which deterministic algorithms imply."""
     return bool(state["mode"] and state["fill"])
 
 
 def filler(kind: dtype) -> float:
-    """Return the value that uninitialised memory is filled with: NaN, or the largest integer."""
+    """Return the fill value for uninitialized memory: NaN, or the largest integer."""
     return float("nan") if not kind.is_integral else True if kind.category == 0 else int(np.iinfo(kind.np).max)
 
 
 def fill(array: np.ndarray, kind: dtype) -> None:
-    """Fill uninitialised memory if deterministic algorithms are asked for."""
+    """Fill uninitialized memory if deterministic algorithms are on."""
     if fills():
         array[...] = numpy_cast(np.asarray(filler(kind)), array.dtype) if array.dtype.names else filler(kind)

@@ -1,4 +1,4 @@
-"""torch.device and the devices that are there."""
+"""torch.device and the available devices."""
 from __future__ import annotations
 
 import re
@@ -16,7 +16,7 @@ _FORM = re.compile(r"([a-zA-Z_]+)(?::(-?\w*))?$")
 
 
 class device(Block):
-    """Where a tensor lives: ``device("cuda:0")``, ``device("cuda", 0)``, ``device(0)``."""
+    """Device of a tensor: ``device("cuda:0")``, ``device("cuda", 0)`` or ``device(0)``."""
 
     __slots__ = ("type", "index", "_ends")
     type: str
@@ -71,7 +71,7 @@ class device(Block):
         return hash((self.type, self.index))
 
     def __enter__(self) -> device:
-        """Make new tensors on this device inside of a ``with`` block; raises what a tensor there would raise."""
+        """Make this the default device inside a ``with`` block; raise if it is not available."""
         named(self)
         blocks = defaults.blocks
         self.at_end(length_again(blocks))
@@ -83,7 +83,7 @@ class device(Block):
 
 
 class _Defaults(threading.local):
-    """The device of a thread's new tensors: that of the innermost ``with`` block, else the one given to ``set_default_device``."""
+    """Thread-local default device: that of the innermost ``with`` block, else the one set by ``set_default_device``."""
 
     chosen: device | None = None
 
@@ -108,7 +108,7 @@ _NOT_COMPILED = {
 
 
 def current() -> device:
-    """Return the device that MindSpore computes on, or will compute on: of several the one that was chosen."""
+    """Return the current accelerator, or the CPU if there is none."""
     if _TYPE == "cpu":
         return CPU
     index = binding.index()
@@ -119,17 +119,17 @@ def current() -> device:
 
 
 def accelerator_is(name: str | None = None) -> bool:
-    """Return True if the process computes on an accelerator, of this type if one is named."""
+    """Return True if the process computes on an accelerator, of type ``name`` if given."""
     return _TYPE != "cpu" if name is None else _TYPE == name != "cpu"
 
 
 def prefix(place: device) -> str:
-    """Return the prefix of a device in the names of tensor types: "npu." in "torch.npu.FloatTensor"."""
+    """Return the prefix of tensor type names for a device: "npu." in "torch.npu.FloatTensor"."""
     return "" if place.type in ("cpu", "meta") else f"{place.type}."
 
 
 def index_of(wanted: Any) -> int:
-    """Return the index of an accelerator named by an index, a string, a device or None; raise RuntimeError if the process computes on
+    """Return the index of an accelerator given as an index, a string, a device or None; raise RuntimeError if the process computes on
     another.
     """
     index = wanted if isinstance(wanted, int) else None if wanted is None else device(wanted).index
@@ -140,19 +140,19 @@ def index_of(wanted: Any) -> int:
 
 
 def default() -> device:
-    """Return the device of new tensors for which none is named."""
+    """Return the default device of new tensors."""
     if defaults.blocks:
         return resolve(defaults.blocks[-1])
     return CPU if defaults.chosen is None else resolve(defaults.chosen)
 
 
 def is_meta(wanted: Any) -> bool:
-    """Return whether a new tensor on this device (None: the default) has no memory."""
+    """Return whether a new tensor on this device (None: the default) is a meta tensor."""
     return resolve(wanted) is META
 
 
 def refuse_pinning(wanted: Any) -> None:
-    """Raise torch's RuntimeError for page-locked memory without an accelerator; beside one mstorch gives ordinary memory."""
+    """Raise torch's RuntimeError for pinned memory without an accelerator; with one, ordinary memory is used."""
     if _TYPE == "cpu" and not is_meta(wanted):
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
@@ -160,7 +160,7 @@ def refuse_pinning(wanted: Any) -> None:
 
 
 def named(wanted: Any) -> device:
-    """Return the device under the name it was given, if ``resolve`` finds it: without an index it may be any of several."""
+    """Return the device as it was named if ``resolve`` accepts it; without an index it may be any of several."""
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.index is None and meant(found.type) == _TYPE != "cpu":
         binding.check(binding.index())
@@ -169,7 +169,7 @@ def named(wanted: Any) -> device:
 
 
 def resolve(wanted: Any) -> device:
-    """Return the device for a new tensor; raises what torch raises for one that is not there."""
+    """Return the device for a new tensor; raise torch's error if it is not available."""
     if wanted is None:
         return default()
     found = wanted if isinstance(wanted, device) else device(wanted)

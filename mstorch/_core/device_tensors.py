@@ -1,4 +1,4 @@
-"""Tensors over new memory of a device, and tensors of a device that holds no values."""
+"""Tensors over new device memory, and meta tensors."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strides | None) -> Any:
-    """Return a tensor over the elements of ``base``, in their order in memory, with a shape and strides."""
+    """Return a tensor over the elements of ``base`` in memory order, with the given shape and strides."""
     made = window(DeviceMemory(base), kind, shape, strides, 0)
     if modes.inference:
         auto_of(made).inference = True
@@ -26,10 +26,10 @@ def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strid
 def without_values(
     place: Any, kind: dtype, shape: tuple[int, ...], strides: Strides | None = None, requires_grad: bool = False
 ) -> TensorBase | None:
-    """Return a tensor on a device that holds no values; None for a device that does."""
+    """Return a meta tensor if the device holds no values, else None."""
     return meta_tensor(shape, kind, strides, requires_grad) if devices.is_meta(place) else None
 
 
 def as_asked(tensor: TensorBase, place: Any) -> TensorBase:
-    """Return a small tensor that was made on the host; for a device that holds no values, one like it there."""
+    """Return a small tensor made on the host, as a meta tensor if the device holds no values."""
     return to_meta(tensor, tensor.requires_grad) if devices.is_meta(place) else tensor

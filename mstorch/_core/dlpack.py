@@ -1,7 +1,7 @@
-"""DLPack capsules over the memory of NumPy arrays, in both directions: also for bool and bfloat16, which NumPy's own lack.
+"""DLPack capsules over the memory of NumPy arrays, in both directions, including bool and bfloat16, which NumPy does not support.
 
-The structures are those of dlpack.h, version 0.8 (https://github.com/dmlc/dlpack): a capsule named ``dltensor`` holds a
-pointer to a DLManagedTensor, and whoever takes it over renames the capsule and calls the deleter once.
+The structures follow dlpack.h 0.8 (https://github.com/dmlc/dlpack): a capsule named ``dltensor`` holds a pointer to a DLManagedTensor; the
+consumer renames the capsule and calls the deleter once.
 """
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _destroy(capsule: int) -> None:
 
 
 def capsule_of(array: np.ndarray, bfloat16: bool = False) -> Any:
-    """Return a capsule over an array's memory; ``bfloat16`` says that its 16-bit numbers are those."""
+    """Return a capsule over an array's memory; ``bfloat16`` declares its 16-bit elements as bfloat16."""
     rank = array.ndim
     shape = (ctypes.c_int64 * max(rank, 1))(*array.shape)
     strides = (ctypes.c_int64 * max(rank, 1))(*(stride // array.itemsize for stride in array.strides))
@@ -78,12 +78,12 @@ def capsule_of(array: np.ndarray, bfloat16: bool = False) -> Any:
 
 
 def _width(array: np.ndarray, named: str | None) -> tuple[int, int]:
-    """Return how many bits an element's numbers have, and how many numbers it has."""
+    """Return the bits per number and the numbers per element (DLPack's bits and lanes)."""
     return (4, 2) if named == PAIRS else (array.itemsize * 8, 1)
 
 
 class _Memory:
-    """The memory of another library, given back when nobody uses it any more."""
+    """Owner of another library's memory, which calls the deleter when it is garbage-collected."""
 
     def __init__(self, address: int, deleter: int | None, size: int, data: int) -> None:
         self._address, self._deleter = address, deleter
@@ -95,9 +95,9 @@ class _Memory:
 
 
 def array_of(capsule: Any) -> tuple[np.ndarray, bool]:
-    """Return an array over a capsule's memory, and whether its 16-bit numbers are bfloat16.
+    """Return an array over a capsule's memory, and whether its 16-bit elements are bfloat16.
 
-    Raises RuntimeError for a capsule that was used, BufferError for memory or numbers that NumPy has no form for.
+    Raise RuntimeError for a consumed capsule, BufferError for a device or dtype that NumPy does not support.
     """
     if not _is_valid(capsule, _NAME):
         raise RuntimeError(

@@ -14,9 +14,10 @@ from .naming import is_torch
 
 
 class dtype:
-    """The type of a tensor's elements. Compare with ``is`` or ``==``; ``repr`` is torch's.
+    """The dtype of a tensor's elements; compare with ``is`` or ``==``.
 
-    ``held`` names the dtype that MindSpore's tensor of the elements has: bytes for those that it cannot compute, whose ``ms`` is None.
+    ``held`` names the dtype of the MindSpore tensor that holds the elements: bytes for dtypes that MindSpore cannot compute, whose ``ms``
+    is None.
     """
 
     __slots__ = (
@@ -39,22 +40,22 @@ class dtype:
     # Properties, and no __getattr__: Python reads the attributes of a class without one in half the time.
     @property
     def np(self) -> np.dtype[Any]:
-        """NumPy's dtype. Raises NotImplementedError for a dtype that no tensor can have."""
+        """NumPy's dtype; raise NotImplementedError for a dtype that no tensor can have."""
         return NP_DTYPE[self.name] if self._np is None else self._np
 
     @property
     def ms(self) -> Any:
-        """MindSpore's dtype; None where it has none. Raises NotImplementedError for a dtype that no tensor can have."""
+        """MindSpore's dtype, or None if there is none; raise NotImplementedError for a dtype that no tensor can have."""
         return self._ms if self._held else MS_DTYPE[self.name]
 
     @property
     def held(self) -> str:
-        """The name of the dtype that MindSpore's tensor has. Raises NotImplementedError for a dtype that no tensor can have."""
+        """Name of the dtype of the MindSpore tensor; raise NotImplementedError for a dtype that no tensor can have."""
         return self._held or MS_DTYPE[self.name]
 
     @property
     def is_signed(self) -> bool:
-        """Whether there are negative numbers of this dtype. Raises RuntimeError where torch does not tell."""
+        """Whether the dtype has negative numbers; raise RuntimeError for dtypes for which torch does too."""
         if self._signed.__class__ is str:
             raise RuntimeError(self._signed)
         return bool(self._signed)
@@ -72,11 +73,11 @@ class dtype:
         return self
 
     def to_real(self) -> dtype:
-        """Return the dtype of the real part."""
+        """Return the dtype of the real part; a real dtype itself."""
         return {"complex64": float32, "complex128": float64, "complex32": float16}.get(self.name, self)
 
     def to_complex(self) -> dtype:
-        """Return the complex dtype with parts of this precision."""
+        """Return the complex dtype whose parts have this precision."""
         found = {
             "float16": by_name("complex32"), "bfloat16": complex64, "float32": complex64, "float64": complex128,
             "complex64": complex64, "complex128": complex128,
@@ -114,9 +115,9 @@ float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, fl
 
 
 def _lacking(name: str, category: int, itemsize: int, unsigned: str = "") -> dtype:
-    """Return a dtype that torch has and MindSpore has not: it can be named and compared, a tensor of it cannot be made.
+    """Return a dtype that torch has and MindSpore lacks: it can be named and compared, but no tensor can have it.
 
-    Whether it can hold negative numbers: ``"u"`` says no, a sentence that torch refuses to tell.
+    ``unsigned``: ``"u"`` if there are no negative numbers, or the text of the error that ``is_signed`` raises.
     """
     made = dtype.__new__(dtype)
     made.name, made.itemsize, made.category, made._rank = name, itemsize, category, -1
@@ -149,12 +150,12 @@ OF_NP: dict[np.dtype, dtype] = {d.np: d for d in (*DTYPES, *STORED_DTYPES)}
 
 
 def by_name(name: str) -> dtype:
-    """Return the dtype called ``name``, without "torch."."""
+    """Return the dtype with this name, given without "torch."."""
     return _BY_NAME[name]
 
 
 def of_numpy(np_dtype: np.dtype) -> dtype:
-    """Return the dtype of a NumPy array's elements; raise TypeError with torch's message for one that tensors cannot hold."""
+    """Return the dtype for a NumPy dtype; raise TypeError with torch's message if tensors do not support it."""
     found = OF_NP.get(np_dtype.newbyteorder("="))
     if found is None or found.ms is None:
         raise TypeError(
@@ -169,17 +170,17 @@ _default = [float32]
 
 
 def get_default_dtype() -> dtype:
-    """Return the floating dtype of new tensors made from Python floats; float32 unless set."""
+    """Return the floating-point dtype of new tensors made from Python floats; float32 by default."""
     return _default[0]
 
 
 def default_dtype_again() -> Callable[[], Any]:
-    """Return a function that sets the default floating dtype to that of now."""
+    """Return a function that restores the current default floating-point dtype."""
     return item_again(_default, 0)
 
 
 def set_default_dtype(d: dtype, /) -> None:
-    """Make ``d`` the default floating dtype. Raises TypeError for a dtype that is not floating."""
+    """Make ``d`` the default floating-point dtype. Raise TypeError for other dtypes."""
     if not isinstance(d, dtype) or not d.is_floating_point:
         what = "" if isinstance(d, dtype) else "invalid dtype object: "
         raise TypeError(f"{what}only floating-point types are supported as the default type")
@@ -203,7 +204,7 @@ _OF_PAIRS = {
 
 
 class finfo:
-    """Numerical properties of a floating (or complex) dtype: ``bits eps max min tiny smallest_normal resolution``."""
+    """Numerical properties of a floating-point (or complex) dtype: ``bits eps max min tiny smallest_normal resolution``."""
 
     def __init__(self, type: dtype | None = None) -> None:
         kind = get_default_dtype() if type is None else type

@@ -1,4 +1,4 @@
-"""Leaves of MindSpore's tape that stand for tensors of ours."""
+"""Leaves of MindSpore's tape that stand for our tensors."""
 from __future__ import annotations
 
 import weakref
@@ -10,18 +10,18 @@ from .._backend.raw import Raw
 
 
 class Ends:
-    """The leaves of MindSpore's tape that stand for our tensors, by MindSpore's identity of them."""
+    """Map from leaves of MindSpore's tape, by identity, to the tensors that they stand for."""
 
     def __init__(self) -> None:
         self._known: dict[Any, tuple[weakref.ref[Raw], Any]] = {}
 
     def add(self, raw: Raw, tensor: Any) -> None:
-        """Let a leaf of MindSpore's tape stand for a tensor, and keep the tensor's history alive as long as the leaf."""
+        """Register a leaf of MindSpore's tape for a tensor, and keep the tensor's history alive as long as the leaf."""
         key = id(raw)
         self._known[key] = (weakref.ref(raw, lambda _: self._known.pop(key, None)), tensor)
 
     def below(self, raws: Sequence[Raw]) -> list[tuple[Raw, Any]]:
-        """Return the ends that recorded tensors depend on, with the tensors they stand for."""
+        """Return the leaves that recorded tensors depend on, with the tensors they stand for."""
         identities = tape.ends_below(raws)
         found = []
         for reference, tensor in list(self._known.values()):

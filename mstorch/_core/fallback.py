@@ -1,4 +1,4 @@
-"""Tells the user, once for each operation, that the CPU computes what the device has no kernel of."""
+"""Warns once per operation that the CPU computes it because the device has no kernel."""
 from __future__ import annotations
 
 from .._backend.table import on_fallback

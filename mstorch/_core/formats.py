@@ -7,7 +7,7 @@ from .naming import is_torch
 
 
 class _Constant:
-    """A named constant whose repr is ``torch.name``; each exists once."""
+    """Singleton constant whose repr is ``torch.name``."""
 
     __slots__ = ("name",)
 
@@ -28,13 +28,13 @@ class _Constant:
 
 
 class memory_format(_Constant):
-    """The order of a tensor's dimensions in memory."""
+    """Memory format: the order of a tensor's dimensions in memory."""
 
     __slots__ = ()
 
 
 class layout(_Constant):
-    """How a tensor's elements are kept: strided, or one of the sparse layouts."""
+    """Layout of a tensor: strided, or one of the sparse layouts."""
 
     __slots__ = ()
 
@@ -57,5 +57,5 @@ _ALL = {c.name: c for c in (
 
 
 def by_name(name: str) -> Any:
-    """Return the constant called ``name``."""
+    """Return the constant with this name."""
     return _ALL[name]

@@ -1,4 +1,4 @@
-"""torch.Generator: a stream of random numbers. On CPU it is torch's own MT19937, beside an accelerator MindSpore's."""
+"""torch.Generator: random number streams, torch's own MT19937 on the CPU and MindSpore's on an accelerator."""
 from __future__ import annotations
 
 import functools
@@ -24,11 +24,11 @@ from .tensor_base import TensorBase, tensor_of, value_of
 
 
 class Generator:
-    """A source of random numbers with a seed and a state.
+    """Pseudorandom number generator.
 
-    The state on CPU is torch's tensor of 5,056 bytes: one saved by torch continues here, and the reverse. A generator
-    of an accelerator drives MindSpore's kernels; its state is 16 bytes, the seed and the place in the stream. The stand-in
-    device has no kernels that draw: a stream of torch's own numbers plays them.
+    The state on the CPU is torch's uint8 tensor of 5,056 bytes, interchangeable with torch. A generator of an accelerator drives
+    MindSpore's kernels; its state is 16 bytes, the seed and the offset. The stand-in device has no random kernels; an MT19937 stream takes
+    their place.
     """
 
     def __init__(self, device: Any = "cpu") -> None:
@@ -38,18 +38,18 @@ class Generator:
 
     @property
     def device(self) -> device:
-        """The device whose random numbers the generator makes."""
+        """The device of the generator."""
         return self._device if self._device.type in ("cpu", "meta") else devices.current()
 
     @property
     def engine(self) -> Engine | DeviceStream:
-        """The stream underneath; a new one if ``mindspore.set_seed`` was called since it was last used."""
+        """The underlying stream; reseeded if ``mindspore.set_seed`` was called since its last use."""
         if self is default_generator and seeds.seed_is_new():
             _follow_mindspore()
         return self._engine
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream of a seed, from -2**63 to 2**64 - 1; returns the generator."""
+        """Seed the stream with a number from -2**63 to 2**64 - 1; return the generator."""
         if not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         with self._engine.lock:
@@ -58,29 +58,29 @@ class Generator:
         return self
 
     def _settle(self) -> None:
-        """Mark the stream as set by a call of torch's, so that an earlier seed of MindSpore's no longer counts."""
+        """Mark the stream as seeded through torch's interface, so that an earlier ``mindspore.set_seed`` no longer applies."""
         if self is default_generator:
             seeds.note_seed()
 
     def seed(self) -> int:
-        """Start the stream of a seed drawn from the operating system; returns it."""
+        """Seed the stream from the operating system; return the seed."""
         with self._engine.lock:
             drawn = self._engine.seed()
             self._settle()
         return drawn
 
     def initial_seed(self) -> int:
-        """Return the seed that the stream was started with."""
+        """Return the seed that the stream was last started with."""
         return self.engine.initial_seed()
 
     def get_state(self) -> Any:
-        """Return the state as a uint8 tensor: 5,056 bytes of torch's own stream, 16 of an accelerator's."""
+        """Return the state as a uint8 tensor: 5,056 bytes on the CPU, 16 on an accelerator."""
         with self.engine.lock:
             state = self._engine.get_state()
         return tensor_of(np.frombuffer(state, np.uint8).copy())
 
     def set_state(self, new_state: TensorBase) -> Generator:
-        """Continue from a state that ``get_state`` gave; returns the generator."""
+        """Restore a state returned by ``get_state``; return the generator."""
         if not isinstance(new_state, TensorBase):
             raise TypeError(f"set_state(): argument 'new_state' must be Tensor, not {type(new_state).__name__}")
         if new_state._dtype.name != "uint8":
@@ -91,7 +91,7 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """Return another generator at the same place of the same stream."""
+        """Return a new generator with the same state."""
         copied = Generator.__new__(type(self))
         copied._device = self._device
         with self.engine.lock:
@@ -102,7 +102,7 @@ class Generator:
         return f"<torch._C.Generator object at {hex(id(self))}>"
 
     def __setstate__(self, state: tuple[int, int | None, Any]) -> None:
-        """Go on from a seed, an offset and a state, as torch pickles them."""
+        """Restore a seed, an offset and a state, as torch pickles them."""
         self.set_state(state[2])
 
     def __reduce__(self) -> Any:
@@ -126,7 +126,7 @@ _device_generators: list[Generator] = []
 
 
 def _follow_mindspore() -> None:
-    """Start the streams of the seed that ``mindspore.set_seed`` was given."""
+    """Seed the streams with the seed given to ``mindspore.set_seed``."""
     with default_generator._engine.lock:
         if not seeds.seed_is_new():  # another thread was first
             return
@@ -139,14 +139,14 @@ def _follow_mindspore() -> None:
 
 
 def _default_engine() -> Engine | DeviceStream:
-    """Return the default generator's stream; every draw asks for it here."""
+    """Return the stream of the default generator, after reseeding it if ``mindspore.set_seed`` was called."""
     if seeds.seed_is_new():
         _follow_mindspore()
     return default_generator._engine
 
 
 def device_generator() -> Generator:
-    """Return the accelerator's default generator, seeded with the default one's seed when it is first asked for."""
+    """Return the accelerator's default generator, created on first use with the seed of the default generator."""
     if seeds.seed_is_new():
         _follow_mindspore()
     if not _device_generators:
@@ -155,12 +155,12 @@ def device_generator() -> Generator:
 
 
 def states_of_streams() -> list[Any]:
-    """Return the states of the default streams, the host's and the device's."""
+    """Return the states of the default streams of host and device."""
     return [generator.engine.get_state() for generator in _default_generators()]
 
 
 def put_states(states: list[Any]) -> None:
-    """Give the default streams the states that ``states_of_streams`` gave."""
+    """Restore states returned by ``states_of_streams``."""
     for generator, state in zip(_default_generators(), states):
         generator.engine.set_state(state)
 
@@ -170,13 +170,13 @@ def _default_generators() -> list[Generator]:
 
 
 def seed_devices(seed: int) -> None:
-    """Start the accelerator's default stream anew, if there is an accelerator, which a forked process has not."""
+    """Seed the accelerator's default stream; do nothing without an accelerator, for example in a forked process."""
     if devices.current().type != "cpu" and not forked.here:
         device_generator().manual_seed(seed)
 
 
 class _Blocks(threading.local):
-    """The ``randomness`` of each vmapped function that this thread runs, the innermost last."""
+    """Thread-local stack of the ``randomness`` options of running vmaps, the innermost last."""
 
     def __init__(self) -> None:
         self.stack: list[randomness] = []
@@ -187,11 +187,11 @@ _OF_A_COUNT = frozenset(("dropout_mask",))  # draws whose first argument is a nu
 
 
 class randomness(Block):
-    """The way random numbers are drawn while a function runs on one slice after another: "error", "same" or "different" (torch.vmap).
+    """How random numbers are drawn under torch.vmap, which runs the function slice by slice: "error", "same" or "different".
 
-    torch draws for all slices at once, operation by operation. So the first slice draws for all of them, and each slice takes
-    its part, or all take the same. What is drawn from values of a slice's own can only be drawn with them. The context gives a
-    function to call before each slice.
+    torch draws for all slices at once, operation by operation. Therefore the first slice draws for all, and each takes its part, or all
+    take the same; draws whose parameters differ by slice are made per slice. Entering the context returns a function to call before each
+    slice.
     """
 
     def __init__(self, mode: str, size: int = 0) -> None:
@@ -209,7 +209,7 @@ class randomness(Block):
         return begin_slice
 
     def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> np.ndarray:
-        """Return this slice's draw: ``further(args)``, for it alone."""
+        """Return the draw for this slice; ``further(args)`` makes one for it alone."""
         self._place += 1
         if any(isinstance(arg, np.ndarray) for arg in args):
             return self._of_values(engine, args, further)
@@ -242,7 +242,7 @@ class randomness(Block):
 
 
 def drawn_in_slices(engine: Engine, name: str, args: tuple[Any, ...], draw: Callable[[tuple[Any, ...]], Any]) -> Any:
-    """Return ``draw(args)``, drawn as the vmapped functions that run now demand."""
+    """Return ``draw(args)`` under the randomness options of the running vmaps."""
     further = draw
     for block in _blocks.stack:
         further = functools.partial(block.draw, engine, name, further=further)
@@ -258,7 +258,7 @@ def _check_allowed() -> None:
 
 
 def engine_of(generator: Generator | None, device: device | str | int | None = None) -> Any:
-    """Return the stream to draw from: the given generator's; else that of the device, if one is named; else the host's."""
+    """Return the stream to draw from: that of the generator, else of the device, else the host's."""
     _check_allowed()
     wanted = None if device is None else devices.resolve(device)
     if generator is None:
@@ -271,19 +271,19 @@ def engine_of(generator: Generator | None, device: device | str | int | None = N
 
 
 def check_place(generator: Generator, wanted: device) -> None:
-    """Raise torch's RuntimeError for a generator whose numbers are made on another kind of device."""
+    """Raise torch's RuntimeError if the generator is for another device type."""
     if wanted.type != generator._device.type:
         raise RuntimeError(f"Expected a '{wanted.type}' device type for generator but found '{generator._device.type}'")
 
 
 def mask_engine(tensor: TensorBase) -> Any:
-    """Return the stream that dropout draws from: the host's, or that of the device that the tensor is on."""
+    """Return the stream for dropout masks of a tensor: that of the tensor's device."""
     _check_allowed()
     return _default_engine() if tensor.device.type in ("cpu", "meta") else device_generator().engine
 
 
 def engine_beside(tensor: TensorBase) -> Any:
-    """Return the stream for numbers written to a tensor, or drawn for it: the host's also for tensors that MindSpore trains."""
+    """Return the stream for numbers drawn for a tensor; it is the host's also for tensors that MindSpore trains."""
     native = modes.native is not None and not modes.native.captured
     if ON_CPU or native or tensor._storage.__class__ not in NATIVE:
         return engine_of(None)
@@ -292,5 +292,5 @@ def engine_beside(tensor: TensorBase) -> Any:
 
 
 def draws_on_device(value: Any) -> bool:
-    """Return whether numbers with this tensor as a parameter are drawn on a device, which then reads no values."""
+    """Return whether numbers with this tensor as a parameter are drawn on a device, without reading values."""
     return not ON_CPU and modes.native is None and isinstance(value, TensorBase) and value._storage.__class__ in NATIVE

@@ -1,8 +1,8 @@
 """The module and name that torch gives to each class and function of mstorch.
 
-A class or function in ``mstorch.x`` is one of ``torch.x``; ``homes.txt`` has what torch has elsewhere, or under another name
-(``torch.special.digamma`` says that it is ``special_digamma`` of ``torch._C._special``), and which private files are torch's, too.
-``python -m tools.homes`` writes it, from what torch says.
+A class or function in ``mstorch.x`` is one of ``torch.x``; ``homes.txt`` lists the exceptions (``torch.special.digamma`` reports
+``special_digamma`` of ``torch._C._special``), and the private files that torch has too. ``python -m tools.homes`` generates it from torch's
+own attributes.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHARED = "="  # the line of private files that torch has too
 
 @cache
 def _read() -> tuple[dict[tuple[str, str], tuple[str, str]], frozenset[str]]:
-    """Read the table: by our module and name, torch's module and name; and the private files that torch has, too."""
+    """Read the table: torch's module and name by ours, and the private files that torch has too."""
     told: dict[tuple[str, str], tuple[str, str]] = {}
     shared: frozenset[str] = frozenset()
     for line in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
@@ -38,9 +38,9 @@ def _full(place: str) -> str:
 
 
 def home(module: str, name: str) -> tuple[str, str]:
-    """Return the module and name that torch gives a class or function of ours; the module begins with our package's name.
+    """Return torch's module and name for one of our classes or functions; the module is prefixed with our package's name.
 
-    What torch has not keeps its own.
+    Objects that torch lacks keep their own.
     """
     told = _read()[0].get((module, name))
     if told is not None:
@@ -57,7 +57,7 @@ def home(module: str, name: str) -> tuple[str, str]:
 
 @cache
 def elsewhere() -> dict[str, dict[str, tuple[str, str]]]:
-    """Return by torch's module the names that stand in another module here, and that module."""
+    """Return, by torch's module, the names that another module holds here, with that module."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for own, (module, name) in _read()[0].items():
         if "." not in own[1] and (module, name) != own:
@@ -66,7 +66,7 @@ def elsewhere() -> dict[str, dict[str, tuple[str, str]]]:
 
 
 def is_torchs(module: str) -> bool:
-    """Return True if torch has a module of this name: any public one, and the private ones that the table names."""
+    """Return True if torch has a module with this name, public or among the private ones in the table."""
     return "._" not in module or module in _read()[1] or module in elsewhere()
 
 

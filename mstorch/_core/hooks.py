@@ -1,4 +1,4 @@
-"""Handles of hooks."""
+"""Handles of registered hooks."""
 from __future__ import annotations
 
 import weakref
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RemovableHandle(Block):
-    """Removes a hook, by ``remove()`` or at the end of a ``with`` block."""
+    """Handle that removes a hook by ``remove()`` or at the end of a ``with`` block."""
 
     next_id = 0
 
@@ -27,7 +27,7 @@ class RemovableHandle(Block):
         RemovableHandle.next_id += 1
 
     def remove(self) -> None:
-        """Take the hook away; more calls do nothing."""
+        """Remove the hook; further calls do nothing."""
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = reference()
             if hooks is not None:
@@ -50,7 +50,7 @@ class RemovableHandle(Block):
 
 
 def warn_if_has_hooks(tensor: TensorBase) -> None:
-    """Warn of each hook that a copy in a file will not have, unless ``torch.utils.hooks.unserializable_hook`` marks it."""
+    """Warn of each hook that serialization drops, unless ``torch.utils.hooks.unserializable_hook`` marks it."""
     if tensor._node is None:
         hooks = None if tensor._auto is None else tensor._auto.hooks
     else:

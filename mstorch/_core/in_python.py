@@ -1,8 +1,8 @@
-"""Functions that torch writes in Python: they bind in a class, and hand their arguments on in a form of their own.
+"""Functions that torch writes in Python: they bind as methods, and pass on their arguments in a fixed form.
 
-``F.layer_norm(x, 8, w)`` reaches a ``__torch_function__``, and a graph of torch.fx, as
-``layer_norm(x, 8, weight=w, bias=None, eps=1e-05)``: parameters without a default by place, those with one by keyword, all of them.
-What torch writes in C is handed on as it was written.
+``F.layer_norm(x, 8, w)`` reaches ``__torch_function__`` and torch.fx graphs as ``layer_norm(x, 8, weight=w, bias=None, eps=1e-05)``:
+parameters without default are positional, those with default are keywords, and none is left out. Functions written in C pass on the call
+unchanged.
 """
 from __future__ import annotations
 
@@ -34,14 +34,12 @@ _INSTEAD: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
 
 
 def written_in_python(face: str, name: str) -> bool:
-    """Return whether torch writes a name of a namespace ("" or "nn.functional"), or of class Tensor, in Python."""
+    """Return whether torch implements a name of a namespace ("" or "nn.functional"), or a method of Tensor, in Python."""
     return name.startswith("_") or IN_PYTHON.get(_PLACES.get(face, face), {}).get(name, False)
 
 
 def handed_on(function: Function, face: str, name: str) -> Handed | None:
-    """Return a function that puts the arguments of a call into the form in which torch's function hands them on; None if it changes
-    nothing.
-    """
+    """Return a function that normalizes the arguments of a call as torch's function passes them on; None if it changes nothing."""
     if not written_in_python(face, name) or name.startswith("_"):
         return None
     found: list[Handed] = []

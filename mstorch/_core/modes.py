@@ -1,4 +1,4 @@
-"""The modes of a thread: recording, inference mode, MindSpore's own way of computing, hooks for saved tensors."""
+"""Thread-local modes: grad mode, inference mode, MindSpore's execution modes, saved-tensor hooks."""
 from __future__ import annotations
 
 import threading
@@ -9,15 +9,13 @@ from .._leaving import Block, values_again, values_set_to
 
 
 class Modes(threading.local):
-    """The modes of the running thread. Each thread begins with torch's defaults.
+    """Modes of the running thread, which starts with torch's defaults.
 
-    ``grad``: operations are recorded on the tape. ``native``: the block in which tensors hold MindSpore's values and
-    MindSpore's own tape records them, as in a capture and in a Module that MindSpore trains; None outside of one.
-    ``shapes``: operations run for the shapes and dtypes of their results, on tensors without memory.
-    ``saved_hooks``: pairs (pack, unpack) for what backward keeps, the innermost last.
-    ``forward``: whether tangents are computed; ``hidden``: the levels whose tangents nobody sees, see ``_core/tangents.py``.
-    ``before_write`` is called with a tensor that is about to be written to.
-    ``levels``: how many levels of forward mode the thread has entered.
+    ``grad``: operations are recorded. ``native``: the block in which tensors hold MindSpore values that MindSpore's own tape records, as in
+    a capture and in a Module that MindSpore trains; else None. ``shapes``: operations run on meta tensors for the shapes and dtypes of
+    their results. ``saved_hooks``: stack of pairs (pack, unpack), the innermost last. ``forward``: whether tangents are computed;
+    ``hidden``: the levels whose tangents are invisible, see ``_core/tangents.py``. ``before_write`` is called with a tensor before it is
+    modified. ``levels``: number of forward-mode levels that the thread has entered.
     """
 
     grad: bool = True
@@ -39,12 +37,12 @@ modes = Modes()
 
 
 def capturing() -> bool:
-    """Return whether a graph is being captured in this thread."""
+    """Return whether this thread is capturing a graph."""
     return modes.native is not None and modes.native.captured
 
 
 class grad_set_to(Block):
-    """Recording on or off for a block."""
+    """Context manager that sets grad mode."""
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
@@ -55,5 +53,5 @@ class grad_set_to(Block):
 
 
 def shapes_only() -> values_set_to:
-    """Let tensors without memory be read within the block, as zeros: results count for their shapes only."""
+    """Context manager in which meta tensors can be read, as zeros: only the shapes of results are meaningful."""
     return values_set_to(modes, shapes=True)

@@ -1,4 +1,4 @@
-"""The names that users know: classes show themselves under torch's module paths."""
+"""The names that users see: classes are shown under torch's module paths."""
 from __future__ import annotations
 
 import sys
@@ -10,12 +10,12 @@ _TORCH_MODULES = dict.fromkeys(
 
 
 def is_torch() -> bool:
-    """Return whether ``import torch`` gets mstorch in this process."""
+    """Return whether ``import torch`` imports mstorch in this process."""
     return sys.modules.get("torch") is sys.modules[__name__.partition(".")[0]]
 
 
 def class_text(cls: type) -> str:
-    """``repr`` of a class: ``<class 'torch.nn.modules.conv.Conv2d'>`` for ours, unchanged for a user's subclass."""
+    """Return the repr of a class: ``<class 'torch.nn.modules.conv.Conv2d'>`` for ours, unchanged for a user's subclass."""
     module = cls.__module__
     if module.startswith("mstorch"):
         module = _TORCH_MODULES.get(module, "torch" + module[len("mstorch") :])
@@ -23,7 +23,7 @@ def class_text(cls: type) -> str:
 
 
 class NamedAsInTorch(type):
-    """A metaclass whose classes show torch's path in their repr. Pickles keep the real one."""
+    """Metaclass whose classes show torch's path in their repr; pickles keep the real one."""
 
     def __repr__(cls) -> str:
         return class_text(cls)

@@ -1,4 +1,4 @@
-"""Nested tensors as autograd sees them: each holds one tensor with its elements, which is what operations are recorded on."""
+"""Nested tensors as autograd sees them: operations are recorded on the tensor that holds their values."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,19 +12,19 @@ def is_nested(value: Any) -> bool:
 
 
 def nested_in(*values: Any) -> bool:
-    """Return True if one of the values is a nested tensor, or a list or tuple that holds one."""
+    """Return True if one of the values, or an item of a list or tuple among them, is a nested tensor."""
     return any(is_nested(value) or isinstance(value, (list, tuple)) and nested_in(*value) for value in values)
 
 
 def kept(value: Any) -> Any:
-    """Return the tensor that holds a nested tensor's elements, any other value unchanged; of lists and tuples each item."""
+    """Return the values tensor of a nested tensor, also inside lists and tuples; any other value unchanged."""
     if is_nested(value):
         return value._values
     return tuple(map(kept, value)) if isinstance(value, (list, tuple)) else value
 
 
 def kept_gradients(roots: Any, gradients: Any) -> Any:
-    """Return the gradients for roots; those of nested roots in the order of the root's elements. Raise RuntimeError for another shape."""
+    """Return the gradients for roots; those of nested roots as values tensors. Raise RuntimeError if the structure differs."""
     if isinstance(roots, TensorBase):
         roots = (roots,)
     if gradients is None or isinstance(gradients, TensorBase):
@@ -48,5 +48,5 @@ def _shown(tensor: Any) -> Any:
 
 
 def like_nested(tensor: Any, values: Any) -> Any:
-    """Return values as a nested tensor of the structure of ``tensor``, if that is one."""
+    """Return values as a nested tensor with the structure of ``tensor`` if that is nested, else unchanged."""
     return tensor._like(values) if is_nested(tensor) and values is not None else values

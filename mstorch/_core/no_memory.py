@@ -1,6 +1,6 @@
-"""The errors of a host and of a device that have no memory left are torch's, which tools that try smaller batches look for.
+"""Out-of-memory errors of host and device in torch's words, which tools that retry with smaller batches look for.
 
-So is that of a tensor with more dimensions than NumPy's arrays have (32 before NumPy 2, 64 since): torch's class, and what the limit is.
+A tensor with more dimensions than NumPy supports (32 before NumPy 2, 64 since) raises torch's class too, with the limit in its message.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class OutOfMemoryError(RuntimeError):
-    """A device has no memory left."""
+    """Raised when a device runs out of memory."""
 
 
 OutOfMemoryError.__module__ = "torch"
@@ -29,7 +29,7 @@ MOST_DIMENSIONS = 32 if np.__version__.startswith("1.") else 64
 
 
 def no_memory(error: BaseException) -> RuntimeError:
-    """torch's error in place of NumPy's or Python's, or of MindSpore's about a device."""
+    """Return torch's error for NumPy's, Python's or MindSpore's out-of-memory error."""
     if not isinstance(error, MemoryError):
         return OutOfMemoryError(f"NPU out of memory. {error}")
     shape, kind = getattr(error, "shape", None), getattr(error, "dtype", None)
@@ -38,7 +38,7 @@ def no_memory(error: BaseException) -> RuntimeError:
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Return whether an error says that there is no memory, and is not torch's already."""
+    """Return whether an error reports exhausted memory and is not torch's already."""
     if error.__class__ is OutOfMemoryError or not isinstance(error, (MemoryError, RuntimeError)):
         return False
     return isinstance(error, MemoryError) or meaning(error) is NO_MEMORY
@@ -71,7 +71,7 @@ def _rank(value: Any) -> int:
 
 
 def tells_no_memory(function: Function) -> Function:
-    """Return the function with torch's errors in place of those about memory and about NumPy's limit of dimensions."""
+    """Wrap a function to raise torch's errors for exhausted memory and NumPy's limit of dimensions."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -88,7 +88,7 @@ def tells_no_memory(function: Function) -> Function:
 
 @tells_no_memory
 def zeroed(count: int, kind: np.dtype) -> np.ndarray:
-    """Return an array of so many zeros; torch's errors for sizes that cannot be."""
+    """Return an array of zeros; raise torch's error for impossible sizes."""
     if count * kind.itemsize >= 2**63:
         raise ValueError("Overflow when unpacking long long")
     if count < 0:

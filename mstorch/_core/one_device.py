@@ -1,8 +1,8 @@
-"""Operations whose tensors have to be on one device: torch's refusals of positions, masks, targets and numbers that lie elsewhere.
+"""Operations whose tensors must be on one device: torch's errors for indices, masks, targets and scalars on another.
 
-Kernels refuse operands of two devices by themselves (``_tape/operands.py``). They do not see where the others come from: what is read on
-the host before a kernel is chosen, and numbers, which go with any device in most operations. Where MindSpore computes on a device, the
-public forms of operations that are declared with ``OneDevice`` look at all of their tensors; on the CPU they do not.
+Kernels check their own operands (``_tape/operands.py``), but not tensors that the host reads before a kernel is chosen, nor 0-d CPU
+tensors, which most operations accept. If MindSpore computes on a device, the public functions of operations declared with ``OneDevice``
+check all their tensors; on the CPU they do not.
 """
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def axes_elsewhere(first: Any, name: str, other: Any) -> str:
 
 
 def table_elsewhere(indices: Any, name: str, weight: Any) -> str:
-    """Return torch's message for an embedding whose table is on another device than the indices."""
+    """Return torch's message for an embedding whose weight is on another device than the indices."""
     return _of_method(weight, "index", indices, "_index_select")
 
 
 def found_two(first: Any, name: str, other: Any) -> str:
-    """Return torch's message of kernels that go over all operands at once."""
+    """Return torch's message of kernels based on TensorIterator, which check all operands together."""
     place, far = (first, other) if first._storage.__class__ is DeviceMemory else (other, first)
     return f"Expected all tensors to be on the same device, but found at least two devices, {place.device} and {far.device}!"
 
@@ -59,10 +59,10 @@ def _got(name: str, other: Any, first: Any) -> str:
 
 
 class OneDevice(NamedTuple):
-    """How torch refuses tensors of an operation that are on different devices.
+    """How torch refuses tensors on different devices for an operation.
 
-    ``kernel``: the one that the error names, where it is not called like the operation; ``words``: the error's text, where no kernel is
-    named. ``numbers``: the arguments that may be numbers of the CPU all the same; ``anywhere``: those that may be the CPU's in any shape.
+    ``kernel``: the kernel that the error names, if its name differs from the operation's; ``words``: the text of an error without a kernel.
+    ``numbers``: the arguments that may be 0-d CPU tensors nevertheless; ``anywhere``: those that may be CPU tensors of any shape.
     """
 
     kernel: str = ""
@@ -72,7 +72,7 @@ class OneDevice(NamedTuple):
 
 
 def on_one_device(function: Function, name: str) -> Function:
-    """Return the public form of an operation, which refuses tensors of the CPU beside those of a device where torch does."""
+    """Return the public form of an operation, which raises if CPU tensors are mixed with a device's where torch does."""
     plain = name.rpartition(".")[2].rstrip("_")
     rule = getattr(function, "record", None) and function.record.one_device  # type: ignore[attr-defined]
     if ON_CPU or rule is None:
@@ -106,7 +106,7 @@ def on_one_device(function: Function, name: str) -> Function:
 
 
 def _kind_of_parts(parts: Any) -> type | None:
-    """Return the storage class that all tensors in a sequence share, or None if some are on the CPU and some on a device."""
+    """Return the storage class shared by all tensors in a sequence; None if some are on the CPU and some on a device."""
     kinds = {part._storage.__class__ for part in parts if isinstance(part, TensorBase)}
     return None if {DeviceMemory, Storage} <= kinds else next(iter(kinds))
 
@@ -114,7 +114,7 @@ def _kind_of_parts(parts: Any) -> type | None:
 def _named_tensors(
     function: Function, name: str, rule: OneDevice, args: tuple[Any, ...], named: dict[str, Any]
 ) -> Iterator[tuple[str, Any]]:
-    """The tensors of a call that have to be on one device, with the names of their arguments."""
+    """Return the tensors of a call that must be on one device, with the names of their arguments."""
     words = list(inspect.signature(_signed.get(name, function)).parameters)
     given = [(words[place] if place < len(words) else "", value) for place, value in enumerate(args)]
     for word, value in (*given, *((key, value) for key, value in named.items() if key != "out")):
@@ -128,7 +128,7 @@ def _named_tensors(
 
 
 def _is_called_from_inside(frame: Any) -> bool:
-    """Return whether the caller is this library itself rather than a program or a layer, which passes on a program's tensors."""
+    """Return whether the caller is this library itself, and not a program or a layer that passes on a program's tensors."""
     while frame is not None:
         room = frame.f_globals.get("__name__", "")
         if not room.startswith(_WAYS_IN):
@@ -150,7 +150,7 @@ def _refuse(function: Function, name: str, rule: OneDevice, args: tuple[Any, ...
 
 
 def check_one_device(result: TensorBase, target: TensorBase, name: str = "") -> None:
-    """Raise torch's error if a result is to be stored (``out=``, in place) on another device than it was computed on."""
+    """Raise torch's error if a result is to be stored (``out=``, in place) on another device than its own."""
     here, there = result._storage.__class__, target._storage.__class__
     if here is not there and modes.native is None and {here, there} == {DeviceMemory, Storage}:
         if name:
@@ -159,7 +159,7 @@ def check_one_device(result: TensorBase, target: TensorBase, name: str = "") -> 
 
 
 def check_index(indexed: TensorBase, index: Any) -> None:
-    """Raise torch's error where a tensor of the CPU is indexed by one of a device."""
+    """Raise torch's error if a CPU tensor is indexed by a tensor on a device."""
     there = isinstance(index, TensorBase) and index._storage.__class__ is DeviceMemory
     if there and indexed._storage.__class__ is Storage and modes.native is None:
         raise RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({indexed.device})")

@@ -1,6 +1,6 @@
-"""Other names of keyword arguments: torch's where ours differ, and NumPy's (``x``, ``x1``, ``axis``).
+"""Aliases of keyword arguments: torch's names if ours differ, and NumPy's (``x``, ``x1``, ``axis``).
 
-Nothing is looked at beforehand: a call that failed over a word is read again.
+They are looked up only after a call has failed because of a keyword.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TARGETS = {other: name for name, others in NUMPY_NAMES.items() for other in oth
 def in_own_words(
     spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> dict[str, Any] | None:
-    """Return the keyword arguments of a call that failed with ``error`` under the function's own names; None if these do not explain it."""
+    """Return the keyword arguments of a failed call under the function's own names; None if aliases do not explain ``error``."""
     if not named or error.__class__ is not TypeError:
         return None
     room, last = heard(spoken)

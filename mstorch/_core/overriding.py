@@ -1,9 +1,9 @@
 """Entry into operations: which subclass, duck type or mode handles a call, and what happens if none does.
 
-Every public function and every method and property of ``Tensor`` is entered through ``entry`` or ``entered_property``, which
-are made where names enter a namespace or the class. A call whose arguments are all of classes in ``PLAIN`` goes on to the
-function after a look at their types, as long as no thread has a mode. All others go to ``dispatch``. Inside of mstorch the
-functions themselves are called, so that nothing is taken over twice.
+Every public function and every method and property of ``Tensor`` is entered through ``entry`` or ``entered_property``, applied when the
+name enters a namespace or the class. A call whose arguments are all of classes in ``PLAIN`` goes straight to the function after a check of
+their types, as long as no thread has a mode; all others go through ``dispatch``. Inside mstorch the functions themselves are called, so
+that nothing is overridden twice.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ F = TypeVar("F", bound=Function)
 
 
 class _Missing:
-    """The default that means "not given"."""
+    """Sentinel for an argument that was not given."""
 
 
 _MISSING = _Missing()
@@ -54,7 +54,7 @@ _plain = PLAIN.issuperset
 
 
 def join(cls: type) -> None:
-    """Register a finished tensor class as one that never handles calls itself."""
+    """Register a complete tensor class as one that never overrides calls."""
     TENSORS.add(cls)
     PLAIN.add(cls)
 
@@ -70,10 +70,10 @@ ON, WITHOUT_SUBCLASSES, OFF = 0, 1, 2
 
 
 class _State(threading.local):
-    """A thread's modes and running maps (torch.vmap), the innermost last, and whether overriding is on.
+    """Thread-local modes and running vmaps, the innermost last, and whether overriding is on.
 
-    ``levels``: of differentiation (torch.func) that the thread is in. ``dispatchers``: modes that see calls by the names of torch's own
-    library, below autograd (``TorchDispatchMode``), the innermost last. ``skips``: the next call asks nobody.
+    ``levels``: torch.func levels of differentiation that the thread has entered. ``dispatchers``: stack of ``TorchDispatchMode``s, which
+    see ATen calls below autograd. ``skips``: the next call bypasses all handlers.
     """
 
     level = ON
@@ -100,17 +100,17 @@ FUNCTION_TRANSFORMS: list[Function] = []
 
 
 def disabled(*args: Any, **kwargs: Any) -> Any:
-    """Return the ``__torch_function__`` of classes whose instances are treated as plain tensors."""
+    """Serve as ``__torch_function__`` of classes whose instances are treated as plain tensors."""
     return NotImplemented
 
 
 def disabled_dispatch(*args: Any, **kwargs: Any) -> Any:
-    """Return the ``__torch_dispatch__`` of classes that handle no calls below autograd."""
+    """Serve as ``__torch_dispatch__`` of classes that handle no calls below autograd."""
     return NotImplemented
 
 
 class level_set_to(Block):
-    """Overriding off, or off for subclasses, in a block."""
+    """Context manager that disables overriding, altogether or for subclasses."""
 
     def __init__(self, level: int) -> None:
         self.level = level
@@ -122,12 +122,12 @@ class level_set_to(Block):
 
 
 def enabled() -> values_set_to:
-    """Overriding on in a block, also within one in which it is off."""
+    """Context manager in which overriding is enabled, also inside one that disables it."""
     return values_set_to(state, level=ON)
 
 
 class without_innermost_mode(Block):
-    """Leave out the innermost mode within the block."""
+    """Context manager without the innermost mode."""
 
     def __enter__(self) -> Any:
         mode = state.modes[-1]
@@ -137,7 +137,7 @@ class without_innermost_mode(Block):
 
 
 def mode_is_on() -> bool:
-    """Return whether the thread has a mode that takes calls."""
+    """Return whether the thread has an active mode."""
     return bool(state.modes) and state.level != OFF
 
 
@@ -147,7 +147,7 @@ def is_taken(*values: Any) -> bool:
 
 
 def overrides(value: Any) -> bool:
-    """Return whether a value's class takes calls over."""
+    """Return whether the class of a value overrides calls."""
     kind = type(value)
     return kind not in PLAIN and _handles(kind) and state.level == ON
 
@@ -158,7 +158,7 @@ def _handles(kind: type) -> bool:
 
 
 def dispatches(kind: type) -> bool:
-    """Return whether the tensors of a class take calls below autograd (``__torch_dispatch__``)."""
+    """Return whether a class defines ``__torch_dispatch__``."""
     known = _dispatches.get(kind)
     if known is None:
         handler = getattr(kind, "__torch_dispatch__", None)
@@ -167,7 +167,7 @@ def dispatches(kind: type) -> bool:
 
 
 def collect(values: Iterable[Any], found: list[Any]) -> bool:
-    """Append the values that handle calls, subclasses before their bases; return whether one of them has forms of its own."""
+    """Append the values that handle calls to ``found``, subclasses before their bases; return whether one of them has forms of its own."""
     formed = False
     for value in values:
         kind = type(value)
@@ -188,7 +188,7 @@ def collect(values: Iterable[Any], found: list[Any]) -> bool:
 
 
 def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the answer of the thread's innermost mode, or of the first value that gives one; NotImplemented if none does."""
+    """Return the result of the innermost mode, or of the first value that gives one; NotImplemented if none does."""
     kinds = tuple(map(type, found))
     if mode_is_on():
         with without_innermost_mode() as mode:
@@ -220,9 +220,9 @@ def dispatch(
     public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], form: Function | None = None,
     operator: bool = False, data: bool = False,
 ) -> Any:  # fmt: skip
-    """Handle a call that is not plain: by whoever takes it, else as usual. If all refuse an operator, Python tries the other operand.
+    """Handle a call that is not plain: by a handler, else as usual. If all refuse an operator, Python tries the reflected one.
 
-    ``data``: the arguments are data, which only modes are asked about, not an operation's operands.
+    ``data``: the arguments are data, about which only modes are asked, and not operands.
     """
     found: list[Any] = []
     formed = not data and (collect(args, found) | collect(kwargs.values(), found))
@@ -249,7 +249,9 @@ def dispatch(
 def _as_handed_on(
     public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Function, list[Any], tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments as a handler gets them: for a function that torch writes in Python, in the form in which that passes them on."""
+    """Return the arguments as a handler receives them: for a function that torch writes in Python, in the form in which that passes them
+    on.
+    """
     handed = _handed.get(public)
     if handed is None:
         return public, found, args, kwargs
@@ -260,7 +262,7 @@ def _as_handed_on(
 
 
 def refuse_in_transform(name: str, further: str = "") -> None:
-    """Raise torch's error for calls that are not allowed inside of a function that is being differentiated."""
+    """Raise torch's error for calls that are not allowed inside a function transform."""
     raise RuntimeError(
         f"You are attempting to call Tensor.{name}{further} inside of a function being transformed by a functorch transform. This is "
         f"unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {name} outside "
@@ -269,7 +271,7 @@ def refuse_in_transform(name: str, further: str = "") -> None:
 
 
 def drawing(function: Function) -> Function:
-    """Return a function that draws random numbers, under vmap as its ``randomness`` says."""
+    """Wrap a random function to follow the ``randomness`` of vmap."""
 
     @functools.wraps(function)
     def drawn(*args: Any, **kwargs: Any) -> TensorBase:
@@ -280,7 +282,7 @@ def drawing(function: Function) -> Function:
 
 
 def for_maps(function: F) -> F:
-    """Return a composite function: under vmap it is computed as one, not by the rules of its parts."""
+    """Wrap a composite function, so that vmap treats it as one operation instead of applying the rules of its parts."""
 
     @functools.wraps(function)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -295,7 +297,7 @@ def for_maps(function: F) -> F:
 
 
 def offered(function: Function) -> Function:
-    """Return a function for internal use that maps (torch.vmap) and classes of tensors may compute themselves below autograd."""
+    """Wrap an internal function, so that vmap and tensor subclasses may handle it below autograd."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> TensorBase:
@@ -313,7 +315,7 @@ _IN_PYTHON = ("torch.nn.", "torch.functional.")  # torch's functions there speak
 
 
 def spoken(function: Function) -> str:
-    """Return the name by which users know a public function or method."""
+    """Return the qualified public name of a function or method."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, property):
         return f"torch.Tensor.{getattr(owner, '__name__', '')}.{function.__name__}"
@@ -327,7 +329,7 @@ def spoken(function: Function) -> str:
 
 
 def public_name(function: Function) -> str:
-    """Return the last part of the public name of a function or method: ``inv`` for ``linalg_inv``."""
+    """Return the last part of the public name: ``inv`` for ``linalg_inv``."""
     return spoken(function).rpartition(".")[2]
 
 
@@ -346,10 +348,10 @@ def entry(
     function: Function, module: str, name: str, *, form: Function | None = None, data: bool = False,
     public: Callable[[], Function] | None = None, quick: Function | None = None,
 ) -> Function:  # fmt: skip
-    """Return the public form of a function, named ``name`` in ``module``; ``form`` takes calls with tensors of classes in ``FORMED``.
+    """Return the public form of a function, named ``name`` in ``module``; ``form`` handles tensors of classes in ``FORMED``.
 
-    ``public`` gives the function that an operator is known as. ``quick`` looks itself at a second argument that is of no plain
-    class (a key that has slices), and gives the result, or None for all others.
+    ``public`` returns the function that an operator is known as. ``quick`` handles a second argument that is not of a plain class (a key
+    with slices), and returns None for all others.
     """
     if watchers:
         function, quick = _watched(function, module, name), None
@@ -417,9 +419,9 @@ def _among_nested(values: Iterable[Any], depth: int = 0) -> bool:
 def entry_of_operator(
     function: Function, module: str, name: str, *, form: Function | None, public: Callable[[], Function] | None
 ) -> Function:
-    """``entry`` for an operator of two operands, at the least cost.
+    """Return what ``entry`` does for a binary operator, at the least cost.
 
-    ``function.direct``, where there is one, is what computes two floating tensors of one dtype and shape in rows, and its kernel.
+    ``function.direct``, if present, is the fast path for two row-major floating-point tensors of one dtype and shape, and its kernel.
     """
     run, kernel = getattr(function, "direct", (None, None))
     if watchers:
@@ -454,7 +456,8 @@ def _watched(function: Function, module: str, name: str) -> Function:
 
 
 def entry_of_one(function: Function, module: str, name: str) -> Function:
-    """Return the public form of a method for which only its own tensor counts: other arguments are no operands (the memo of a deep copy).
+    """Return the public form of a method that dispatches on its own tensor only; other arguments are not operands (the memo of a deep
+    copy).
     """
     told = tells_no_memory(function)
 
@@ -485,14 +488,14 @@ def _named(entered: Function, module: str, name: str) -> Function:
 
 
 def _with_link(doc: str | None, module: str, name: str) -> str | None:
-    """Return a docstring with a link to torch's documentation, which has forms, formulas and examples."""
+    """Return a docstring with a link to torch's documentation."""
     if not doc or "/docs.pytorch.org/" in doc or any(part.startswith("_") for part in f"{module}.{name}".split(".")):
         return doc
     return f"{doc}\n\nhttps://docs.pytorch.org/docs/stable/search.html?q=torch{module.removeprefix(_HOME)}.{name}"
 
 
 def _known(entered: Function, function: Function, module: str, name: str) -> Function:
-    """Return the public form as torch has it, built in or written in Python."""
+    """Return the public form as torch has it: built in, or written in Python."""
     face, _, last = (module.removeprefix(_HOME).removeprefix(".") + f".{name}").strip(".").rpartition(".")
     known = _named(entered, module, name)
     if face != "Tensor":
@@ -508,7 +511,7 @@ def _known(entered: Function, function: Function, module: str, name: str) -> Fun
 
 
 def shown_built_in(function: Function, module: str, name: str) -> Function:
-    """Return a function in built-in form, from a module that goes by torch's name where ``import torch`` gets this library."""
+    """Return a function as a built-in; its module is named as torch's if ``import torch`` imports this library."""
     module, name = homes.home(module, name)
     known = built_in(function, name, _shown(module))
     _entries.append(known)
@@ -516,7 +519,7 @@ def shown_built_in(function: Function, module: str, name: str) -> Function:
 
 
 def _shortest(function: Function) -> Function:
-    """Return the function for calls without keywords and with at most two arguments, which skips all checks that those do not need."""
+    """Return the fast path for calls with at most two positional arguments and no keywords."""
     while getattr(function, "for_keywords", None) is function:
         function = function.__wrapped__  # type: ignore[attr-defined]
     return function
@@ -532,7 +535,7 @@ def _shown(module: str) -> str:
 
 
 def name_entries(package: str) -> None:
-    """Set the entries' module to this package, where pickles and generated code find them."""
+    """Set the entries' ``__module__`` to this package, where pickles and generated code find them."""
     before = _package[0]
     if package != before:
         _package[0] = package
@@ -541,13 +544,13 @@ def name_entries(package: str) -> None:
 
 
 def is_entry(value: Any) -> bool:
-    """Return whether a function is a public form that ``entry`` made."""
+    """Return whether a function was made by ``entry``."""
     value = written(value)
     return isinstance(value, types.FunctionType) and "spoken" in value.__dict__
 
 
 class Property(property):
-    """A property of ``Tensor`` that subclasses may take over: their handler gets its ``__get__``, or ``__set__``."""
+    """Property of ``Tensor`` that subclasses may override: their handler gets its ``__get__`` or ``__set__``."""
 
     __name__: str
     __qualname__: str

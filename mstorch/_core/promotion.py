@@ -1,4 +1,4 @@
-"""torch's type promotion: which dtype an operation of mixed arguments computes in."""
+"""torch's type promotion: the dtype in which an operation on mixed arguments computes."""
 from __future__ import annotations
 
 from functools import cache
@@ -25,7 +25,7 @@ from .dtype import (
 
 @cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """Return the smallest dtype that holds both."""
+    """Return the smallest dtype that both can be promoted to."""
     if type1 is type2:
         return type1
     for place, given in enumerate((type1, type2), 1):
@@ -57,7 +57,7 @@ _WITH_CLASS = frozenset(("float16", "float32", "float64", "uint8", "int8", "int1
 
 
 def type_text(kind: dtype, layout: str = "") -> str:
-    """Return the name of a tensor's type in torch's messages: ``torch.FloatTensor``; with the device where no class has an old name."""
+    """Return the tensor type name for torch's messages, such as ``torch.FloatTensor``; the newer backends are named too."""
     if kind.name in _WITH_CLASS:
         return f"torch.{layout + '.' if layout else ''}{WORDS[kind.name]}Tensor"
     return f"{'Sparse' if layout else ''}CPU{WORDS[kind.name]}Type"
@@ -75,9 +75,9 @@ def scalar_dtype(value: Any) -> dtype:
 
 
 def combine(dimensioned: dtype | None, zero_dim: dtype | None, wrapped: dtype | None) -> dtype:
-    """Promotion over three classes of operands: tensors with dimensions, 0-d tensors and Python numbers.
+    """Return the promoted dtype of three classes of operands: tensors with dimensions, 0-d tensors and Python numbers.
 
-    A later class takes part only if its category (bool, integral, floating, complex) is higher.
+    A later class takes part only if its category (bool, integral, floating-point, complex) is higher.
     """
     result = dimensioned
     for other in (zero_dim, wrapped):
@@ -96,7 +96,7 @@ def combine(dimensioned: dtype | None, zero_dim: dtype | None, wrapped: dtype | 
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Return whether values may be converted without a loss of category: no float to int, no complex to real."""
+    """Return whether a cast keeps the category: float to int and complex to real do not."""
     if from_.category > to.category:
         return False
     return not (to is bool_ and from_ is not bool_)

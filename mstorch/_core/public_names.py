@@ -1,4 +1,4 @@
-"""The public functions and methods of torch, and which of them it writes in Python, as listed in ``public_names.txt``."""
+"""The public functions and methods of torch, and which of them are written in Python, as listed in ``public_names.txt``."""
 from __future__ import annotations
 
 import pathlib

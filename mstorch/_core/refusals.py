@@ -1,7 +1,7 @@
-"""The errors of calls whose arguments have wrong types, in torch's words.
+"""Errors for arguments of wrong types, in torch's words.
 
-Nothing is looked at beforehand. An error that Python raised over an argument somewhere inside is explained by the types of the
-arguments, as they are declared; one that types do not explain stays as it is.
+Arguments are checked only after a call has failed: a Python error is explained by the declared types of the arguments, and stays unchanged
+if they do not explain it.
 """
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError)
 def in_numbers(
     spoken: str, args: tuple[Any, ...], named: dict[str, Any], refused: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return the arguments of a failed call with numbers for 0-d tensors, where torch takes numbers; None if there are none.
+    """Return the arguments of a failed call with numbers for 0-d tensors where torch takes numbers; None if there are none.
 
-    A call that was ``refused`` in torch's words is read again only if the tensors stand in lists.
+    A call that was ``refused`` in torch's words is retried only if the tensors are in lists.
     """
     given = (*args, *named.values())
     if not any(_alone(item) for item in given if not refused or not isinstance(item, TensorBase)):
@@ -49,7 +49,7 @@ def _alone(value: Any, depth: int = 0) -> bool:
 
 
 def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> TypeError | None:
-    """Return the advice for a call that failed with ``error`` on a tensor of MindSpore's own."""
+    """Return advice for a call that failed with ``error`` because of a mindspore.Tensor; None for other calls."""
     if not isinstance(error, (TypeError, AttributeError)) or about(error) is ADVISED:
         return None
     given = (*args, *named.values())
@@ -61,10 +61,7 @@ def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception)
 
 
 def from_below(spoken: str, args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> RuntimeError | None:
-    """torch's class of error where another library, or the interpreter within our code, refused what a function was given; else None.
-
-    An array of codes is what NumPy refuses with TypeErrors: the dtype is not computed.
-    """
+    """Return torch's class of error if another library, or the interpreter within our code, refused an argument; else None."""
     if isinstance(error, NotImplementedError) or not foreign(error):
         return None
     if isinstance(error, TypeError) and (kind := next((item._dtype for item in args if _of_codes(item)), None)) is not None:
@@ -105,7 +102,7 @@ def heard(spoken: str) -> tuple[str, str]:
 
 @functools.cache
 def _float8_words() -> dict[str, str]:
-    """By function: the name of torch's kernel that refuses dtypes of eight bits, which the message begins with."""
+    """Return, by function, the name of torch's kernel in its error for float8 dtypes."""
     found: dict[str, str] = {}
     for line in Path(__file__).with_name("float8_words.txt").read_text("utf-8").splitlines():
         word, _, names = line.partition(": ")
@@ -125,7 +122,7 @@ def of_eight_bits(spoken: str, error: Exception) -> NotImplementedError | None:
 def explained(
     spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> TypeError | None:
-    """torch's error for a call of wrong types that ended in ``error``; None where the types do not explain it."""
+    """Return torch's error for a call with wrong types that ended in ``error``; None if the types do not explain it."""
     room, last = heard(spoken)
     unread = _unread(room, last, args, named)
     if unread is not None:
@@ -151,7 +148,7 @@ def explained(
 
 
 def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return torch's message for arguments that fit no form of its compiled function, which it checks before anything else."""
+    """Return torch's message for arguments that match no signature of its compiled function, which it checks first."""
     if in_python(room, name) or name.startswith("__"):
         return None
     given = (*args, *named.values())

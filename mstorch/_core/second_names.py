@@ -1,4 +1,4 @@
-"""The names of operations behind torch's second names and Python's operators."""
+"""Map from torch's aliases and Python's operators to the names of operations."""
 from __future__ import annotations
 
 import functools
@@ -22,9 +22,9 @@ _OF_PYTHON = {
 
 @functools.cache
 def operation_of(name: str) -> str:
-    """Return the name of the operation behind a second name or one of Python's operators: ``mul_`` for ``multiply_`` and ``__imul__``.
+    """Return the operation's name for an alias or an operator: ``mul_`` for ``multiply_`` and ``__imul__``.
 
-    Reflected operators get the name of the plain one, but for ``rsub``.
+    Reflected operators get the name of the plain one, except for ``rsub``.
     """
     if not name.startswith("__"):
         base = name.removesuffix("_")

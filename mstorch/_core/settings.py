@@ -16,12 +16,12 @@ _precision = ["highest"]
 
 
 def get_num_threads() -> int:
-    """Host threads that kernels may use."""
+    """Return the number of host threads that kernels may use."""
     return _threads[0]
 
 
 def set_num_threads(int: int, /) -> None:
-    """Let kernels use this many host threads. Raises RuntimeError for less than one."""
+    """Set the number of host threads that kernels may use. Raise RuntimeError if it is less than one."""
     if type(int) is str or not hasattr(int, "__index__"):
         raise RuntimeError(f"set_num_threads expects an int, but got {type(int).__name__}")
     if int < 1:
@@ -32,7 +32,7 @@ def set_num_threads(int: int, /) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for deterministic kernels; MindSpore's are, on a device after its own switch is set."""
+    """Require deterministic kernels; MindSpore's are deterministic, on a device after its own option is set."""
     for where, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(f"_set_deterministic_algorithms(): argument {where} must be bool, not {type(value).__name__}")
@@ -41,22 +41,22 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Return whether deterministic kernels were asked for."""
+    """Return whether deterministic kernels are required."""
     return _deterministic["mode"]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Return whether non-deterministic operations only warn."""
+    """Return whether nondeterministic operations only warn."""
     return _deterministic["warn_only"]
 
 
 def get_float32_matmul_precision() -> str:
-    """``highest``, ``high`` or ``medium``; on CPU products are always of full precision."""
+    """Return ``highest``, ``high`` or ``medium``; matrix products on the CPU always have full precision."""
     return _precision[0]
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow less than full precision in float32 products; on CPU they keep it."""
+    """Set the precision of float32 matrix products; the CPU ignores it."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(
             f"invalid value for float32 matmul precision: {precision}. Must be one of: highest, high, medium"
@@ -65,17 +65,17 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_default_device() -> device:
-    """Return where new tensors live."""
+    """Return the default device of new tensors."""
     return devices.default()
 
 
 def set_default_device(device: device | str | int | None) -> None:
-    """Choose where this thread's new tensors live: the CPU, the device that MindSpore computes on, or the meta device."""
+    """Set this thread's default device: the CPU, the device that MindSpore computes on, or meta."""
     devices.defaults.chosen = None if device is None else devices.named(device)
 
 
 def typename(obj: Any) -> str:
-    """Return the type of an object by torch's name: ``torch.FloatTensor`` for a float32 tensor."""
+    """Return the type name of an object, for a tensor torch's: ``torch.FloatTensor`` for float32."""
     if isinstance(obj, TensorBase):
         return str(obj.type())
     kind = obj if isinstance(obj, type) else type(obj)

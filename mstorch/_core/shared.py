@@ -1,4 +1,4 @@
-"""Memory that processes share: a file without a name, which is gone with the last process that has it."""
+"""Shared memory between processes: an unnamed file, freed with the last process that maps it."""
 from __future__ import annotations
 
 import ctypes
@@ -32,7 +32,7 @@ def _unnamed(size: int) -> int:
 
 
 class Block:
-    """``size`` bytes behind a descriptor, which it owns; a new file if none is given. ``memory`` is the window on them."""
+    """``size`` bytes of shared memory behind an owned file descriptor (a new file if none is given), mapped as ``memory``."""
 
     def __init__(self, size: int, descriptor: int | None = None) -> None:
         self.descriptor = _unnamed(size) if descriptor is None else descriptor
@@ -51,13 +51,13 @@ class Block:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Return an identifier of the file, the same in every process."""
+        """Identifier of the file, the same in every process."""
         found = os.fstat(self.descriptor)
         return found.st_dev, found.st_ino
 
 
 def mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
-    """Map a file's first bytes into memory (all of them for 0). If shared, the file grows to that size."""
+    """Map the first ``nbytes`` of a file into memory (all of it for 0); if shared, the file grows to that size."""
     if nbytes < 0:
         raise RuntimeError(f"unable to mmap {nbytes} bytes from file <{filename}>: Cannot allocate memory (12)")
     doing = f"unable to open file <{filename}> in {'read-write' if shared else 'read-only'} mode"

@@ -8,12 +8,12 @@ from typing_extensions import Self
 
 
 def _is_symbol(value: Any) -> bool:
-    """Return whether a length is that of a ragged dimension (``torch.SymInt``)."""
+    """Return whether a length is symbolic (``torch.SymInt``), as that of a ragged dimension."""
     return type(value) is not int and getattr(type(value), "is_symbolic_number", False)
 
 
 class Size(tuple[int, ...]):
-    """A tuple of dimension lengths. Slices, sums and products with it stay a Size."""
+    """Shape of a tensor: a tuple whose slices, sums and products are again a Size."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Size(tuple[int, ...]):
         return tuple.__new__(cls, [value if _is_symbol(value) else value.__index__() for value in values])
 
     def numel(self) -> int:
-        """Return the number of elements of a tensor of this size."""
+        """Return the product of the lengths."""
         count = 1
         for length in self:
             count *= length

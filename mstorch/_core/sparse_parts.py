@@ -1,4 +1,4 @@
-"""Questions that lower packages ask about sparse tensors: which tensors are sparse, and how they are made."""
+"""Hooks for lower packages: which tensors are sparse, and how they are made."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,5 +11,5 @@ MAKERS: dict[str, Callable[..., Any]] = {}  # "coo": (indices (dimensions, nnz),
 
 
 def is_sparse(value: Any) -> bool:
-    """Return whether a value is a tensor of any sparse layout; ``Tensor.is_sparse`` is torch's, and True for COO alone."""
+    """Return whether a value is a tensor of any sparse layout; torch's ``Tensor.is_sparse`` is True for COO only."""
     return isinstance(value, TensorBase) and value._sparse

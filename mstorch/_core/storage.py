@@ -1,15 +1,14 @@
-"""The memory that tensors and their views share: the host's, a device's, or the current value in a capture.
+"""Memory shared by tensors and their views: the host's, a device's, or the current value in a capture.
 
-What answers for a tensor's elements is its home (``home``): its storage, or in a block of MindSpore's the block, in which values stand
-for storages. A home says of itself
+The object that holds a tensor's elements is its home (``home``): its storage or, in a block of MindSpore's, the value that stands for the
+storage. A home has these attributes:
 
-- ``kind``: "host", "device", "captured", "absent" or "mirrored", by which functions with several ways choose (``_tape/ways.py``);
-- ``reads_are_free``: elements can be looked at without a transfer and without a wait;
-- ``has_elements``: there are elements to look at, be it by waiting for a device;
-- ``grows``: what is written to it may have another size, for which it grows if need be;
-- ``fuses(op, name)``: one kernel computes an operation of that dtype that is composed of others elsewhere;
-- ``is_shown_by(tensor)``, ``whole(tensor)``: a tensor is all of the memory row by row, and MindSpore's tensor over it;
-- ``is_free(tensor)``: a kernel may write the tensor's elements in place, which are all of the memory, and nobody else holds it.
+- ``kind``: "host", "device", "captured", "absent" or "mirrored", on which functions dispatch (``_tape/ways.py``); - ``reads_are_free``:
+elements can be read without a transfer or a wait; - ``has_elements``: there are elements to read, possibly after waiting for a device; -
+``grows``: it may be resized by a write; - ``fuses(op, name)``: whether one kernel computes an operation in that dtype that is composed of
+others elsewhere; - ``is_shown_by(tensor)``, ``whole(tensor)``: whether a tensor is all of the memory in row-major order, and MindSpore's
+tensor over it; - ``is_free(tensor)``: whether a kernel may write the tensor's elements in place, because they are all of the memory and
+nothing else refers to it.
 """
 from __future__ import annotations
 
@@ -45,11 +44,10 @@ def _never(self: Storage, *args: Any) -> bool:
 
 
 class Storage:
-    """Host memory. A tensor is a window (offset, strides, shape, dtype) on it; a write goes into the memory.
+    """Host memory. A tensor is a window (offset, strides, shape, dtype) on it; writes go to the memory.
 
-    ``version`` counts writes. ``moved`` says that the memory was exchanged for another (``resize_``, ``share_memory_``), so
-    that windows may not be kept. ``parameter`` is the mindspore.Parameter over the same memory, once MindSpore's side asked
-    for one.
+    ``version`` counts in-place writes. ``moved``: the memory has been replaced (``resize_``, ``share_memory_``), so that NumPy windows may
+    not be cached. ``parameter``: the mindspore.Parameter over the same memory, once MindSpore has asked for one.
     """
 
     __slots__ = ("_source", "_memory", "version", "moved", "shared", "parameter", "pinned", "__weakref__")
@@ -69,7 +67,7 @@ class Storage:
 
     @property
     def memory(self) -> np.ndarray:
-        """The bytes, a flat uint8 array."""
+        """The bytes as a flat uint8 array."""
         found = self._memory
         if found is None:
             source = self._source
@@ -80,37 +78,37 @@ class Storage:
 
     @property
     def nbytes(self) -> int:
-        """The size in bytes."""
+        """Size in bytes."""
         return self.memory.nbytes
 
     def share_with(self, parameter: Any) -> None:
-        """Note a mindspore.Parameter over this memory; MindSpore may give it other memory, which the storage then takes over."""
+        """Register a mindspore.Parameter over this memory; if MindSpore reallocates it, the storage follows."""
         self.parameter = parameter
         self.moved = True
 
     def follow(self) -> None:
-        """Take the memory that the parameter has now."""
+        """Adopt the current memory of the parameter."""
         array = self.parameter.asnumpy()
         if array.__array_interface__["data"][0] != self.memory.__array_interface__["data"][0]:
             self._memory, self._source = array.reshape(-1).view(np.uint8), None
 
     def resize(self, size: int) -> None:
-        """Another size in bytes; what is there stays, new bytes are zeros."""
+        """Resize to ``size`` bytes; the contents are kept, new bytes are zero."""
         old, memory = self.memory, zeroed(size, np.dtype(np.uint8))
         kept = min(size, old.nbytes)
         memory[:kept] = old[:kept]
         self.exchange(memory)
 
     def copied(self) -> Storage:
-        """Return the same bytes in memory of its own."""
+        """Return a copy."""
         return Storage(self.memory.copy())
 
     def is_shown_by(self, tensor: TensorBase) -> bool:
-        """Return whether a tensor shows all of the memory, in row-major order."""
+        """Return whether a tensor covers all of the memory in row-major order."""
         return tensor._stride is None and not tensor._offset and self.nbytes == math.prod(tensor._shape) * tensor._dtype.itemsize
 
     def whole(self, tensor: TensorBase) -> Raw:
-        """Return the MindSpore tensor over all of the memory, which a tensor shows."""
+        """Return the MindSpore tensor over all of the memory, which the tensor covers."""
         if self.parameter is not None:
             self.follow()
         return from_numpy(self.memory.view(tensor._dtype.np).reshape(tensor._shape))
@@ -120,7 +118,7 @@ class Storage:
         self.exchange(np.empty(0, np.uint8))
 
     def exchange(self, memory: np.ndarray) -> None:
-        """Take other memory, uint8 and flat; tensors over this storage show it from now on."""
+        """Replace the memory by a flat uint8 array; tensors over this storage see it from now on."""
         self._memory, self._source = memory, None
         self.moved = True
         self.parameter = None
@@ -130,13 +128,13 @@ FIXED: weakref.WeakSet[Storage] = weakref.WeakSet()  # over memory of others, wh
 
 
 def refuse_growth(storage: Storage) -> None:
-    """Raise torch's error for growing a storage over memory that is not its own."""
+    """Raise torch's error for growing a storage over memory that it does not own."""
     if storage in FIXED:
         raise RuntimeError("Trying to resize storage that is not resizable")
 
 
 class Absent:
-    """No memory: tensors on the meta device, and wrapper subclasses, whose elements are elsewhere."""
+    """Storage without memory, of meta tensors and of wrapper subclasses, whose elements are elsewhere."""
 
     __slots__ = ("device", "version", "nbytes", "__weakref__")
 
@@ -154,11 +152,11 @@ class Absent:
         self.nbytes = nbytes
 
     def resize(self, size: int) -> None:
-        """Another size in bytes."""
+        """Set the size in bytes."""
         self.nbytes = size
 
     def elements(self, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-        """Return zeros that take no memory, where only shapes count; else an error."""
+        """Return zeros that occupy no memory for a meta tensor; raise RuntimeError for a wrapper subclass."""
         if self.device is not META:
             raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
         if not modes.shapes:
@@ -170,11 +168,11 @@ class Absent:
         return Absent(self.device, self.nbytes)
 
     def is_shown_by(self, tensor: Any) -> bool:
-        """Return True: there is nothing else to be shown."""
+        """Return True."""
         return True
 
     def whole(self, tensor: Any) -> Raw:
-        """Raises what reading raises."""
+        """Raise RuntimeError as reading does; return zeros for a meta tensor."""
         return from_numpy(self.elements(tensor._dtype.np, tensor._shape))
 
     @property
@@ -184,12 +182,12 @@ class Absent:
 
 
 def _given(strides: Strides | None, shape: tuple[int, ...]) -> Strides:
-    """Return the strides of a window; None stands for row-major ones."""
+    """Return the strides; None stands for row-major ones."""
     return contiguous_strides(shape) if strides is None else strides
 
 
 class _Native:
-    """A storage whose elements are a MindSpore tensor's."""
+    """Storage whose elements are in a MindSpore tensor."""
 
     __slots__ = ()
 
@@ -199,22 +197,21 @@ class _Native:
 
     @property
     def address(self) -> int:
-        """A number that tells storages apart, as addresses do; MindSpore tells no address without waiting for the device."""
+        """Unique number in place of an address, which MindSpore does not give without waiting for the device."""
         return id(self) << 12
 
     def address_of(self, tensor: Any) -> int:
-        """Return the same of the first element of a tensor."""
+        """Return the number in place of an address for the first element of a tensor."""
         return self.address + int(tensor._offset * tensor._dtype.itemsize)
 
 
 class DeviceMemory(_Native):
-    """A device's memory. A tensor is a window (offset, strides, shape, dtype) on it; a write goes into the memory.
+    """Device memory. A tensor is a window (offset, strides, shape, dtype) on it; writes go to the memory.
 
-    ``base`` is a MindSpore tensor in row-major order, whose elements offsets and strides count. ``exchanges`` counts how often
-    another one took its place: windows made before show the old one. ``lent``: somebody else holds the base, so that it stays.
-    ``shadow`` is the array that integers and single numbers were made of, until they are written to: positions are read from it, without a
-    transfer.
-    ``parameter`` is the mindspore.Parameter that the base is, once MindSpore's side asked for one.
+    ``base``: row-major MindSpore tensor that offsets and strides refer to. ``exchanges``: how often it was replaced; windows made before
+    show the old one. ``lent``: the base has other owners, so that it is not replaced. ``shadow``: host array that integers and scalars were
+    made from, until they are modified; indices are read from it without a transfer. ``parameter``: the mindspore.Parameter that the base
+    is, once MindSpore has asked for one.
     """
 
     __slots__ = ("base", "version", "exchanges", "lent", "shadow", "parameter", "__weakref__")
@@ -225,15 +222,15 @@ class DeviceMemory(_Native):
 
     @property
     def reads_are_free(self) -> bool:
-        """Whether the host array that the elements came from is still there, so that reading costs nothing."""
+        """Whether the source array on the host is still valid, so that reads need no transfer."""
         return self.shadow is not None
 
     def fuses(self, op: str, name: str) -> bool:
-        """Return whether the device has one kernel for an operation that is composed of others elsewhere."""
+        """Return whether the device has a fused kernel for an operation that is composed of others elsewhere."""
         return serves(op, name)
 
     def is_shown_by(self, tensor: Any) -> bool:
-        """Return whether a tensor shows all of the memory, in row-major order."""
+        """Return whether a tensor covers all of the memory in row-major order."""
         return is_all_of_device_memory(tensor) and tuple(self.base.shape) == tensor._shape
 
     def whole(self, tensor: Any) -> Raw:
@@ -241,7 +238,7 @@ class DeviceMemory(_Native):
         return self.base
 
     def is_free(self, tensor: Any) -> bool:
-        """Return whether a tensor is all of the memory and its only user, so that a kernel may write into it."""
+        """Return whether a tensor covers all of the memory and is its only user, so that a kernel may write into it."""
         return is_all_of_device_memory(tensor) and not self.lent and self.parameter is None
 
     def __init__(self, base: Raw, shadow: np.ndarray | None = None) -> None:
@@ -255,13 +252,13 @@ class DeviceMemory(_Native):
         self.parameter: Any = None
 
     def share_with(self, parameter: Any) -> None:
-        """Let a mindspore.Parameter of the same values be the base from now on."""
+        """Make a mindspore.Parameter with the same values the base."""
         self.parameter = None
         self.exchange(parameter)
         self.parameter = parameter
 
     def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
-        """Return the window's elements in a dtype: views of the memory, or a copy if the base has another dtype."""
+        """Return the window's elements in a dtype: a view of the memory, or a copy if the base has another dtype."""
         if forked.here:
             forked.refuse_device()
         base = self.base
@@ -275,10 +272,10 @@ class DeviceMemory(_Native):
         return device_memory.window(base, shape, _given(strides, shape), offset)
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int, own: bool | None) -> bool:
-        """Write the elements of ``new`` into a window of its shape and dtype.
+        """Write the elements of ``new`` into a window of its shape and dtype; return whether ``new`` has become the base.
 
-        ``own``: nobody else holds ``new``, which takes the base's place where it is all of it (None: a kernel's result, which may be
-        an input of it). Returns whether it has taken the place.
+        ``own``: ``new`` has no other owners, so that it may replace the base if it covers all of it (None: a kernel's result, which may be
+        one of its inputs).
         """
         self.shadow = None
         if new is self.base:
@@ -297,7 +294,7 @@ class DeviceMemory(_Native):
         return False
 
     def shadowed(self, kind: np.dtype, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray | None:
-        """Return a window on the host array that integers were made from, not to be written to; None if it has another dtype."""
+        """Return a read-only window on the host array that integers were made from; None if its dtype differs."""
         assert self.shadow is not None
         shadow, size = self.shadow, kind.itemsize
         if shadow.dtype != kind or 0 in shape:
@@ -309,7 +306,7 @@ class DeviceMemory(_Native):
         return found
 
     def fill(self, kind: str, value: Any, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
-        """Set the elements of a window to a number of Python's; False where the base has another dtype."""
+        """Fill a window with a Python number; return False if the base has another dtype."""
         if NAME_OF[self.base.dtype] != kind:
             return False
         self.shadow = None
@@ -317,7 +314,7 @@ class DeviceMemory(_Native):
         return True
 
     def change(self, op: str, args: tuple[Any, ...], kind: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
-        """Write the result of an operation on a window and ``args`` into the window; return False if the device has no kernel for it."""
+        """Run an operation on a window and ``args`` in place; return False if the device has no kernel for it."""
         if NAME_OF[self.base.dtype] != kind or not device_memory.changes(op):
             return False
         self.shadow = None
@@ -329,7 +326,7 @@ class DeviceMemory(_Native):
             self.exchange(base)
 
     def forget(self) -> None:
-        """Forget the host array that the elements came from: they have changed."""
+        """Drop the host array, because the elements have changed."""
         self.shadow = None
 
     def let_go(self) -> None:
@@ -338,7 +335,7 @@ class DeviceMemory(_Native):
         self.exchange(device_memory.zeros((0,), NAME_OF[self.base.dtype]))
 
     def exchange(self, base: Raw) -> None:
-        """Take another base; tensors over this storage show it from now on. If a parameter is the base, it stays and takes the memory."""
+        """Replace the base; tensors over this storage see it from now on. If the base is a parameter, it stays and takes the new memory."""
         if self.parameter is not None:
             set_value(self.parameter, base)
             base = self.parameter
@@ -348,11 +345,11 @@ class DeviceMemory(_Native):
 
     @property
     def memory(self) -> np.ndarray:
-        """A copy of the bytes, a flat uint8 array."""
+        """A copy of the bytes as a flat uint8 array."""
         return np.array(self.base.asnumpy(), order="C").reshape(-1).view(np.uint8)
 
     def resize(self, size: int) -> None:
-        """Another size in bytes; what is there stays, new bytes are zeros."""
+        """Resize to ``size`` bytes; the contents are kept, new bytes are zero."""
         name, item = NAME_OF[self.base.dtype], self.base.itemsize
         count, have = -(-size // item), self.base.size
         flat = device_memory.zeros((count,), name)
@@ -363,11 +360,11 @@ class DeviceMemory(_Native):
         self.shadow = None
 
     def copied(self) -> DeviceMemory:
-        """Return the same elements in memory of its own."""
+        """Return a copy."""
         return DeviceMemory(_clone[NAME_OF[self.base.dtype]](self.base), self.shadow)
 
     def put_bytes(self, memory: np.ndarray) -> None:
-        """Take other elements, given as bytes."""
+        """Replace the elements, given as bytes."""
         base = self.base
         self.exchange(from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[base.dtype]]).reshape(base.shape), order="C")))
         self.version += 1
@@ -375,12 +372,12 @@ class DeviceMemory(_Native):
 
     @property
     def nbytes(self) -> int:
-        """The size in bytes."""
+        """Size in bytes."""
         return int(self.base.nbytes)
 
 
 def is_all_of_device_memory(tensor: Any) -> bool:
-    """Return whether a tensor is all of a device's memory, row-major and in its dtype, so that a kernel may write into the base."""
+    """Return whether a tensor covers all of a device's memory, row-major and in its dtype, so that a kernel may write into the base."""
     storage = tensor._storage
     if storage.__class__ is not DeviceMemory or tensor._stride is not None or tensor._offset:
         return False
@@ -389,9 +386,9 @@ def is_all_of_device_memory(tensor: Any) -> bool:
 
 
 class Value(_Native):
-    """The current value of a tensor in a capture; a write computes a new value, which replaces it.
+    """Current value of a tensor in a capture; a write computes a new value that replaces it.
 
-    The elements of ``raw`` in row-major order are what offsets and strides speak of.
+    Offsets and strides refer to the elements of ``raw`` in row-major order.
     """
 
     __slots__ = ("raw", "version", "writes", "__weakref__")
@@ -407,7 +404,7 @@ class Value(_Native):
         self.writes = 0  # how often another value took the place, whoever counts it
 
     def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
-        """Return the elements of a window whose dtype has this name."""
+        """Return the elements of a window in the dtype with this name."""
         raw = self.raw
         if NAME_OF[raw.dtype] != name:
             raw = _reshape[name](_reinterpret[name](raw, name), (-1,))
@@ -417,7 +414,7 @@ class Value(_Native):
         return _gather[name](raw, from_numpy(flat_index(shape, _given(strides, shape), offset)))
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int) -> None:
-        """Replace the value by one in which the window holds the elements of ``new``."""
+        """Replace the value by one whose window holds the elements of ``new``."""
         name, held, own = NAME_OF[new.dtype], NAME_OF[self.raw.dtype], tuple(self.raw.shape)
         if name == held and strides is None and not offset and self.raw.size == new.size:
             self.raw = new if tuple(new.shape) == own else _reshape[name](new, own)
@@ -429,7 +426,7 @@ class Value(_Native):
 
     @property
     def memory(self) -> np.ndarray:
-        """A copy of the bytes, a flat uint8 array."""
+        """A copy of the bytes as a flat uint8 array."""
         return np.array(self.raw.asnumpy(), order="C").reshape(-1).view(np.uint8)
 
     def resize(self, size: int) -> None:
@@ -437,11 +434,11 @@ class Value(_Native):
         raise NotImplementedError("mstorch: storages keep their size in a captured graph")
 
     def copied(self) -> Value:
-        """Return the same value in memory of its own."""
+        """Return a copy."""
         return Value(_clone[NAME_OF[self.raw.dtype]](self.raw))
 
     def is_shown_by(self, tensor: Any) -> bool:
-        """Return whether a tensor is all of the value, row by row."""
+        """Return whether a tensor is all of the value in row-major order."""
         return tensor._stride is None and tuple(self.raw.shape) == tensor._shape
 
     def whole(self, tensor: Any) -> Raw:
@@ -449,14 +446,14 @@ class Value(_Native):
         return self.raw
 
     def put_bytes(self, memory: np.ndarray) -> None:
-        """Take other values, given as bytes."""
+        """Replace the values, given as bytes."""
         self.raw = from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[self.raw.dtype]]).reshape(self.raw.shape), order="C"))
         self.version += 1
         self.writes += 1
 
     @property
     def nbytes(self) -> int:
-        """The size in bytes."""
+        """Size in bytes."""
         return int(self.raw.nbytes)
 
 
@@ -465,7 +462,7 @@ NATIVE: Any = frozenset((DeviceMemory, Value))
 
 
 class Mirror:
-    """Another storage's memory, seen conjugated, negated or both: the storage of torch's lazy conjugates."""
+    """Storage of torch's lazy conjugates: another storage's memory seen conjugated, negated or both."""
 
     __slots__ = ("inner", "conj", "neg", "__weakref__")
 
@@ -485,39 +482,39 @@ class Mirror:
 
     @property
     def version(self) -> int:
-        """The count of writes to the memory."""
+        """Version counter of the memory."""
         return self.inner.version
 
     @property
     def nbytes(self) -> int:
-        """The size in bytes."""
+        """Size in bytes."""
         return self.inner.nbytes
 
     @property
     def memory(self) -> np.ndarray:
-        """The bytes of the memory itself."""
+        """The bytes of the memory, without the conjugate and negative bits."""
         return self.inner.memory
 
     def copied(self) -> Storage:
-        """Return the bytes of the memory itself in memory of their own."""
+        """Return a copy of the memory, without the conjugate and negative bits."""
         return self.inner.copied()
 
     is_shown_by = _never  # a parameter gets plain memory
 
     def turned(self, array: np.ndarray) -> Any:
-        """Return elements with this mirror's signs applied; the same function goes both ways."""
+        """Apply the conjugate and negative bits to elements; applying them twice restores the elements."""
         found = np.conjugate(array) if self.conj else array
         return np.negative(found) if self.neg else found
 
     def turned_raw(self, raw: Raw) -> Raw:
-        """Return a MindSpore tensor with this mirror's signs applied."""
+        """Apply the conjugate and negative bits to a MindSpore tensor."""
         name = NAME_OF[raw.dtype]
         found = _conj[name](raw) if self.conj else raw
         return _neg[name](found) if self.neg else found
 
 
 class Counter:
-    """A version counter of its own for a tensor over shared memory: the result of ``.data``."""
+    """Version counter of a tensor that shares memory but not the count: the result of ``.data``."""
 
     __slots__ = ("version",)
 
@@ -526,9 +523,9 @@ class Counter:
 
 
 class NativeBlock(Block):
-    """Work on MindSpore's side within a thread, during which values stand for the host memory that is used.
+    """Block of a thread in which MindSpore computes, and values stand for host storages.
 
-    ``captured`` says that a graph is being captured: what is written then stays in the values, and is read from them.
+    ``captured``: a graph is being captured; writes stay in the values, and reads come from them.
     """
 
     kind = "captured"
@@ -541,7 +538,7 @@ class NativeBlock(Block):
         self._cells: dict[int, tuple[Storage, Value]] = {}
 
     def cell(self, storage: Storage, kind: np.dtype, leaf: TensorBase | None = None) -> Value:
-        """Return the value that stands for a storage in a dtype; ``leaf`` is the tensor that it belongs to, for gradients."""
+        """Return the value that stands for a storage in a dtype; ``leaf`` is the tensor to which it belongs, for gradients."""
         found = self._cells.get(id(storage))
         if kind.names and self.captured:
             raise NotImplementedError(f"mstorch: a tensor of torch.{kind.names[0]} in a graph of MindSpore's")
@@ -566,7 +563,7 @@ class NativeBlock(Block):
         return set(self._cells)
 
     def put(self, storage: Storage, raw: Raw) -> Value:
-        """Let another value stand for a storage."""
+        """Make another value stand for a storage."""
         cell = Value(raw)
         self._cells[id(storage)] = (storage, cell)
         return cell
@@ -578,11 +575,11 @@ class NativeBlock(Block):
 
 
 def home(tensor: TensorBase) -> Any:
-    """Return the object that holds a tensor's elements now."""
+    """Return the object that currently holds a tensor's elements."""
     storage = tensor._storage
     return storage if modes.native is None or storage.__class__ is Absent else modes.native
 
 
 def face(array: np.ndarray) -> Raw:
-    """Return a MindSpore tensor over the memory of an array; over a copy if the array is not row-major."""
+    """Return a MindSpore tensor that shares an array's memory; a copy if the array is not row-major."""
     return from_numpy(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))

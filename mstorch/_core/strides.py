@@ -1,4 +1,4 @@
-"""Arithmetic on shapes and strides, in elements. ``None`` stands for row-major strides."""
+"""Arithmetic on shapes and strides, in elements; ``None`` stands for row-major strides."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ Strides = tuple[int, ...]
 
 
 def columns_first(shape: Sequence[int]) -> Strides | None:
-    """Return strides of matrices that lie column by column, as LAPACK's do; None where that is row-major order too."""
+    """Return strides of column-major matrices, as LAPACK's; None if that is row-major too."""
     strides = contiguous_strides((*shape[:-2], shape[-1], shape[-2]))
     return normalize(shape, (*strides[:-2], strides[-1], strides[-2]))
 
 
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether the elements lie in row-major order without gaps; lengths 0 and 1 put no condition on their stride."""
+    """Return whether the elements are in row-major order without gaps; dimensions of length 0 and 1 are ignored."""
     step = 1
     for length in shape:
         if length == 0:
@@ -29,7 +29,7 @@ def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def channels_last_strides(shape: Sequence[int]) -> Strides:
-    """Return strides of (N, C, …) with the channels innermost."""
+    """Return channels-last strides for (N, C, …)."""
     order = [1, *range(len(shape) - 1, 1, -1), 0]
     strides = [0] * len(shape)
     step = 1
@@ -40,7 +40,7 @@ def channels_last_strides(shape: Sequence[int]) -> Strides:
 
 
 def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether the channels of (N, C, H, W) or (N, C, D, H, W) are innermost, without gaps."""
+    """Return whether (N, C, H, W) or (N, C, D, H, W) is dense in channels-last order."""
     if len(shape) not in (4, 5):
         return False
     return all(
@@ -50,9 +50,9 @@ def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def suggests_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether a tensor, with gaps or not, is ordered channels last, so that torch gives its results in this order.
+    """Return whether a tensor, dense or not, is ordered channels last, so that torch gives its results in this order.
 
-    Where strides of single channels or pixels leave it open, the others decide, and row-major order has precedence.
+    If strides of single channels or pixels are ambiguous, the others decide, and row-major order takes precedence.
     """
     if len(shape) not in (4, 5) or strides[1] == 0 or 0 in shape:
         return False
@@ -65,18 +65,18 @@ def suggests_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool
 
 
 def normalize(shape: Sequence[int], strides: Sequence[int]) -> Strides | None:
-    """None for exactly row-major strides, else the strides as a tuple."""
+    """Return None for exactly row-major strides, else the strides as a tuple."""
     strides = strides if strides.__class__ is tuple else tuple(strides)
     return None if strides == contiguous_strides(shape) else strides
 
 
 def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether two indices certainly or possibly name one element, by torch's quick test for expanded tensors."""
+    """Return whether two indices certainly or possibly address one element, by torch's quick test for expanded tensors."""
     return 0 not in shape and any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
 
 
 def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether two indices may name one element: not where each dimension steps over all that the smaller steps reach."""
+    """Return whether two indices may address one element; not if each stride exceeds the extent of all smaller ones."""
     reach = 1
     for step, length in sorted((step, length) for length, step in zip(shape, strides) if length > 1):
         if step < reach:
@@ -86,7 +86,7 @@ def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | None:
-    """Return the order of dimensions from outermost to innermost if the elements fill memory without gaps, else None."""
+    """Return the dimensions from outermost to innermost if the tensor is dense, else None."""
     order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)
     if 0 in shape:
         return order  # without elements there are no gaps
@@ -101,7 +101,7 @@ def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | Non
 
 
 def view_strides(shape: Sequence[int], strides: Sequence[int], new_shape: Sequence[int]) -> Strides | None:
-    """Return strides that show the same elements in another shape, or None if no strides do (torch's ``view`` then refuses)."""
+    """Return strides that show the same elements in another shape; None if there are none (torch's ``view`` then raises)."""
     numel = 1
     for length in shape:
         numel *= length
@@ -133,10 +133,10 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], new_shape: Sequen
 def elementwise_strides(
     shape: tuple[int, ...], operands: Sequence[tuple[tuple[int, ...], Strides]], with_numbers: bool = False
 ) -> Strides | None:
-    """Return strides that torch gives the result of an elementwise operation on non-contiguous operands.
+    """Return the strides that torch gives to the result of an elementwise operation on non-contiguous operands.
 
-    The dimensions are ordered by the operands' strides (first operand leads, broadcast dimensions abstain), and the
-    result is dense in that order. ``with_numbers``: a number takes part as well, which torch treats as a tensor of another shape.
+    The dimensions are ordered by the operands' strides (the first operand decides, broadcast dimensions abstain), and the result is dense
+    in that order. ``with_numbers``: a Python number takes part, which torch treats as a tensor of another shape.
     """
     rank = len(shape)
     full = []
@@ -158,7 +158,7 @@ def elementwise_strides(
 
 
 def iterated_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> Strides | None:
-    """Return strides of a fresh result of torch's iteration over operands with these strides of the result's dimensions."""
+    """Return the strides of a new result of TensorIterator for operands with these strides along the result's dimensions."""
     rank = len(shape)
     order = iteration_order(shape, operands)
     if 0 in shape and order == list(range(rank - 1, -1, -1)):
@@ -172,14 +172,14 @@ def iterated_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> Str
 
 
 def preserved_strides(shape: tuple[int, ...], strides: Strides) -> Strides | None:
-    """Return strides of a copy that keeps the memory format: the same if dense, else dense in the order of iteration."""
+    """Return the strides of a copy that preserves the memory format: the same if dense, else dense in iteration order."""
     if dense_order(shape, strides) is not None:
         return normalize(shape, strides)
     return elementwise_strides(shape, [(shape, strides)])
 
 
 def iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list[int]:
-    """Return dimensions from innermost to outermost: torch's insertion sort by strides, in which ambiguous pairs stay."""
+    """Return the dimensions from innermost to outermost by torch's insertion sort on strides, which keeps ambiguous pairs."""
     rank = len(shape)
     order = list(range(rank - 1, -1, -1))
 
@@ -209,7 +209,7 @@ def iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list
 
 
 def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape two tensors broadcast to; raise RuntimeError with torch's message if they do not."""
+    """Return the shape that two shapes broadcast to; raise RuntimeError with torch's message if they are incompatible."""
     if first == second:
         return tuple(first)
     rank = max(len(first), len(second))
@@ -226,7 +226,7 @@ def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, .
 
 
 def beyond_storage(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, held: int) -> RuntimeError:
-    """torch's error for a window that reaches beyond the ``held`` bytes of its storage."""
+    """Return torch's error for a window that exceeds the ``held`` bytes of its storage."""
     need = (offset + 1 + sum((length - 1) * step for length, step in zip(size, stride))) * itemsize
     return RuntimeError(
         f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a storage "

@@ -1,4 +1,4 @@
-"""Exchanging two tensors: torch.utils.swap_tensors."""
+"""torch.utils.swap_tensors."""
 from __future__ import annotations
 
 import copyreg
@@ -8,9 +8,9 @@ from .tensor_base import TensorBase
 
 
 def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
-    """Exchange two tensors' class, elements and history, so that every reference to one sees the other.
+    """Swap the class, elements and history of two tensors, so that every reference to one sees the other.
 
-    Raises RuntimeError where a weak reference or a recorded graph knows one of them.
+    Raise RuntimeError if a weak reference or a recorded graph refers to one of them.
     """
     for name, tensor in (("t1", t1), ("t2", t2)):
         if weakref.getweakrefs(tensor):

@@ -1,8 +1,7 @@
-"""Forward mode's bookkeeping: which levels are entered, and the tangents that tensors have at them.
+"""Bookkeeping of forward mode: the entered levels, and the tangents of tensors at each.
 
-A tensor's tangents stand in what autograd knows of it, by level; a view has besides those of its base, seen through the same
-window. While the tangent of a result at a level is computed, only the levels below it are seen, so that each derivative along a
-direction is differentiated by the levels around it and by no other.
+Tangents are stored by level in a tensor's autograd state; a view also has those of its base, through the same window. While a tangent at
+one level is computed, only the levels below it are visible, so that each directional derivative is differentiated by the outer levels only.
 """
 from __future__ import annotations
 
@@ -24,14 +23,14 @@ _holders: dict[int, list[Any]] = {}
 
 
 def new() -> tuple[int, Callable[[], Any]]:
-    """Return the number of a new level, which whoever enters it puts into ``LEVELS``, and what leaves it."""
+    """Return a new level, which the caller adds to ``LEVELS``, and the callback that leaves it."""
     level = _next()
     _holders[level] = []
     return level, each(functools.partial(LEVELS.remove, level), functools.partial(_forget, level))
 
 
 def enter() -> int:
-    """Return a new level, within all others."""
+    """Enter a new level inside all others, and return it."""
     level, _ = new()
     modes.levels += 1
     LEVELS[END:] = (level,)
@@ -39,7 +38,7 @@ def enter() -> int:
 
 
 def leave(level: int) -> None:
-    """Forget a level and its tangents."""
+    """Leave a level and free its tangents."""
     LEVELS.remove(level)
     modes.levels -= 1
     _forget(level)
@@ -53,7 +52,7 @@ def _forget(level: int) -> None:
 
 
 class below(Block):
-    """Leave only the levels around ``level`` visible within the block, of those entered by now."""
+    """Context manager in which only the levels outside of ``level`` are visible, among those entered so far."""
 
     def __init__(self, level: int) -> None:
         self.level = level
@@ -65,7 +64,7 @@ class below(Block):
 
 
 class without(Block):
-    """Hide one level within the block."""
+    """Context manager in which one level is invisible."""
 
     def __init__(self, level: int) -> None:
         self.level = level
@@ -104,7 +103,7 @@ def is_dual(tensor: TensorBase) -> bool:
 
 
 def levels_of_all(tensors: Sequence[Any]) -> list[int]:
-    """Return the levels at which one of several values has a tangent."""
+    """Return the levels at which at least one of the values has a tangent."""
     if not on():
         return []
     hidden, found = modes.hidden, set()
@@ -120,7 +119,7 @@ def levels_of_all(tensors: Sequence[Any]) -> list[int]:
 
 
 def keep(auto: Any, level: int, tangent: TensorBase | None) -> None:
-    """Store a tangent beside a tensor's autograd state."""
+    """Store a tangent in a tensor's autograd state."""
     if level not in _holders:
         return
     if auto.tangents is None:
@@ -130,5 +129,5 @@ def keep(auto: Any, level: int, tangent: TensorBase | None) -> None:
 
 
 def forget(auto: Any, level: int) -> None:
-    """Let a view have no tangent at a level, even if its base has one."""
+    """Remove a view's tangent at a level, even if its base has one."""
     keep(auto, level, None)

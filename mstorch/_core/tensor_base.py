@@ -1,4 +1,4 @@
-"""The layout of a tensor: a window on a storage, and its place in the history of the tape. Methods come in ``_tensor.py``."""
+"""Base class of tensors: a window on a storage, and a position in the tape. The methods are in ``_tensor.py``."""
 from __future__ import annotations
 
 import copyreg
@@ -35,16 +35,15 @@ on_subclass: list[Callable[[type], None]] = []  # called with each class that is
 
 
 class SparseOperand(NotImplementedError):
-    """Raised where a strided operation gets a sparse tensor."""
+    """Raised when a strided operation receives a sparse tensor."""
 
 
 class TensorBase(Methods):
     """Data members of a tensor.
 
-    ``_stride`` is None for row-major strides. ``_array`` is the window as a NumPy array, once somebody needed it; where the
-    storage is a value, ``_raw`` is the tensor's value after the writes in ``_at``. ``_counter`` counts the writes that this tensor
-    answers for: its storage, but for what ``.data`` gives. ``_node`` and ``_number``: which output of which recorded
-    operation the tensor is.
+    ``_stride`` is None for row-major strides. ``_array``: cached NumPy window; for a storage that is a value, ``_raw`` is the tensor's
+    value after the writes counted in ``_at``. ``_counter``: the version counter, which is the storage unless the tensor came from
+    ``.data``. ``_node`` and ``_number``: the recorded operation that made the tensor, and the number of its output.
     """
 
     _sparse = False  # whether the layout is a sparse one, of any kind (`_sparse/base.py`)
@@ -77,7 +76,7 @@ _class: list[type] = [TensorBase]
 
 
 def set_tensor_class(cls: type) -> None:
-    """Let ``tensor_of`` and ``wrap`` make instances of the finished class."""
+    """Set the class of the instances that ``tensor_of`` and ``wrap`` make."""
     _class[0] = cls
 
 
@@ -85,7 +84,7 @@ def set_tensor_class(cls: type) -> None:
 
 
 def tensor_of(array: np.ndarray) -> Any:
-    """Return a base tensor over an array that nobody else holds: its memory becomes the tensor's."""
+    """Return a base tensor that takes ownership of an array's memory."""
     if modes.native is not None:
         if array.dtype.names:
             raise NotImplementedError(f"mstorch: a tensor of torch.{array.dtype.names[0]} in a graph of MindSpore's")
@@ -103,9 +102,9 @@ def _host(array: np.ndarray) -> TensorBase:
 def fresh(
     array: np.ndarray, kind: Any = None, shape: Any = None, stride: Strides | None = None, source: np.ndarray | None = None
 ) -> TensorBase:
-    """Return ``tensor_of`` a kernel's row-major result (of known dtype and shape, if given), outside of MindSpore's blocks.
+    """Return ``tensor_of`` a kernel's row-major result (with known dtype and shape, if given), outside of MindSpore's blocks.
 
-    ``source`` is row-major memory that all of the array, of the strides ``stride``, shows.
+    ``source``: row-major memory of which the array, with the strides ``stride``, covers all.
     """
     if source is None:
         if kind is None and not array.flags.c_contiguous:
@@ -138,7 +137,7 @@ def fresh(
 
 
 def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
-    """Return the strides, the memory in order, and the window of an array that is not row-major; of a copy if it has gaps."""
+    """Return the strides, the memory in order, and the window of an array that is not row-major; an array with gaps is copied."""
     size = array.itemsize
     if array.size and array.ndim:
         strides = tuple(step // size for step in array.strides)
@@ -152,7 +151,7 @@ def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
 
 
 def wrap(raw: Raw, strides: Strides | None = None) -> Any:
-    """Return a base tensor over a MindSpore tensor that nobody else holds; ``strides`` order the elements of ``raw`` as they lie."""
+    """Return a base tensor that takes ownership of a MindSpore tensor; ``strides`` give the memory order of its elements."""
     if ON_CPU and modes.native is None:
         array = raw.asnumpy()
         return _host(array) if strides is None else laid_out(array, strides)
@@ -160,7 +159,7 @@ def wrap(raw: Raw, strides: Strides | None = None) -> Any:
 
 
 def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = None) -> TensorBase:
-    """Return a base tensor whose value is a MindSpore tensor that nobody else holds; ``kind`` is the dtype that its bytes stand for."""
+    """Return a base tensor that takes ownership of a MindSpore tensor; ``kind`` is the dtype that its bytes encode."""
     shape, kind = tuple(raw.shape), kind or OF_MS[raw.dtype]
     lies = raw
     if strides is not None:
@@ -181,7 +180,7 @@ def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = Non
 
 
 def laid_out(array: np.ndarray, strides: Strides | None) -> Any:
-    """Return a base tensor of these values, whose memory has the given order; ``strides`` leave no gaps."""
+    """Return a base tensor with these values in the memory order of ``strides``, which are dense."""
     if strides is None:
         return tensor_of(array if array.flags.c_contiguous else np.array(array, order="C"))
     if modes.native is not None:
@@ -216,13 +215,13 @@ def _make(storage: Any, kind: dtype, shape: tuple[int, ...], stride: Strides | N
 
 
 def window(storage: Any, kind: dtype, shape: Sequence[int], strides: Strides | None, offset: int) -> Any:
-    """Return a tensor of any geometry over a storage, without history."""
+    """Return a detached tensor of any geometry over a storage."""
     shape = tuple(shape)
     return _make(storage, kind, shape, None if strides is None else normalize(shape, strides), offset)
 
 
 def in_class(tensor: TensorBase, cls: type) -> Any:
-    """Return a fresh tensor as an instance of a subclass; another object where the subclass has slots of its own."""
+    """Return a new tensor as an instance of a subclass; a new object if the subclass has slots of its own."""
     if cls.__basicsize__ == type(tensor).__basicsize__:
         tensor.__class__ = cls
         return tensor
@@ -233,7 +232,7 @@ def in_class(tensor: TensorBase, cls: type) -> Any:
 
 
 def _wrapper_like(tensor: TensorBase, made: TensorBase) -> TensorBase:
-    """Return a fresh tensor in the wrapper subclass of another one, with that one's attributes."""
+    """Return a new tensor in the wrapper subclass of another tensor, with that one's attributes."""
     made = in_class(made, tensor.__class__)
     for name in set(copyreg._slotnames(tensor.__class__)).difference(TensorBase.__slots__):  # type: ignore[attr-defined]
         if hasattr(tensor, name):
@@ -243,7 +242,7 @@ def _wrapper_like(tensor: TensorBase, made: TensorBase) -> TensorBase:
 
 
 def twin(tensor: TensorBase) -> Any:
-    """Return another tensor with the same window, version and history; not a view, and not a leaf of its own."""
+    """Return an alias of the tensor with its version and history; neither a view nor a leaf of its own."""
     made = _make(tensor._storage, tensor._dtype, tensor._shape, tensor._stride, tensor._offset)
     if tensor._storage.__class__ is Absent and tensor.__class__ is not made.__class__:
         made = _wrapper_like(tensor, made)
@@ -256,7 +255,7 @@ def twin(tensor: TensorBase) -> Any:
 
 
 def array_of(tensor: Any) -> np.ndarray:
-    """Return the tensor's elements as a NumPy window on its memory."""
+    """Return the tensor's elements as a NumPy view of its memory."""
     array = tensor._array
     if array is not None and modes.native is None and not tensor._storage.moved:
         return array
@@ -286,20 +285,20 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
-    """Return the tensor without its mirror's signs: the same memory, place in history and count of writes."""
+    """Return an alias without conjugate and negative bits, with the same history and version counter."""
     made = twin(tensor)
     made._storage, made._auto, made._array = tensor._storage.inner, tensor._auto, None
     return made
 
 
 def is_meta(tensor: Any) -> bool:
-    """Return whether a tensor is on the meta device: it has a shape and a dtype, and no memory."""
+    """Return whether a tensor is on the meta device."""
     storage = tensor._storage
     return storage.__class__ is Absent and storage.device is META
 
 
 def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = None, requires_grad: bool = False) -> TensorBase:
-    """Return a tensor on the meta device."""
+    """Return a meta tensor."""
     steps = contiguous_strides(shape) if strides is None else strides
     span = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, steps))
     made = window(Absent(META, span * kind.itemsize), kind, shape, strides, 0)
@@ -309,12 +308,12 @@ def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = N
 
 
 def to_meta(tensor: TensorBase, requires_grad: bool = False) -> TensorBase:
-    """Return a tensor of the same shape, strides and dtype on the meta device."""
+    """Return a meta tensor with the same shape, strides and dtype."""
     return meta_tensor(tensor._shape, tensor._dtype, tensor._stride, requires_grad)
 
 
 def value_of(tensor: TensorBase) -> Raw:
-    """Return the tensor's elements as a MindSpore tensor: over the same memory where that is row-major, else a copy."""
+    """Return the elements as a MindSpore tensor, which shares row-major memory and copies other."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None:
         return _device_value(tensor, storage)
@@ -345,7 +344,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
-    """Return the leaf that a tensor is, or is a view of, if it gets gradients."""
+    """Return the leaf that a tensor is, or is a view of, if it requires grad."""
     auto = tensor._auto
     if auto is None or not modes.grad:
         return None
@@ -364,7 +363,7 @@ def count_of(shape: Sequence[int]) -> int:
 
 
 def strides_of(tensor: TensorBase) -> Strides:
-    """Return strides in elements."""
+    """Return the strides in elements, as a tuple."""
     return tensor._stride if tensor._stride is not None else contiguous_strides(tensor._shape)
 
 
@@ -383,7 +382,7 @@ def tensors_in(values: Any) -> list[Any]:
 
 
 def is_tracked(tensor: Any) -> bool:
-    """Return whether the tensor takes part in autograd (torch's ``requires_grad``)."""
+    """Return whether the tensor requires grad."""
     if tensor._node is not None:
         return True
     auto = tensor._auto
@@ -397,21 +396,21 @@ def is_tracked(tensor: Any) -> bool:
 
 
 def auto_of(tensor: Any) -> Auto:
-    """Return what autograd keeps for the tensor, made if need be."""
+    """Return the autograd state of the tensor, which is created if necessary."""
     if tensor._auto is None:
         tensor._auto = Auto()
     return tensor._auto  # type: ignore[no-any-return]
 
 
 def recording(tensors: Sequence[Any]) -> bool:
-    """Return whether a derivative of an operation on these tensors is needed: it is recorded, or one of them has a tangent."""
+    """Return whether an operation on these tensors is recorded or has to compute tangents."""
     if modes.grad and any(is_tracked(tensor) for tensor in tensors):
         return True
     return bool(LEVELS) and any(is_dual(tensor) for tensor in tensors)
 
 
 def make_window(source: TensorBase, shape: tuple[int, ...], strides: Strides, offset: int) -> TensorBase:
-    """``make_view`` on host memory, whose values need not be read."""
+    """Fast path of ``make_view`` for host memory."""
     made: Any = _new(_class[0])
     made._storage = source._storage
     made._dtype = source._dtype
@@ -427,9 +426,9 @@ def make_window(source: TensorBase, shape: tuple[int, ...], strides: Strides, of
 def make_view(
     source: TensorBase, read: Callable[[Raw], Raw] | None, shape: Sequence[int], strides: Strides, offset: int, kind: dtype | None = None
 ) -> TensorBase:
-    """Return a tensor over a part of ``source``'s storage, without history; ``read`` makes its value where values stand for memory.
+    """Return a detached tensor over a part of ``source``'s storage; ``read`` computes its value in a MindSpore block.
 
-    Without ``read`` the value is taken from the whole storage when it is asked for.
+    Without ``read`` the value is taken from the whole storage on demand.
     """
     shape = tuple(shape)
     storage = source._storage
@@ -446,7 +445,7 @@ def make_view(
 
 
 def put_array(tensor: TensorBase, values: np.ndarray) -> None:
-    """Write values (an array that broadcasts to the tensor's shape, of its dtype) into its memory; counted as a write."""
+    """Write an array that broadcasts to the tensor's shape and has its dtype into the tensor's memory, and bump the version."""
     if tensor._storage.__class__ is Absent:
         touch(tensor)
         return
@@ -462,7 +461,7 @@ def put_array(tensor: TensorBase, values: np.ndarray) -> None:
 
 
 def put_constant(tensor: TensorBase, array: np.ndarray) -> None:
-    """``put_array`` of one number, which a device gets as a number, not as an array."""
+    """Write a scalar as ``put_array`` does; a device receives it as a number."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None and not array.ndim and storage.fill(
         tensor._dtype.held, number_in(array), tensor._shape, tensor._stride, tensor._offset
@@ -473,9 +472,9 @@ def put_constant(tensor: TensorBase, array: np.ndarray) -> None:
 
 
 def put_raw(tensor: Any, new: Raw, own: bool | None = None) -> None:
-    """Write the elements of ``new`` (the tensor's shape and dtype) into its memory.
+    """Write the elements of ``new``, which has the tensor's shape and dtype, into its memory.
 
-    ``own`` says whether anybody else holds ``new``; None: it is a kernel's result.
+    ``own``: ``new`` has no other owners; None: it is a kernel's result.
     """
     storage, block = tensor._storage, modes.native
     if storage.__class__ is Value:
@@ -503,7 +502,7 @@ def _rebind(tensor: TensorBase, cell: Value, new: Raw) -> None:
 
 
 def touch(tensor: TensorBase) -> None:
-    """Count a write."""
+    """Bump the version counter."""
     tensor._counter.version += 1
     parameter = tensor._storage.parameter
     if parameter is not None:
@@ -511,7 +510,7 @@ def touch(tensor: TensorBase) -> None:
 
 
 def require_grad(tensor: TensorBase, requires_grad: bool) -> None:
-    """Make a tensor a leaf of the tape, or no longer one."""
+    """Set ``requires_grad`` of a leaf."""
     if requires_grad and modes.native is not None and modes.native.captured:
         refuse_in_trace("a tensor is made a leaf")
     auto_of(tensor).leaf = requires_grad
@@ -520,32 +519,32 @@ def require_grad(tensor: TensorBase, requires_grad: bool) -> None:
 
 
 def whole_storage(tensor: TensorBase) -> TensorBase:
-    """Return a tensor of one dimension that shows all of a tensor's storage in its dtype."""
+    """Return a 1-d tensor over all of a tensor's storage, in its dtype."""
     return _make(tensor._storage, tensor._dtype, (tensor._storage.nbytes // tensor._dtype.itemsize,), None, 0)
 
 
 def become(tensor: TensorBase, other: TensorBase) -> None:
-    """Let ``tensor`` show what ``other`` shows; its history stays its own."""
+    """Make ``tensor`` an alias of ``other``; its history stays."""
     for name in ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_raw", "_at"):
         setattr(tensor, name, getattr(other, name))
     tensor._counter = other._counter
 
 
 def become_apart(tensor: TensorBase, other: TensorBase) -> None:
-    """As ``become``, but the tensor's own count of writes goes on: those to ``other`` are not among them."""
+    """Make ``tensor`` an alias of ``other`` that keeps its own version counter."""
     counter = _kept_counter(tensor)
     become(tensor, other)
     tensor._counter = counter
 
 
 def turn_into(tensor: TensorBase, other: TensorBase) -> None:
-    """As ``become_apart``, counted as a write to the tensor."""
+    """Do what ``become_apart`` does, and bump the version."""
     become_apart(tensor, other)
     tensor._counter.version += 1
 
 
 def _kept_counter(tensor: TensorBase) -> Any:
-    """Return the tensor's version counter, which views and detached tensors share even after the tensor gets other memory."""
+    """Return the tensor's version counter, still shared with views and detached aliases after its memory is replaced."""
     counter = tensor._counter
     # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
     # lets go of the memory.
@@ -556,7 +555,7 @@ on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what
 
 
 def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
-    """Give a tensor a shape in its storage; False, and nothing done, where that is too small and cannot grow."""
+    """Set a tensor's shape within its storage; return False, without effect, if that is too small and cannot grow."""
     storage = tensor._storage
     fits = storage.__class__ is Value and (tensor._offset + count_of(shape)) * tensor._dtype.itemsize <= storage.nbytes
     if modes.native is not None or not (storage.grows or fits):
@@ -566,7 +565,7 @@ def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
 
 
 def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
-    """Give a tensor another, row-major shape in its storage, which grows on the host where that is too small."""
+    """Set a row-major shape of a tensor in its storage, which grows on the host if necessary."""
     storage, size = tensor._storage, tensor._dtype.itemsize
     need = (tensor._offset + count_of(shape)) * size
     if count_of(shape) and storage.nbytes < need:
@@ -585,7 +584,7 @@ def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
 
 
 def in_order(tensor: TensorBase, strides: Strides | None) -> Any:
-    """Return a fresh tensor's values and history with memory in another order; ``strides`` leave no gaps."""
+    """Return a new tensor's values and history in another memory order; ``strides`` are dense."""
     if strides is None or tensor._stride == strides:
         return tensor
     made = (

@@ -1,4 +1,4 @@
-"""Nested tuples, lists and dictionaries as a flat list of leaves and a structure, and back (torch.utils._pytree)."""
+"""torch.utils._pytree: nested tuples, lists and dictionaries as a flat list of leaves and a TreeSpec."""
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
@@ -7,9 +7,9 @@ from typing import Any
 
 
 class TreeSpec:
-    """The structure of a tree: its container type, what the container needs besides its items, and its branches.
+    """TreeSpec: container type, context and children of a tree.
 
-    A leaf has no type.
+    The type of a leaf is None.
     """
 
     __slots__ = ("type", "context", "children_specs", "num_leaves")
@@ -25,7 +25,7 @@ class TreeSpec:
         return self.type is None
 
     def unflatten(self, leaves: Sequence[Any]) -> Any:
-        """Return a tree of this structure."""
+        """Return a tree with this structure."""
         return tree_unflatten(leaves, self)
 
     def __eq__(self, other: object) -> bool:
@@ -50,7 +50,7 @@ REGISTERED: dict[Any, Any] = {}
 
 
 def _items(tree: Any) -> tuple[Any, Any, Sequence[Any]] | None:
-    """Type, context and items of a container; None for a leaf."""
+    """Return the type, context and items of a container; None for a leaf."""
     kind = type(tree)
     if kind is tuple or kind is list:
         return kind, None, tree
@@ -70,7 +70,7 @@ def _items(tree: Any) -> tuple[Any, Any, Sequence[Any]] | None:
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
-    """Return the leaves in order and the structure. ``is_leaf`` says what counts as a leaf although it is a container."""
+    """Return the leaves in order, and the TreeSpec; ``is_leaf`` may declare containers leaves."""
     found = None if is_leaf is not None and is_leaf(tree) else _items(tree)
     if found is None:
         return [tree], LEAF
@@ -85,7 +85,7 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 
 def tree_unflatten(leaves: Sequence[Any], treespec: TreeSpec) -> Any:
-    """Return a tree of a structure; raise ValueError unless the number of leaves is right."""
+    """Return a tree with the given TreeSpec; raise ValueError if the number of leaves differs."""
     leaves = list(leaves)
     if len(leaves) != treespec.num_leaves:
         raise ValueError(
@@ -116,14 +116,14 @@ def tree_leaves(tree: Any) -> list[Any]:
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any) -> Any:
-    """Return the tree with ``func`` of each leaf, and of the leaves of further trees of the same structure, in its place."""
+    """Apply ``func`` to each leaf, together with those of further trees of the same structure; return the tree of results."""
     leaves, spec = tree_flatten(tree)
     others = [tree_leaves(rest) for rest in rests]
     return tree_unflatten([func(*group) for group in zip(leaves, *others)], spec)
 
 
 def shown(spec: TreeSpec) -> str:
-    """Return the structure as torch's messages show it: ``(*, *)``."""
+    """Return the TreeSpec as torch's messages show it: ``(*, *)``."""
 
     class _Star:
         def __repr__(self) -> str:
@@ -133,7 +133,7 @@ def shown(spec: TreeSpec) -> str:
 
 
 def broadcast_to(tree: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None) -> list[Any] | None:
-    """Return the leaves of a tree that is a prefix of a structure, each for all of the leaves below it; None if it is no prefix."""
+    """Repeat each leaf of a tree that is a prefix of a TreeSpec for all leaves below it; return None if it is not a prefix."""
     own, own_spec = tree_flatten(tree, is_leaf)
     return _spread(iter(own), own_spec, spec)
 

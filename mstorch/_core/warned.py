@@ -1,4 +1,4 @@
-"""Warnings are given at the user's line: the last one outside of mstorch."""
+"""Warnings with the stack level of the user: the innermost line outside of mstorch."""
 from __future__ import annotations
 
 import sys
@@ -16,7 +16,7 @@ DECORATED_CLASS = (
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called mstorch, however deep in it the warning arises."""
+    """Warn at the line that called mstorch, at any depth."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _ROOM:
         frame, level = frame.f_back, level + 1
@@ -24,7 +24,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def warn_once(message: str, category: type[Warning] = UserWarning, key: str | None = None, strictly: bool = False) -> None:
-    """``warn``, the first time in the process for the key (the message); each time if ``set_warn_always`` asks for it, unless strictly."""
+    """Warn once per process for a key (by default the message); each time if ``set_warn_always`` is on, unless ``strictly``."""
     key = message if key is None else key
     if key not in _given or _always[0] and not strictly:
         _given.add(key)
@@ -37,5 +37,5 @@ def is_warn_always_enabled() -> bool:
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Let what is told once in a process be told each time."""
+    """Set whether warnings normally given once per process are given each time."""
     _always[0] = bool(b)

@@ -1,4 +1,4 @@
-"""Checks before a write to a tensor: its history, its views, and memory that is read at the same time."""
+"""Checks before an in-place write: history, views, and overlapping memory."""
 from __future__ import annotations
 
 import re
@@ -28,7 +28,7 @@ _OVERLAP = (
 
 
 def check_history(tensor: TensorBase) -> None:
-    """Raise torch's error if the tensor's history allows no in-place write now."""
+    """Raise torch's error if the tensor's history does not allow an in-place write now."""
     if not modes.grad or not is_tracked(tensor):
         return
     auto = tensor._auto
@@ -47,14 +47,16 @@ def check_history(tensor: TensorBase) -> None:
 
 
 def check_view(tensor: TensorBase) -> None:
-    """Raise torch's error if a tensor with history may not be written to this view (of ``unbind``, ``split``, or made without grad)."""
+    """Raise torch's error if a tensor that requires grad may not be written to this view (of ``unbind``, ``split``, or made in no-grad
+    mode).
+    """
     auto = tensor._auto
     if auto is not None and auto.base is not None and auto.origin != DEFAULT:
         raise RuntimeError(refused_view(tensor, auto))
 
 
 def may_not_be_asked(tensor: TensorBase) -> bool:
-    """Return whether the view's base was modified in place since, so that its ``grad_fn`` raises."""
+    """Return whether the base of the view was modified in place since, so that its ``grad_fn`` raises."""
     auto = tensor._auto
     return auto is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version
 
@@ -78,7 +80,7 @@ _WHY = {
 
 
 def refused_view(tensor: TensorBase, auto: Auto, indirect: bool = False) -> str:
-    """Return torch's message for a write to a view (of ``unbind``, ``split``, or made without grad), or (``indirect``) to its base."""
+    """Return torch's message for a write to a view (of ``unbind``, ``split``, or made in no-grad mode) or, if ``indirect``, to its base."""
     node = tensor._node
     written = "and its base or another view of its base has been modified inplace" if indirect else "and is being modified inplace"
     maker = "" if node is None else f"Output {tensor._number} of {re.sub('Backward[0-9]*$', '', node.name())} is a view"
@@ -128,7 +130,7 @@ SHARED = (
 def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool = True) -> None:
     """Raise torch's error if ``target`` overlaps ``source`` in memory without being the same window.
 
-    Without ``alike`` it may not change any of them.
+    Without ``alike`` identical windows are an error too.
     """
     if source is target and not alike:
         raise RuntimeError(SHARED)
@@ -148,7 +150,7 @@ def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool =
 
 
 def change_raw(tensor: Any, op: str, *args: Any) -> bool:
-    """Write a device kernel's result into the tensor, its first operand; return False if there is no such kernel."""
+    """Run an in-place device kernel on the tensor, its first operand; return False if there is no such kernel."""
     storage = tensor._storage
     if storage.__class__ is not DeviceMemory or modes.native is not None:
         return False

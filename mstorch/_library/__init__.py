@@ -1,4 +1,4 @@
-"""Operators that programs define: schemas, the registry, calls."""
+"""User-defined operators: schemas, the registry, calls."""
 
 from .._hook import missing as _missing
 

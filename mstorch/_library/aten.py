@@ -1,4 +1,4 @@
-"""Operations that torch has under ``torch.ops.aten`` only."""
+"""Operations that exist only under ``torch.ops.aten``."""
 from __future__ import annotations
 
 import builtins
@@ -20,7 +20,7 @@ def _to_copy(
     self: Tensor, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     pin_memory: Any = None, non_blocking: bool = False, memory_format: memory_format | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return a copy with another dtype or place."""
+    """Return a copy with another dtype, device or memory format."""
     return self.to(device=device or self.device, dtype=dtype or self.dtype, non_blocking=non_blocking, copy=True)
 
 
@@ -30,24 +30,24 @@ def alias(self: Tensor) -> Tensor:
 
 
 def slice(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
-    """Return a view of every ``step``-th part along a dimension."""
+    """Return the view ``start:end:step`` along a dimension."""
     place: list[Any] = [_WHOLE] * self.dim()
     place[dim] = builtins.slice(start, end, step)
     return self[tuple(place)]
 
 
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Return a view with the windows of a dimension; ``torch.nn.functional.unfold`` is another."""
+    """Return a view of the sliding windows along a dimension, unlike ``torch.nn.functional.unfold``."""
     return self.unfold(dimension, size, step)
 
 
 def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    """Return the elements that tensors of indices name, with None for whole dimensions."""
+    """Index with tensors; None selects a whole dimension."""
     return self[tuple(_WHOLE if one is None else one for one in indices)]
 
 
 def _local_scalar_dense(self: Tensor) -> float:
-    """Return the only element, as a number."""
+    """Return the only element as a Python number."""
     return self.item()
 
 
@@ -57,7 +57,7 @@ def _unsafe_view(self: Tensor, size: Sequence[int]) -> Tensor:
 
 
 def sym_size(self: Tensor, dim: int | None = None) -> Any:
-    """Return the length of each dimension, or of one."""
+    """Return the length of a dimension, or all lengths."""
     return self.size() if dim is None else self.size(dim)
 
 
@@ -65,7 +65,7 @@ def _scaled_dot_product_attention_math(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     dropout_mask: Tensor | None = None, *, scale: float | None = None, enable_gqa: bool = False,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Attention, composed of products and softmax, and its weights."""
+    """Return attention composed of matrix products and softmax, and the attention weights."""
     if dropout_mask is not None or enable_gqa:
         raise NotImplementedError("mstorch: _scaled_dot_product_attention_math takes no dropout_mask and no enable_gqa")
     scores = query.matmul(key.transpose(-2, -1)) * (query.shape[-1] ** -0.5 if scale is None else scale)
@@ -85,17 +85,18 @@ def _is_all_true(self: Tensor) -> Tensor:
 
 
 def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """Return the tensor in memory from which devices copy fast."""
+    """Return the tensor in pinned memory."""
     return self.pin_memory()
 
 
 def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * self + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
+    """Return ``beta * self + alpha * (mat1 @ mat2)`` for a sparse ``mat1``."""
     return sparse.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def _sparse_mm_reduce_impl(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
-    """Return the product of a CSR matrix with a dense one, sums or means; raise NotImplementedError for others, which tell places besides.
+    """Return the product of a CSR and a dense matrix, reduced by sum or mean; raise NotImplementedError for other reductions, which return
+    indices too.
     """
     if reduce not in ("sum", "mean"):
         raise NotImplementedError("mstorch: the places of the largest and smallest elements are not told; torch.sparse.mm gives the values")

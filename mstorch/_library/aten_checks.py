@@ -1,4 +1,4 @@
-"""Checks that graphs hold and that torch has under ``torch.ops.aten`` only: of numbers, ranges and what tensors say of themselves."""
+"""Assertions under ``torch.ops.aten``, which graphs contain: on numbers, ranges and tensor metadata."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ _LARGEST = 2**63 - 1
 
 
 def _assert_scalar(self: Any, assert_msg: str) -> None:
-    """Raise RuntimeError with these words for a number that is zero or false."""
+    """Raise RuntimeError with this message if a number is zero or False."""
     if isinstance(self, Tensor):
         raise RuntimeError("aten::_assert_scalar() Expected a value of type 'number' for argument 'self' but instead found type 'Tensor'.")
     if not self:
@@ -17,13 +17,14 @@ def _assert_scalar(self: Any, assert_msg: str) -> None:
 
 
 def _functional_assert_scalar(self: Any, assert_msg: str, dep_token: Tensor) -> Tensor:
-    """Return the same; a copy of the token says in a graph that it came before."""
+    """Do what ``_assert_scalar`` does; return a copy of the token, which orders the calls of a graph."""
     _assert_scalar(self, assert_msg)
     return dep_token.clone()
 
 
 def _functional_assert_async(self: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
-    """Raise RuntimeError with these words for a tensor of zero; a copy of the token says in a graph that it came before."""
+    """Raise RuntimeError with this message if a one-element tensor is zero; return a copy of the token, which orders the calls of a graph.
+    """
     if not self.item():
         raise RuntimeError(assert_msg)
     return dep_token.clone()
@@ -32,7 +33,7 @@ def _functional_assert_async(self: Tensor, assert_msg: str, dep_token: Tensor) -
 def _assert_tensor_metadata(
     a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None
 ) -> None:
-    """Raise RuntimeError unless a tensor says of itself what is expected, as far as that is given."""
+    """Raise RuntimeError if the metadata of a tensor differ from the expected ones that are given."""
     for what, wanted, found in (
         ("sizes", size, list(a.shape)), ("strides", stride, None if stride is None else list(a.stride())), ("dtype", dtype, a.dtype),
         ("device", device, a.device), ("layout", layout, a.layout),
@@ -43,12 +44,12 @@ def _assert_tensor_metadata(
 
 
 def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
-    """Raise RuntimeError for a number outside of a range."""
+    """Raise RuntimeError if a number is outside of a range."""
     low, high = -_LARGEST - 1 if min is None else min, _LARGEST if max is None else max
     if not low <= size <= high:
         raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
 
 
 def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
-    """The same for a length, which is not negative."""
+    """Raise RuntimeError if a length is outside of a range; the default minimum is 0."""
     sym_constrain_range(size, min=0 if min is None else min, max=max)

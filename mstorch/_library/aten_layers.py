@@ -1,4 +1,4 @@
-"""Layers and their gradients under the names that torch's library has for them; a gradient is that of the public function."""
+"""Layers and their gradients under their ATen names; gradients are those of the public functions."""
 from __future__ import annotations
 
 import math
@@ -19,7 +19,7 @@ F = nn.functional
 
 
 def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequence[bool] | None = None) -> tuple[Any, ...]:
-    """Return the gradients of a function for the inputs that are tensors and wanted."""
+    """Return the gradients of a function for the tensor inputs that ``mask`` selects."""
     wanted = [isinstance(x, TensorBase) and (mask is None or mask[i]) for i, x in enumerate(inputs)]
     with enable_grad():
         leaves = [x.detach().requires_grad_() if want else x for x, want in zip(inputs, wanted)]
@@ -29,26 +29,26 @@ def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequ
 
 
 def lift_fresh(self: Tensor) -> Tensor:
-    """Return the tensor itself, which was made of data."""
+    """Return the tensor."""
     return self
 
 
 def slice_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int) -> Tensor:
-    """Return zeros of the given shape with the gradient where a slice was taken."""
+    """Return zeros of the given shape with the gradient written to a slice."""
     found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype, device=grad_output.device)
     found[(slice(None),) * (dim % len(input_sizes)) + (slice(start, end, step),)] = grad_output
     return found
 
 
 def select_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
-    """Return zeros of the given shape with the gradient where one part was taken."""
+    """Return zeros of the given shape with the gradient written to one index of a dimension."""
     found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype, device=grad_output.device)
     found.select(dim, index).copy_(grad_output)
     return found
 
 
 def linalg_vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Return the norm of a vector, or of vectors along dimensions."""
+    """Return the vector norm along dimensions."""
     return _native.vector_norm(self, ord, dim, keepdim, dtype=dtype)
 
 
@@ -56,7 +56,7 @@ def linalg_vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: boo
 
 
 def elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: Any = 1) -> Tensor:
-    """``scale * x`` where x is above zero, ``scale * alpha * (exp(input_scale * x) - 1)`` elsewhere."""
+    """Return ``scale * x`` for x > 0, else ``scale * alpha * (exp(input_scale * x) - 1)``."""
     if input_scale != 1:
         return (self * scale).where(self > 0, (self * input_scale).expm1() * (alpha * scale))
     found = F.elu(self, alpha)
@@ -64,22 +64,22 @@ def elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: Any = 1) 
 
 
 def elu_(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
-    """``elu`` in place."""
+    """In-place version of ``elu``."""
     return self.copy_(elu(self, alpha, scale, input_scale))
 
 
 def threshold_backward(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
-    """Return the gradient where the value is above the threshold."""
+    """Return the gradient where the value is above the threshold, else 0."""
     return grad_output.masked_fill(self <= threshold, 0)
 
 
 def tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
-    """``grad * (1 - output²)``."""
+    """Return ``grad * (1 - output²)``."""
     return grad_output * (1 - output * output).conj()
 
 
 def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
-    """``grad * output * (1 - output)``."""
+    """Return ``grad * output * (1 - output)``."""
     return grad_output * ((1 - output) * output).conj()
 
 
@@ -90,7 +90,7 @@ def gelu_backward(grad_output: Tensor, self: Tensor, *, approximate: str = "none
 
 def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     def written(self: Tensor) -> Tensor:
-        """Return the activation, written into the tensor."""
+        """Apply the activation in place; return the tensor."""
         return function(self, inplace=True)  # type: ignore[no-any-return]
 
     return written
@@ -104,7 +104,7 @@ silu_, mish_, hardswish_, hardsigmoid_ = (
 def rrelu_with_noise(
     self: Tensor, noise: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bool = False, generator: Any = None
 ) -> Tensor:
-    """``rrelu``, whose slopes are written into ``noise`` where they are drawn."""
+    """Return ``rrelu``, and write the drawn slopes into ``noise`` in training."""
     if not training:
         return F.rrelu(self, lower, upper)
     if lower > upper:
@@ -116,7 +116,7 @@ def rrelu_with_noise(
 def rrelu_with_noise_(
     self: Tensor, noise: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bool = False, generator: Any = None
 ) -> Tensor:
-    """``rrelu_with_noise`` in place."""
+    """In-place version of ``rrelu_with_noise``."""
     return self.copy_(rrelu_with_noise(self, noise, lower, upper, training, generator))
 
 
@@ -174,18 +174,18 @@ def softplus_backward(grad_output: Tensor, self: Tensor, beta: float, threshold:
 
 
 def _prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
-    """``x`` where it is positive, elsewhere ``weight * x``, for a weight that is broadcast to it."""
+    """Return ``x`` where it is positive, else ``weight * x``; the weight broadcasts to ``x``."""
     return self.where(self > 0, weight * self)
 
 
 def _prelu_kernel_backward(grad_output: Tensor, self: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of ``_prelu_kernel``, both of the shape of ``self``."""
+    """Return both gradients of ``_prelu_kernel`` in the shape of ``self``."""
     positive = self > 0
     return grad_output.where(positive, weight * grad_output), (self * grad_output).masked_fill(positive, 0)
 
 
 def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
-    """``log(sigmoid(x))``, and what torch's kernel keeps, which is empty here."""
+    """Return ``log(sigmoid(x))``, and an empty buffer in place of the one that torch's kernel saves."""
     return F.logsigmoid(self), creation.empty(0, dtype=self.dtype, device=self.device)
 
 
@@ -200,24 +200,24 @@ def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 
 def _safe_softmax(self: Tensor, dim: int, dtype: dtype | None = None) -> Tensor:
-    """Return the softmax along a dimension; zeros where all is -inf."""
+    """Return the softmax along a dimension; zeros where all elements are -inf."""
     found = F.softmax(self, dim, dtype=dtype)
     return found.masked_fill(self.eq(-math.inf).all(dim, keepdim=True), 0)
 
 
 def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    """Return the logarithm of the softmax along a dimension."""
+    """Return the log-softmax along a dimension."""
     return F.log_softmax(self, dim)
 
 
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype) -> Tensor:
-    """Return the gradient of the softmax from its result."""
+    """Return the gradient of the softmax from its output."""
     grad, output = (grad_output.float(), output.float()) if grad_output.dtype.itemsize == 2 else (grad_output, output)
     return (output * (grad - (grad * output).sum(dim, keepdim=True))).to(input_dtype)
 
 
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype) -> Tensor:
-    """Return the gradient of the logarithm of the softmax from its result."""
+    """Return the gradient of the log-softmax from its output."""
     grad, output = (grad_output.float(), output.float()) if grad_output.dtype.itemsize == 2 else (grad_output, output)
     return (grad - output.exp() * grad.sum(dim, keepdim=True)).to(input_dtype)
 
@@ -233,7 +233,7 @@ def convolution_backward(
     grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Sequence[int], stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return the gradients of a convolution for input, weight and bias, those that ``output_mask`` asks for."""
+    """Return the gradients of a convolution for input, weight and bias, as selected by ``output_mask``."""
     function = _convolve(transposed, input.dim() - 2)
     extra = (output_padding, groups, dilation) if transposed else (dilation, groups)
     found = derived(lambda x, w: function(x, w, None, stride, padding, *extra), grad_output, input, weight, mask=output_mask)
@@ -252,7 +252,7 @@ def native_layer_norm_backward(
 
 
 def _eps_of(parts: Tensor, rstd: Tensor, dims: tuple[int, ...]) -> float:
-    """Return the eps that an inverse standard deviation was computed with."""
+    """Recover the eps from an inverse standard deviation."""
     if not rstd.numel() or rstd.is_meta:
         return 1e-5
     variance = parts.double().var(dims, correction=0).reshape(-1)
@@ -285,7 +285,7 @@ def native_batch_norm_backward(
 def embedding_dense_backward(
     grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Tensor:
-    """Return the gradient of ``embedding`` for the weight."""
+    """Return the gradient of ``embedding`` for the weight, dense."""
     weight = creation.zeros((num_weights, grad_output.shape[-1]), dtype=grad_output.dtype, device=grad_output.device)
     place = None if padding_idx < 0 else padding_idx
     function = lambda w: F.embedding(indices, w, place, scale_grad_by_freq=scale_grad_by_freq)
@@ -296,7 +296,7 @@ def max_pool2d_with_indices_backward(
     grad_output: Tensor, self: Tensor, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], ceil_mode: bool, indices: Tensor
 ) -> Tensor:
-    """Return the gradient of ``max_pool2d``, itself recorded."""
+    """Return the gradient of ``max_pool2d``, which is differentiable."""
     options = (kernel_size, stride or kernel_size, padding, dilation, ceil_mode)
     return _native.max_pool2d_with_indices_backward(grad_output, self, *options, indices)  # type: ignore[no-any-return]
 
@@ -311,7 +311,7 @@ def avg_pool2d_backward(
 
 
 def _adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Return means over windows, as many as ``output_size`` says."""
+    """Return adaptive average pooling to ``output_size``."""
     return F.adaptive_avg_pool2d(self, tuple(output_size))
 
 
@@ -334,7 +334,7 @@ def _scaled_dot_product_flash_attention_for_cpu(
     query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Tensor | None = None,
     scale: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """Attention, and the logarithm of the sum of each row's exponentials."""
+    """Return attention, and the logsumexp of the scores of each query."""
     groups = query.shape[1] != key.shape[1]
     result = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=groups)
     return result, _scores(query, key, is_causal, attn_mask, scale).logsumexp(-1)
@@ -344,7 +344,7 @@ def _scaled_dot_product_flash_attention_for_cpu_backward(
     grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp: Tensor, dropout_p: float, is_causal: bool, *,
     attn_mask: Tensor | None = None, scale: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Return the gradients of attention for queries, keys and values."""
+    """Return the gradients of attention for query, key and value."""
     named = {"scale": scale, "enable_gqa": query.shape[1] != key.shape[1]}
     function = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, **named)
     return derived(function, grad_out, query, key, value)

@@ -1,4 +1,4 @@
-"""Losses under the names that torch's library has for them, with their gradients."""
+"""Losses and their gradients under their ATen names."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = N
 def multi_margin_loss(
     self: Tensor, target: Tensor, p: Any = 1, margin: float = 1, weight: Tensor | None = None, reduction: int = 1
 ) -> Tensor:
-    """Return the margin loss of many classes."""
+    """Return the multi-class margin loss."""
     return F.multi_margin_loss(self, target, p, margin, weight, reduction=REDUCTIONS[reduction])
 
 
 def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
-    """``log(1 + exp(-target * x))``."""
+    """Return the soft margin loss ``log(1 + exp(-target * x))``."""
     return F.soft_margin_loss(self, target, reduction=REDUCTIONS[reduction])
 
 
@@ -40,7 +40,7 @@ def _masked_count(target: Tensor, weight: Tensor | None, ignore_index: int) -> T
 def nll_loss_forward(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss, and the sum of the weights that it was divided by."""
+    """Return the loss, and the total weight that it was divided by."""
     loss = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
     count = _masked_count(target, weight, ignore_index) if reduction == 1 or reduction == 2 else creation.zeros((), device=self.device)
     return loss, count.to(self.dtype)
@@ -71,7 +71,7 @@ def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reducti
 
 
 def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0) -> Tensor:
-    """Return the smooth absolute error."""
+    """Return the smooth L1 loss."""
     return F.smooth_l1_loss(self, target, reduction=REDUCTIONS[reduction], beta=beta)
 
 
@@ -83,13 +83,13 @@ def smooth_l1_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, r
 def binary_cross_entropy_with_logits(
     self: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Any = None, reduction: int = 1
 ) -> Tensor:
-    """Return the cross-entropy of logits with probabilities of two classes."""
+    """Return the binary cross entropy of logits."""
     named = REDUCTIONS[reduction]
     return F.binary_cross_entropy_with_logits(self, target, weight, pos_weight=pos_weight, reduction=named)
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0) -> Tensor:
-    """Return half the square of the difference up to ``delta``, a line beyond."""
+    """Return the Huber loss: quadratic up to ``delta``, linear beyond."""
     return F.huber_loss(self, target, reduction=REDUCTIONS[reduction], delta=delta)
 
 
@@ -118,7 +118,7 @@ def soft_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor,
 
 
 def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
-    """Return the loss, and 1 where an element is of a class that is named, before the first -1."""
+    """Return the loss, and a mask that is 1 for the target classes before the first -1."""
     named = (target < 0).long().cumsum(-1) == 0
     marks = creation.zeros(tuple(self.shape), dtype=self.dtype, device=self.device)
     marks = marks.scatter_add(-1, target.clamp_min(0), named.to(self.dtype)).clamp_max(1)
@@ -134,7 +134,7 @@ def _ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int], blank: int = 0,
     zero_infinity: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss of each sequence, and what torch's kernel keeps for the gradient, which is empty here."""
+    """Return the loss of each sequence, and an empty tensor in place of what torch's kernel saves."""
     found = F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, "none", zero_infinity)
     return found, creation.empty(0, dtype=log_probs.dtype, device=log_probs.device)
 
@@ -143,6 +143,6 @@ def _ctc_loss_backward(
     grad: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, neg_log_likelihood: Tensor,
     log_alpha: Tensor, blank: int, zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return the gradient of ``ctc_loss`` for the logarithms of probabilities."""
+    """Return the gradient of ``ctc_loss`` for the log-probabilities."""
     lengths = input_lengths, target_lengths
     return derived(lambda x: F.ctc_loss(x, targets, *lengths, blank, "none", zero_infinity), grad, log_probs)[0]

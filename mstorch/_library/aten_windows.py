@@ -1,4 +1,4 @@
-"""Pooling, padding and resampling under the names that torch's library has for them, with their gradients."""
+"""Pooling, padding and resampling under their ATen names, with their gradients."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ Function = Callable[..., Any]
 
 
 def _adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Return means over windows, as many as ``output_size`` says."""
+    """Return adaptive average pooling to ``output_size``."""
     return F.adaptive_avg_pool3d(self, tuple(output_size))
 
 
@@ -27,12 +27,12 @@ def _adaptive_avg_pool3d_backward(grad_output: Tensor, self: Tensor) -> Tensor:
 
 
 def adaptive_max_pool2d(self: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return the largest values of windows, as many as ``output_size`` says, and where they stand."""
+    """Return adaptive max pooling to ``output_size``, and the indices of the maxima."""
     return F.adaptive_max_pool2d(self, tuple(output_size), True)
 
 
 def adaptive_max_pool3d(self: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return the same in three dimensions."""
+    """Return adaptive max pooling to a 3-d ``output_size``, and the indices of the maxima."""
     return F.adaptive_max_pool3d(self, tuple(output_size), True)
 
 
@@ -50,7 +50,7 @@ def max_pool3d_with_indices(
     self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1, ceil_mode: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest value of each window, and where it stands."""
+    """Return the maximum of each window, and its index."""
     return F.max_pool3d(self, kernel_size, stride or None, padding, dilation, ceil_mode, True)
 
 
@@ -75,7 +75,7 @@ def avg_pool3d_backward(
 
 def _padding(mode: str) -> tuple[Function, Function]:
     def forward(self: Tensor, padding: Sequence[int]) -> Tensor:
-        """Return the tensor with its own elements around it."""
+        """Pad the tensor with its own elements, by the mode."""
         return F.pad(self, list(padding), mode)
 
     def backward(grad_output: Tensor, self: Tensor, padding: Sequence[int]) -> Tensor:
@@ -106,7 +106,7 @@ def _resampled(x: Tensor, mode: str, sizes: Sequence[int], align_corners: bool |
 
 def _nearest(mode: str) -> tuple[Function, Function]:
     def forward(self: Tensor, output_size: Sequence[int], *scales: Any) -> Tensor:
-        """Return the tensor in another size, by the nearest elements."""
+        """Resample the tensor to ``output_size`` by nearest neighbour."""
         return _resampled(self, mode, output_size, None, scales)
 
     def backward(grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *scales: Any) -> Tensor:
@@ -119,7 +119,7 @@ def _nearest(mode: str) -> tuple[Function, Function]:
 
 def _between(mode: str) -> tuple[Function, Function]:
     def forward(self: Tensor, output_size: Sequence[int], align_corners: bool, *scales: Any) -> Tensor:
-        """Return the tensor in another size, by what lies between its elements."""
+        """Resample the tensor to ``output_size`` by interpolation."""
         return _resampled(self, mode, output_size, align_corners, scales)
 
     def backward(

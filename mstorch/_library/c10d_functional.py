@@ -1,4 +1,4 @@
-"""torch.ops._c10d_functional: functional collectives as operators, with groups by their names."""
+"""torch.ops._c10d_functional: functional collectives as operators, with process groups given by name."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,32 +7,32 @@ from ..distributed import _functional_collectives as collectives
 
 
 def wait_tensor(tensor: Any) -> Any:
-    """Return the tensor, which is there already."""
+    """Return the tensor; collectives are synchronous here."""
     return collectives.wait_tensor(tensor)
 
 
 def all_reduce(input: Any, reduce_op: str, group_name: str) -> Any:
-    """Return the combination of the processes' tensors."""
+    """Return the reduction of the ranks' tensors."""
     return collectives.all_reduce(input, reduce_op, group_name)
 
 
 def all_gather_into_tensor(input: Any, group_size: int, group_name: str) -> Any:
-    """Return the processes' tensors, one after the other along the first dimension."""
+    """Concatenate the ranks' tensors along the first dimension."""
     return collectives.all_gather_tensor(input, 0, group_name)
 
 
 def reduce_scatter_tensor(input: Any, reduce_op: str, group_size: int, group_name: str) -> Any:
-    """This process's part, along the first dimension, of the combination of the processes' tensors."""
+    """Return this rank's chunk, along the first dimension, of the reduction of the ranks' tensors."""
     return collectives.reduce_scatter_tensor(input, reduce_op, 0, group_name)
 
 
 def all_to_all_single(input: Any, output_split_sizes: Any, input_split_sizes: Any, group_name: str) -> Any:
-    """Return the processes' parts for this one, along the first dimension."""
+    """Concatenate the parts that all ranks send to this one along the first dimension."""
     return collectives.all_to_all_single(input, output_split_sizes, input_split_sizes, group_name)
 
 
 def broadcast(input: Any, src: int, group_name: str) -> Any:
-    """Return the tensor of process ``src``."""
+    """Return the tensor of rank ``src``."""
     return collectives.broadcast(input, src, group_name)
 
 

@@ -1,4 +1,4 @@
-"""torch.FunctionSchema: what an operator takes and gives, as ``op._schema`` tells, and ``torch._C.parse_schema`` reads."""
+"""torch.FunctionSchema: an operator's parameters and returns, as shown by ``op._schema`` and parsed by ``torch._C.parse_schema``."""
 from __future__ import annotations
 
 import re
@@ -9,7 +9,7 @@ from .schema_types import JitType, type_of
 
 
 class AliasInfo(NamedTuple):
-    """Which memory a parameter shares with a result, by letters, and whether it is written to."""
+    """Alias annotation of an argument or return: its alias sets, and whether it is written to."""
 
     is_write: bool
     before_set: frozenset[str]
@@ -17,7 +17,7 @@ class AliasInfo(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """A parameter or a result of an operator. ``N``: the length that a number is repeated to."""
+    """Argument or return of an operator; ``N`` is the length to which a single number is repeated."""
 
     name: str
     type: JitType
@@ -29,15 +29,15 @@ class Argument(NamedTuple):
 
     @property
     def is_out(self) -> bool:
-        """Whether it is where a result goes: written to, and named."""
+        """Whether it is an ``out`` argument: keyword-only and written to."""
         return self.kwarg_only and self.alias_info is not None and self.alias_info.is_write
 
     def has_default_value(self) -> bool:
-        """Return whether it may be left out."""
+        """Return whether it has a default."""
         return self.has_default
 
     def takes(self, old: Argument) -> bool:
-        """Return whether a value for another parameter is one for this."""
+        """Return whether a value for another argument is accepted by this one."""
         return (
             self.name == old.name and self.alias_info == old.alias_info and old.type.isSubtypeOf(self.type)
             and (old.kwarg_only or not self.kwarg_only)
@@ -45,17 +45,17 @@ class Argument(NamedTuple):
         )  # fmt: skip
 
     def gives(self, old: Argument) -> bool:
-        """Return whether this result serves where another was expected."""
+        """Return whether this return can replace another one."""
         return self.name == old.name and self.alias_info == old.alias_info and self.type.isSubtypeOf(old.type)
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two defaults are of one type and equal."""
+    """Return whether two defaults have the same type and value."""
     return type(one) is type(other) and one == other
 
 
 class FunctionSchema:
-    """An operator's name, parameters and results."""
+    """Schema of an operator: name, arguments and returns."""
 
     def __init__(self, schema: Schema, as_written: bool = False) -> None:
         self.name = f"{schema.namespace}::{schema.name}" if schema.namespace else schema.name
@@ -68,11 +68,11 @@ class FunctionSchema:
 
     @property
     def is_mutable(self) -> bool:
-        """Whether a parameter is written to."""
+        """Whether an argument is written to."""
         return any(argument.alias_info is not None and argument.alias_info.is_write for argument in self.arguments)
 
     def is_backward_compatible_with(self, old: FunctionSchema) -> bool:
-        """Return whether each call of an older operator is a call of this one, and gives what was expected."""
+        """Return whether every call of an older schema is valid for this one, and returns what was expected."""
         if (self.name, self.overload_name, len(self.returns)) != (old.name, old.overload_name, len(old.returns)):
             return False
         return (
@@ -97,7 +97,7 @@ class FunctionSchema:
 
 
 def _text(schema: Schema, name: str) -> str:
-    """Return a schema as torch writes it."""
+    """Return a schema as text."""
     parts = []
     for item in schema.arguments:
         if item.kwarg_only and "*" not in parts:
@@ -112,7 +112,7 @@ def _before_brackets(kind: str, alias: str) -> str:
 
 
 def _literal(value: Any) -> str:
-    """Return a default as torch writes it: floating point numbers to 17 digits."""
+    """Return a default as text; floats with up to 17 digits."""
     if isinstance(value, float):
         digits = f"{value:.17g}"
         return digits if re.search(r"[.en]", digits) else f"{digits}."
@@ -122,7 +122,7 @@ def _literal(value: Any) -> str:
 
 
 def _alias(text: str, listed: bool) -> AliasInfo | None:
-    """Return what ``(a!)`` or ``(a -> *)`` says; of a list the letter is its elements'."""
+    """Parse an alias annotation, ``(a!)`` or ``(a -> *)``; for a list it applies to the elements."""
     if not text:
         return None
     if listed:
@@ -151,7 +151,7 @@ def _result(text: str) -> Argument:
 
 
 def parse_schema(schema: str, allow_typevars: bool = True) -> FunctionSchema:
-    """Return the schema of a text like ``"aten::add(Tensor self, int n=1) -> Tensor"``. Raise RuntimeError for what is none."""
+    """Parse a schema such as ``"aten::add(Tensor self, int n=1) -> Tensor"``. Raise RuntimeError if it is invalid."""
     text = schema.strip()
     if re.fullmatch(r"[\w:.]+", text):
         raise RuntimeError("Tried to parse a function schema but only the operator name was given")

@@ -1,4 +1,4 @@
-"""torch._library.infer_schema: an operator's schema by its function's annotations."""
+"""torch._library.infer_schema: an operator's schema from the annotations of its function."""
 from __future__ import annotations
 
 from .schema import infer_schema

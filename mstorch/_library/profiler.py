@@ -1,4 +1,4 @@
-"""torch.ops.profiler: named blocks as operations, which a graph can hold."""
+"""torch.ops.profiler: record_function as operators, which graphs can contain."""
 from __future__ import annotations
 
 import itertools
@@ -17,7 +17,7 @@ _open: dict[int, record_function] = {}
 
 
 def _enter(name: str, args: str | None = None) -> Any:
-    """Begin a block of that name; its handle, a tensor of bytes."""
+    """Begin a block with this name; return its handle, a byte tensor."""
     number = _numbers()
     _open[number] = record_function(name, args)
     _open[number].__enter__()
@@ -25,12 +25,12 @@ def _enter(name: str, args: str | None = None) -> Any:
 
 
 def _enter_new(name: str, args: str | None = None) -> Any:
-    """Begin a block of that name; the block itself is its handle."""
+    """Begin a block with this name; return the block as its handle."""
     return record_function(name, args).__enter__()
 
 
 def _exit(handle: Any) -> None:
-    """End the block of a handle."""
+    """End the block with this handle."""
     block = handle if isinstance(handle, record_function) else _open.pop(int.from_bytes(array_of(handle).tobytes(), "little"), None)
     if block is not None:
         block.__exit__(None, None, None)

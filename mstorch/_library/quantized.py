@@ -1,4 +1,4 @@
-"""torch.ops.quantized: layers of quantized tensors and of packed weights."""
+"""torch.ops.quantized: layers on quantized tensors and packed weights."""
 from __future__ import annotations
 
 from .._quantized import layers, packed, recurrent

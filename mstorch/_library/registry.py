@@ -1,4 +1,4 @@
-"""Operators by name, their kernels, and how a call finds one."""
+"""Registry of operators by name, with their kernels and dispatch."""
 from __future__ import annotations
 
 import dataclasses
@@ -30,7 +30,7 @@ class Operator:
 
     @property
     def title(self) -> str:
-        """The name as torch's messages have it."""
+        """The qualified name for torch's messages."""
         return f"{self.schema.namespace}::{self.schema.name}"
 
     def kernel(self, tensors: list[Tensor]) -> Callable[..., Any]:
@@ -75,8 +75,7 @@ class Operator:
 
 
 class _Context:
-    """The context that ``setup_context`` and ``backward`` get: the tape's, with ``needs_input_grad`` in the order of the operator's
-    arguments.
+    """Context for ``setup_context`` and ``backward``: that of the tape, with ``needs_input_grad`` in the order of the operator's arguments.
     """
 
     def __init__(self, inner: Any, needs: tuple[bool | Sequence[bool], bool]) -> None:
@@ -91,7 +90,7 @@ class _Context:
 
 
 class _Recorded(Function):
-    """A call of an operator with a gradient of its own, or with none."""
+    """Function that records a call of an operator with its registered gradient, or with none."""
 
     @staticmethod
     def forward(ctx: Any, operator: Operator, spec: Any, *leaves: Any) -> Any:
@@ -140,7 +139,7 @@ owned: set[str] = {"aten", "prim", "prims"}  # namespaces that a Library of kind
 
 
 def names(qualname: str) -> tuple[str, str, str]:
-    """Namespace, name and overload of ``ns::name.overload``."""
+    """Split ``ns::name.overload`` into namespace, name and overload."""
     text = getattr(qualname, "_qualname", None) or str(qualname).replace(".", "::", 1) if not isinstance(qualname, str) else qualname
     namespace, separator, rest = text.partition("::")
     if not separator:
@@ -150,7 +149,7 @@ def names(qualname: str) -> tuple[str, str, str]:
 
 
 def add(schema: Schema, is_custom: bool = False) -> Operator:
-    """Return a new operator. Raise RuntimeError if there is one of its name."""
+    """Register and return a new operator. Raise RuntimeError if the name is taken."""
     key = (schema.namespace, schema.name, schema.overload)
     if key in operators:
         raise RuntimeError(
@@ -162,13 +161,13 @@ def add(schema: Schema, is_custom: bool = False) -> Operator:
 
 
 def add_kernel(key: tuple[str, str, str], place: str, function: Callable[..., Any]) -> None:
-    """A kernel of an operator, which may come later."""
+    """Register a kernel for an operator, which may be defined later."""
     found = operators.get(key)
     (found.kernels if found is not None else waiting.setdefault(key, {}))[place] = function
 
 
 def find(qualname: str) -> Operator:
-    """Return the operator of a name. Raise RuntimeError if there is none."""
+    """Return the operator with this name. Raise RuntimeError if there is none."""
     key = names(qualname)
     if key not in operators:
         raise RuntimeError(f"operator {'::'.join(key[:2])} does not exist")

@@ -1,4 +1,4 @@
-"""Operator schemas: ``name(Tensor x, int n=1, *, float? s=None) -> Tensor`` read from text and from annotations."""
+"""Operator schemas such as ``name(Tensor x, int n=1, *, float? s=None) -> Tensor``, from text or annotations."""
 from __future__ import annotations
 
 import ast
@@ -16,7 +16,7 @@ from .._tensor import Tensor
 
 
 class Argument(NamedTuple):
-    """One parameter of an operator."""
+    """Parameter of an operator."""
 
     name: str
     type: str
@@ -27,12 +27,12 @@ class Argument(NamedTuple):
 
     @property
     def is_write(self) -> bool:
-        """Whether it is written to."""
+        """Whether the argument is written to."""
         return "!" in self.alias
 
 
 class Schema(NamedTuple):
-    """An operator's name, overload, parameters and results."""
+    """Name, overload, parameters and returns of an operator."""
 
     namespace: str
     name: str
@@ -45,7 +45,7 @@ class Schema(NamedTuple):
         return f"{self.namespace}::{self.text}"
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Positional and keyword-only values of all parameters. Raise RuntimeError for what does not fit."""
+        """Bind a call: return the positional and keyword-only values of all parameters. Raise RuntimeError if the call does not match."""
         name = f"{self.namespace}::{self.name}"
         free = [argument for argument in self.arguments if not argument.kwarg_only]
         if len(args) > len(free):
@@ -90,7 +90,7 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 def split(text: str) -> list[str]:
-    """Return the parts between commas that stand in no brackets."""
+    """Split text at commas outside of brackets."""
     parts, depth, part = [], 0, ""
     for character in text:
         depth += (character in "([") - (character in ")]")
@@ -110,7 +110,7 @@ def _value(text: str) -> Any:
 
 
 def parse(namespace: str, text: str) -> Schema:
-    """Return a schema of its text. Raise RuntimeError for what is none."""
+    """Parse a schema. Raise RuntimeError if it is invalid."""
     match = re.fullmatch(r"\s*([\w.:]+)\s*\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
     if match is None:
         raise RuntimeError(f"mstorch: no operator schema: {text!r}")
@@ -163,7 +163,9 @@ def _returned(kind: Any) -> str | None:
 def infer_schema(
     prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: tuple[Any, ...] = ()
 ) -> str:
-    """Return the schema of a function's annotations: ``(Tensor x, SymInt n=1) -> Tensor``. Raise ValueError where they do not say it."""
+    """Infer the schema from a function's annotations: ``(Tensor x, SymInt n=1) -> Tensor``. Raise ValueError if they are missing or
+    unsupported.
+    """
     signature = inspect.signature(prototype_function)
 
     def wrong(text: str) -> ValueError:

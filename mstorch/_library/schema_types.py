@@ -1,4 +1,4 @@
-"""The types of operators' parameters, as torch's schemas have them: ``Tensor``, ``int``, ``List[int]``, ``Optional[Tensor]``."""
+"""Types of operator parameters as in torch's schemas: ``Tensor``, ``int``, ``List[int]``, ``Optional[Tensor]``."""
 from __future__ import annotations
 
 import re
@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 
 class JitType:
-    """A type of a parameter or result; types are equal that are written alike."""
+    """Type of a parameter or return; two types are equal if their text is."""
 
     _kind: ClassVar[str] = "Type"
 
@@ -14,15 +14,15 @@ class JitType:
         self.annotation_str = text
 
     def kind(self) -> str:
-        """Return the name of the kind of type: ``"TensorType"``."""
+        """Return the kind of the type, for example ``"TensorType"``."""
         return self._kind
 
     def str(self) -> str:
-        """Return the type as a schema's text has it."""
+        """Return the type as in a schema."""
         return self.annotation_str
 
     def isSubtypeOf(self, other: JitType) -> bool:
-        """Return whether each value of this type is one of the other."""
+        """Return whether this type is a subtype of the other."""
         if self == other or isinstance(other, AnyType):
             return True
         if isinstance(other, OptionalType):
@@ -41,7 +41,7 @@ class JitType:
 
 
 class _Plain(JitType):
-    """A type without parts."""
+    """Type without element types."""
 
     _text: ClassVar[str]
 
@@ -50,7 +50,7 @@ class _Plain(JitType):
 
     @classmethod
     def get(cls) -> Any:
-        """Return the type."""
+        """Return an instance of the type."""
         return cls()
 
     def __init_subclass__(cls, text: str = "") -> None:
@@ -58,55 +58,55 @@ class _Plain(JitType):
 
 
 class TensorType(_Plain, text="Tensor"):
-    """Tensors."""
+    """Type ``Tensor``."""
 
 
 class IntType(_Plain, text="int"):
-    """Integers; dtypes, layouts and memory formats, too."""
+    """Type ``int``; also that of dtypes, layouts and memory formats."""
 
 
 class FloatType(_Plain, text="float"):
-    """Floating point numbers."""
+    """Type ``float``."""
 
 
 class BoolType(_Plain, text="bool"):
-    """Truth values."""
+    """Type ``bool``."""
 
 
 class ComplexType(_Plain, text="complex"):
-    """Complex numbers."""
+    """Type ``complex``."""
 
 
 class NumberType(_Plain, text="number"):
-    """Numbers of any kind."""
+    """Type ``number``: int, float or complex."""
 
 
 class StringType(_Plain, text="str"):
-    """Texts."""
+    """Type ``str``."""
 
 
 class NoneType(_Plain, text="NoneType"):
-    """None."""
+    """Type ``None``."""
 
 
 class AnyType(_Plain, text="Any"):
-    """Anything."""
+    """Type ``Any``, the supertype of all."""
 
 
 class DeviceObjType(_Plain, text="Device"):
-    """Devices."""
+    """Type ``Device``."""
 
 
 class StreamObjType(_Plain, text="Stream"):
-    """Streams."""
+    """Type ``Stream``."""
 
 
 class _GeneratorType(_Plain, text="Generator"):
-    """Generators."""
+    """Type ``Generator``."""
 
 
 class _Holding(JitType):
-    """A type with one part."""
+    """Type with one element type."""
 
     _word: ClassVar[str]
 
@@ -115,7 +115,7 @@ class _Holding(JitType):
         self._element = element
 
     def getElementType(self) -> JitType:
-        """Return the part."""
+        """Return the element type."""
         return self._element
 
     def __init_subclass__(cls, word: str = "") -> None:
@@ -123,35 +123,35 @@ class _Holding(JitType):
 
 
 class ListType(_Holding, word="List"):
-    """Lists."""
+    """Type ``List[T]``."""
 
     @staticmethod
     def ofInts() -> ListType:
-        """Return lists of integers."""
+        """Return ``List[int]``."""
         return ListType(IntType())
 
     @staticmethod
     def ofTensors() -> ListType:
-        """Return lists of tensors."""
+        """Return ``List[Tensor]``."""
         return ListType(TensorType())
 
     @staticmethod
     def ofFloats() -> ListType:
-        """Return lists of floating point numbers."""
+        """Return ``List[float]``."""
         return ListType(FloatType())
 
 
 class OptionalType(_Holding, word="Optional"):
-    """None, or another type."""
+    """Type ``Optional[T]``."""
 
     @staticmethod
     def ofTensor() -> OptionalType:
-        """None, or a tensor."""
+        """Return ``Optional[Tensor]``."""
         return OptionalType(TensorType())
 
 
 class TupleType(JitType):
-    """Tuples."""
+    """Type ``Tuple[…]``."""
 
     _kind = "TupleType"
 
@@ -160,7 +160,7 @@ class TupleType(JitType):
         self._elements = list(elements)
 
     def elements(self) -> list[JitType]:
-        """Return the parts."""
+        """Return the element types."""
         return self._elements
 
 
@@ -172,7 +172,7 @@ _WORDS: dict[str, type[_Plain]] = {
 
 
 def type_of(text: str) -> tuple[JitType, int | None]:
-    """Return the type that a schema's word stands for (``int[2]?``), and the length of a list that it names."""
+    """Return the type for a schema's text (``int[2]?``), and the list length that it gives."""
     if text.endswith("?"):
         inner, length = type_of(text[:-1])
         return OptionalType(inner), length

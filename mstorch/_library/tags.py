@@ -1,4 +1,4 @@
-"""torch.Tag: what ``torch.library`` may be told of an operator; here it is kept and changes nothing."""
+"""torch.Tag: hints about operators for ``torch.library``, stored without effect."""
 from __future__ import annotations
 
 import enum

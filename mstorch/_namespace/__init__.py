@@ -1,1 +1,1 @@
-"""Functions of the torch namespace that stand on layers, on settings or on the process, or that only raise."""
+"""Functions of the torch namespace that depend on layers, settings or the process, or that only raise."""

@@ -1,4 +1,4 @@
-"""Functions that torch has for other devices or for quantized tensors only: on a CPU they raise, here as there; and some not built."""
+"""Functions that torch has for CUDA or quantized tensors only: on a CPU they raise, as in torch."""
 from __future__ import annotations
 
 import inspect
@@ -21,42 +21,42 @@ def _absent(name: str) -> NoReturn:
 
 
 def batch_norm_stats(input: Tensor, eps: float) -> NoReturn:
-    """Raise NotImplementedError: a part of batch norm over several GPUs."""
+    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
     _absent("batch_norm_stats")
 
 
 def batch_norm_elemt(
     input: Tensor, weight: Any, bias: Tensor | None, mean: Tensor, invstd: Tensor, eps: float, *, out: Tensor | None = None
 ) -> NoReturn:
-    """Raise NotImplementedError: a part of batch norm over several GPUs."""
+    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
     _absent("batch_norm_elemt")
 
 
 def batch_norm_backward_reduce(
     grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, input_g: bool, weight_g: bool, bias_g: bool
 ) -> NoReturn:
-    """Raise NotImplementedError: a part of batch norm over several GPUs."""
+    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
     _absent("batch_norm_backward_reduce")
 
 
 def batch_norm_backward_elemt(
     grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, sum_dy: Any, sum_dy_xmu: Any, count: Any
 ) -> NoReturn:
-    """Raise NotImplementedError: a part of batch norm over several GPUs."""
+    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
     _absent("batch_norm_backward_elemt")
 
 
 def batch_norm_gather_stats(
     input: Tensor, mean: Tensor, invstd: Tensor, running_mean: Any, running_var: Any, momentum: float, eps: float, count: int
 ) -> NoReturn:
-    """Raise NotImplementedError: a part of batch norm over several GPUs."""
+    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
     _absent("batch_norm_gather_stats")
 
 
 def batch_norm_gather_stats_with_counts(
     input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: float, eps: float, counts: Any
 ) -> NoReturn:
-    """Raise NotImplementedError: a part of batch norm over several GPUs."""
+    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
     _absent("batch_norm_gather_stats_with_counts")
 
 

@@ -1,4 +1,4 @@
-"""Which of torch's ways attention would take on the CPU: a number of ``SDPBackend``, that packages ask for."""
+"""The ``SDPBackend`` that torch would choose for attention on the CPU, which packages query."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ def _fused_sdp_choice(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
     scale: Any = None, enable_gqa: bool = False,
 ) -> int:  # fmt: skip
-    """1 (flash) where torch has a kernel in one piece on the CPU, else 0 (math); raise RuntimeError where neither is allowed."""
+    """Return 1 (flash) if torch has a fused CPU kernel for the call, else 0 (math); raise RuntimeError if neither is allowed."""
     allowed = list(map(int, ALLOWED[0]())) if ALLOWED else [MATH, FLASH]
     if FLASH not in allowed:
         if MATH not in allowed:
@@ -34,7 +34,7 @@ def _fused_sdp_choice(
 
 
 def refuse_what_is_not_allowed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> None:
-    """Raise torch's error where ``torch.nn.attention`` has turned off the way that torch would take on the CPU."""
+    """Raise torch's error if ``torch.nn.attention`` has disabled the backend that torch would choose on the CPU."""
     if ALLOWED and MATH not in ALLOWED[0]() and not any(0 in part._shape for part in (query, key, value)):
         _fused_sdp_choice(query, key, value, mask, dropout_p, enable_gqa=enable_gqa)
 
@@ -42,13 +42,13 @@ def refuse_what_is_not_allowed(query: Tensor, key: Tensor, value: Tensor, mask: 
 def goes_in_one_piece(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool = False
 ) -> bool:
-    """Return whether torch would take its kernel in one piece on the CPU."""
+    """Return whether torch would choose its fused kernel on the CPU."""
     allowed = not ALLOWED or FLASH in ALLOWED[0]()
     return allowed and serves_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
 
 
 def serves_in_one_piece(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:
-    """Return whether torch's kernel in one piece takes such a call."""
+    """Return whether torch's fused kernel supports such a call."""
     parts = query, key, value
     ranks = {len(part._shape) for part in parts}
     if ranks != {4} or dropout_p > 0 or query._dtype.name not in _DTYPES or any(0 in part._shape for part in parts):

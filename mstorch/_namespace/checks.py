@@ -1,4 +1,4 @@
-"""Assertions that torch has as functions: they raise where a condition does not hold."""
+"""torch's assertion functions, which raise if a condition does not hold."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Message = Callable[[], Any] | None
 
 
 def _assert(condition: Any, message: Any) -> None:
-    """Raise AssertionError unless the condition, a bool or a tensor of one element, is true."""
+    """Raise AssertionError unless the condition, a bool or a one-element tensor, is true."""
     if not isinstance(condition, TensorBase) and has_torch_function_unary(condition):
         return handle_torch_function(_assert, (condition,), condition, message)
     assert condition, message
@@ -33,24 +33,24 @@ def _of_bools(input: Any) -> Any:
 
 @for_maps
 def _is_all_true(input: Any) -> Any:
-    """Return whether all elements of a tensor of bools are true; within ``vmap`` those of all slices together."""
+    """Return whether all elements of a bool tensor are true; under ``vmap`` those of all slices."""
     return _of_bools(input).all()
 
 
 @for_maps
 def _is_any_true(input: Any) -> Any:
-    """Return whether an element of a tensor of bools is true; within ``vmap`` one of any slice."""
+    """Return whether any element of a bool tensor is true; under ``vmap`` of any slice."""
     return _of_bools(input).any()
 
 
 def _assert_async(input: Any, assert_msg: str | None = None) -> None:
-    """Raise RuntimeError unless the tensor of one element is true."""
+    """Raise RuntimeError unless the one-element tensor is true."""
     if not bool(input):
         raise RuntimeError("Expected Tensor with single nonzero value, but got zero" if assert_msg is None else assert_msg)
 
 
 def _check_with(error_type: type[Exception], cond: Any, message: Message = None) -> None:
-    """Raise an error of that type, with the text that ``message()`` gives, unless ``cond`` is true."""
+    """Raise ``error_type`` with the text of ``message()`` unless ``cond`` is true."""
     if not isinstance(cond, bool):
         if isinstance(cond, TensorBase):
             raise TypeError(
@@ -93,14 +93,14 @@ def _check_not_implemented(cond: Any, message: Message = None) -> None:
 
 
 def _check_is_size(i: Any, message: Message = None, *, max: int | None = None) -> None:
-    """Raise RuntimeError unless the number can be a length, at most ``max``."""
+    """Raise RuntimeError unless the number is a valid length, at most ``max``."""
     _check_with(RuntimeError, bool(i >= 0), message)
     if max is not None:
         _check_with(RuntimeError, bool(i <= max), message)
 
 
 def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Message = None) -> None:
-    """Raise an error of that type unless all elements of a tensor of bools are true."""
+    """Raise ``error_type`` unless all elements of a bool tensor are true."""
     if not isinstance(cond, TensorBase):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
     if cond.dtype.name != "bool":
@@ -109,17 +109,17 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Mess
 
 
 def _check_tensor_all(cond: Any, message: Message = None) -> None:
-    """Raise RuntimeError unless all elements of a tensor of bools are true."""
+    """Raise RuntimeError unless all elements of a bool tensor are true."""
     _check_tensor_all_with(RuntimeError, cond, message)
 
 
 def _shape_as_tensor(self: Any) -> Any:
-    """Return the shape as a tensor of int64."""
+    """Return the shape as an int64 tensor."""
     return tensor(list(self.shape))
 
 
 def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> bool:
-    """Return whether ``input.data = from_`` can be: both are dense on devices with memory, or both of one other layout or device."""
+    """Return whether ``input.data = from_`` is allowed: both are dense on devices with memory, or have the same other layout or device."""
     return _kind(input) == _kind(from_)
 
 

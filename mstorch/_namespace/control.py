@@ -14,7 +14,7 @@ def _truth(value: Any, what: str) -> bool:
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
-    """``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``."""
+    """Return ``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``."""
     if not isinstance(pred, (bool, int, float, TensorBase)):
         raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
     truth = _truth(pred, "pred")
@@ -24,7 +24,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
 
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
-    """Replace the inputs by ``body_fn(*inputs)`` as long as ``cond_fn(*inputs)`` is true; returns the last ones."""
+    """Apply ``body_fn`` to the carried inputs while ``cond_fn`` is true; return their last values."""
     if not callable(cond_fn):
         raise RuntimeError("Expect cond_fn to be callable.")
     if not callable(body_fn):

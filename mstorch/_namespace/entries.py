@@ -1,4 +1,4 @@
-"""Where functions and methods become public: each name in a namespace of torch, and in class Tensor, gets its way in."""
+"""Publication of functions and methods: wraps each name of a torch namespace, and of class Tensor, in its entry."""
 from __future__ import annotations
 
 import inspect
@@ -73,7 +73,7 @@ _built: dict[Function, Function] = {}
 
 
 def enter_functional(namespace: dict[str, Any]) -> None:
-    """Give the functions of torch.nn.functional their public form, before modules take them as defaults."""
+    """Wrap the functions of torch.nn.functional in their public form, before modules use them as defaults."""
     face = vars(sys.modules[_HOME])
     both = {
         name: value for name, value in namespace.items()
@@ -85,10 +85,10 @@ def enter_functional(namespace: dict[str, Any]) -> None:
 
 
 def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function, Function]) -> None:
-    """Give the functions of a namespace their public form; one that is ``known`` from another namespace keeps it.
+    """Wrap the functions of a namespace in their public form; one ``known`` from another namespace keeps its own.
 
-    Each name in the torch namespace has a public form of its own, as there (``arctan`` is not ``atan``); elsewhere a function of
-    several names has one, called by the name that the function has itself if that is among them.
+    Each name in the torch namespace has a public form of its own, as in torch (``arctan`` is not ``atan``); elsewhere aliases share one,
+    preferably under the function's own name.
     """
     names = [name for name, value in namespace.items() if _is_operation(name, value)]
     entered: set[Function] = set()
@@ -106,7 +106,7 @@ def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function
 
 
 def build_in(namespace: dict[str, Any], module: str) -> None:
-    """Give the other functions of a namespace that torch writes in C that form: settings, forms of lists, sparse ones."""
+    """Turn the remaining functions that torch writes in C into built-ins: settings, forms of lists, sparse ones."""
     face = module.removeprefix(_HOME).removeprefix(".")
     for name, value in list(namespace.items()):
         if isinstance(value, types.FunctionType) and value.__module__.startswith(f"{_HOME}."):
@@ -115,7 +115,7 @@ def build_in(namespace: dict[str, Any], module: str) -> None:
 
 
 def _drawing(function: Function) -> Function:
-    """Return the function; one that draws random numbers draws for all slices within a map (torch.vmap)."""
+    """Wrap a random function to follow vmap's ``randomness``; return any other unchanged."""
     return drawing(function) if record_of(function).draws else function
 
 
@@ -134,7 +134,7 @@ def _is_operation(name: str, value: Any) -> bool:
 
 
 def enter_class() -> None:
-    """Give the methods and properties of Tensor their public form."""
+    """Wrap the methods and properties of Tensor in their public form."""
     for name, value in list(vars(Tensor).items()):
         if name in _NOT_ENTERED_METHODS:
             continue
@@ -157,7 +157,7 @@ def enter_class() -> None:
 
 
 def _of_method(shown: inspect.Signature) -> inspect.Signature:
-    """Return a signature whose first parameter is always given."""
+    """Return a signature whose first parameter is positional-only, as ``self``."""
     first, *rest = shown.parameters.values()
     if first.kind is not first.POSITIONAL_OR_KEYWORD:
         return shown
@@ -170,7 +170,7 @@ def _known_as(operator: str) -> Callable[[], Function] | None:
 
 
 def enter(faces: dict[str, dict[str, Any]]) -> None:
-    """Give the functions of these modules (name → namespace) and the methods of Tensor their public form."""
+    """Wrap the functions of these modules (name → namespace) and the methods of Tensor in their public form."""
     for module, namespace in faces.items():
         enter_namespace(namespace, module, _shared if module in _FACES else {})
     enter_class()

@@ -1,4 +1,4 @@
-"""torch._foreach_*: one operation on each tensor of a list, as optimisers and gradient clipping call it.
+"""torch._foreach_*: one operation per tensor of a list, as optimizers and gradient clipping use.
 
 torch's names say which there are: the operation's own function, called once a tensor. The in-place forms return the tensors.
 """
@@ -20,7 +20,7 @@ _COMPARING = {"clamp_max": "minimum", "clamp_min": "maximum"}  # torch's other n
 
 
 def _lists(name: str, first: Sequence[Any], *others: Any) -> None:
-    """torch's checks of the lists' lengths."""
+    """Raise torch's errors for mismatched lengths of the lists."""
     if not first:
         raise RuntimeError("Tensor list must have at least one tensor.")
     for other in others:
@@ -37,7 +37,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _each(value: Any, count: int) -> Sequence[Any]:
-    """Return one value for each tensor: those of a list, or the same for all."""
+    """Return a list with one value per tensor; a single value is repeated."""
     return value if _is_list(value) else [value] * count
 
 
@@ -101,7 +101,7 @@ def _pointwise(name: str) -> Callable[..., Any]:
 def _foreach_lerp(
     self: Sequence[Any], tensors1: Sequence[Any], weight: float | Sequence[Tensor | float] | None = None, *, weights: Any = None
 ) -> Any:
-    """``lerp`` of the tensors of two lists by a number, or by one of a list for each."""
+    """Return ``lerp`` of the tensors of two lists, by one weight or by one per tensor."""
     given = weight if weights is None else weights
     _lists("lerp", self, tensors1, given)
     return tuple(torch.lerp(a, b, w) for a, b, w in zip(self, tensors1, _each(given, len(self))))
@@ -114,31 +114,31 @@ def _foreach_norm(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = N
 
 
 def _foreach_powsum(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the sum of the powers ``|x| ** ord`` of each tensor."""
+    """Return the sum of ``|x| ** ord`` over each tensor."""
     _lists("powsum", self)
     return tuple((tensor if dtype is None else tensor.to(dtype)).abs().pow(ord).sum() for tensor in self)
 
 
 def _foreach_max(self: Sequence[Any]) -> Any:
-    """Return the largest element of each tensor."""
+    """Return the maximum of each tensor."""
     _lists("max", self)
     return tuple(torch.max(tensor) for tensor in self)
 
 
 def _foreach_mm(self: Sequence[Any], mat2: Sequence[Any]) -> Any:
-    """Return the products of the matrices of two lists."""
+    """Return the matrix products of the tensors of two lists."""
     _lists("mm", self, mat2)
     return tuple(torch.mm(a, b) for a, b in zip(self, mat2))
 
 
 def _foreach_clone(self: Sequence[Any], *, memory_format: memory_format = torch.preserve_format) -> tuple[Tensor, Tensor, Tensor]:
-    """Return a copy of each tensor."""
+    """Return a clone of each tensor."""
     _lists("clone", self)
     return tuple(tensor.clone(memory_format=memory_format) for tensor in self)
 
 
 def _foreach_copy_(self: Sequence[Any], src: Sequence[Any], non_blocking: bool = False) -> Any:
-    """Write each tensor of ``src`` into that of ``self``."""
+    """Copy each tensor of ``src`` into the corresponding one of ``self``."""
     _lists("copy_", self, src)
     for tensor, other in zip(self, src):
         tensor.copy_(other)
@@ -154,7 +154,7 @@ def _foreach_zero_(self: Sequence[Any]) -> Any:
 
 
 def _in_place(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the form that stores the results in the tensors of the first list."""
+    """Return the in-place form, which writes into the tensors of the first list."""
 
     def storing(self: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         for tensor, result in zip(self, plain(self, *args, **kwargs)):

@@ -1,9 +1,9 @@
-"""Gamma and Dirichlet samples with gradients: how a sample moves with its concentration at a fixed quantile.
+"""Reparameterized gradients of Gamma and Dirichlet samples with respect to the concentration, at a fixed quantile.
 
-The derivative is ``-(dF/da) / p`` of a distribution's F and density p. Its approximations, a Taylor series where the sample is
-small, a saddle-point expansion where the concentrations are large and rational functions fitted between the two, are those of
-Jankowiak and Obermeyer, "Pathwise Derivatives Beyond the Reparameterization Trick" (2018), with the numbers that torch uses:
-a run's gradients are torch's, the approximation's error included.
+The derivative is ``-(dF/da) / p`` for a distribution function F with density p. The approximations (a Taylor series for small samples, a
+saddle-point expansion for large concentrations, rational functions in between) are those of Jankowiak and Obermeyer, "Pathwise Derivatives
+Beyond the Reparameterization Trick" (2018), with torch's coefficients, so that gradients agree with torch's including the approximation
+error.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _BETA_FIT = np.array([
 
 
 def _horner(variable: Tensor, coefficients: Sequence[Any]) -> Tensor:
-    """Return the polynomial with the given coefficients, lowest power first."""
+    """Evaluate the polynomial with the given coefficients, lowest power first."""
     total = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
         total = coefficient + variable * total
@@ -61,7 +61,7 @@ def _horner(variable: Tensor, coefficients: Sequence[Any]) -> Tensor:
 
 
 def _gamma_small(a: Any, x: Any) -> Tensor:
-    """By the power series of the incomplete gamma function and its derivative in ``a``."""
+    """Return the gradient from the power series of the incomplete gamma function and its derivative in ``a``."""
     term, value, slope = 1.0, 0.0, 0.0
     for n in range(6):
         if n:
@@ -74,7 +74,7 @@ def _gamma_small(a: Any, x: Any) -> Tensor:
 
 
 def _gamma_large(a: Tensor, x: Tensor) -> Tensor:
-    """By the saddle point; near the mean, where that is 0/0, by its limit."""
+    """Return the gradient from the saddle-point expansion; near the mean, where that is 0/0, its limit."""
     head = 1 + 24 * a * (1 + 12 * a)
     tail = 1440 * a * a + 6 * x * (53 - 120 * x) - 65 * x * x / a + a * (107 + 3600 * x)
     near = head * tail / (1244160 * a**4)
@@ -94,7 +94,7 @@ def _gamma_fitted(a: Tensor, x: Tensor) -> Tensor:
 
 @for_maps
 def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
-    """Return how gamma samples ``output`` move with their concentrations ``self``; same shapes."""
+    """Return the derivative of gamma samples ``output`` with respect to their concentrations ``self``; same shapes."""
     with no_grad():
         a, x = self.to(float64), output.to(float64)
         small, large = x < float(np.float32(0.8)), a > 8
@@ -103,7 +103,7 @@ def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
 
 
 def _beta_near_zero(x: Any, a: Any, b: Any) -> Tensor:
-    """In the first concentration, by the power series at x = 0."""
+    """Return the derivative in the first concentration, from the power series at x = 0."""
     factor = a.digamma() - (a + b).digamma() - x.log()
     term = 1.0
     series = 1 / a * (factor + 1 / a)
@@ -114,7 +114,7 @@ def _beta_near_zero(x: Any, a: Any, b: Any) -> Tensor:
 
 
 def _beta_near_one(x: Any, a: Any, b: Any) -> Tensor:
-    """In the second concentration, by the power series at x = 0."""
+    """Return the derivative in the second concentration, from the power series at x = 0."""
     factor = (a + b).digamma() - b.digamma()
     term, falling, slope = 1.0, 1.0, 0.0
     series = factor / a
@@ -127,7 +127,7 @@ def _beta_near_one(x: Any, a: Any, b: Any) -> Tensor:
 
 
 def _beta_large(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """By the saddle point; near the mean, where that is 0/0, by its limit."""
+    """Return the derivative from the saddle-point expansion; near the mean, where that is 0/0, its limit."""
     total = a + b
     mean = a / total
     spread = (a * b / (total + 1)).sqrt() / total
@@ -165,7 +165,7 @@ def _beta_fitted(x: Tensor, a: Tensor, total: Tensor) -> Tensor:
 
 @for_maps
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
-    """Return how shares ``x`` of Dirichlet samples move with their concentrations, divided by 1 - x; same shapes."""
+    """Return the derivative of Dirichlet samples ``x`` with respect to their concentrations, divided by 1 - x; same shapes."""
     with no_grad():
         wide = [t.to(float64) for t in (x, alpha, total)]
         beta = total - alpha
@@ -206,14 +206,14 @@ class _SampleDirichlet(Function):
 @for_maps
 @drawing
 def _standard_gamma(self: Tensor, generator: Generator | None = None) -> Tensor:
-    """Gamma random numbers of the concentrations in ``self`` and rate 1, with a gradient."""
+    """Draw gamma samples with the concentrations ``self`` and rate 1, differentiably."""
     return _StandardGamma.apply(self, generator)
 
 
 @for_maps
 @drawing
 def _sample_dirichlet(self: Tensor, generator: Generator | None = None) -> Tensor:
-    """Dirichlet random numbers of the concentrations in the last dimension; no gradient, as in torch (``Dirichlet`` has one)."""
+    """Draw Dirichlet samples with concentrations along the last dimension; no gradient, as in torch (``Dirichlet`` has one)."""
     return _SampleDirichlet.apply(self, generator)
 
 

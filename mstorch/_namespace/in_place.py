@@ -22,17 +22,17 @@ def fill(input: Tensor, value: Tensor | complex) -> Tensor:
 
 
 def fill_(input: Tensor, value: Any) -> Any:
-    """Set every element of ``input`` to ``value``; returns ``input``."""
+    """Set every element of ``input`` to ``value``; return ``input``."""
     return input.fill_(value)
 
 
 def zero_(input: Tensor) -> Tensor:
-    """Set every element of ``input`` to 0; returns ``input``."""
+    """Set every element of ``input`` to 0; return ``input``."""
     return input.zero_()
 
 
 def detach_(input: Tensor) -> Tensor:
-    """Cut ``input`` off from its history; returns ``input``."""
+    """Detach ``input`` from its graph in place; return it."""
     return input.detach_()
 
 
@@ -55,7 +55,7 @@ def threshold_(input: Any, threshold: float, value: float) -> Any:
 def rrelu(
     input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None
 ) -> Tensor:
-    """``x`` where it is positive, else ``a * x``: in training ``a`` is drawn from [lower, upper), else it is their mean."""
+    """Return ``x`` where it is positive, else ``a * x`` with ``a`` drawn from [lower, upper) in training, else their mean."""
     if generator is None or not training:
         return layers.rrelu(input, lower, upper, training)
     return drawn_rrelu(input, lower, upper, generator)

@@ -1,4 +1,4 @@
-"""torch.FloatTensor, torch.sparse.FloatTensor and their kin: types of one dtype, as constructors and in ``isinstance``."""
+"""torch.FloatTensor, torch.sparse.FloatTensor and other legacy types, as constructors and in ``isinstance``."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +19,7 @@ from ..storage import is_storage, tensor_over
 
 
 class _LegacyType(type):
-    """``isinstance(tensor, FloatTensor)`` asks for the dtype; calling makes a tensor of it."""
+    """Metaclass of legacy types: ``isinstance(tensor, FloatTensor)`` checks the dtype; a call constructs a tensor of it."""
 
     _legacy_dtype: dtype
     layout: layout
@@ -55,7 +55,7 @@ class _LegacyType(type):
 
 
 class _LegacySparseType(_LegacyType):
-    """The same for sparse COO tensors; calling takes ``(indices, values)``, ``(indices, values, size)`` or a size."""
+    """Metaclass of the legacy types of sparse COO tensors; a call takes ``(indices, values)``, ``(indices, values, size)`` or a size."""
 
     def __call__(cls, *args: Any, device: device | str | int | None = None) -> Tensor:
         if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size):

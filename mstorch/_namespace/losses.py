@@ -1,6 +1,6 @@
-"""Losses as the torch namespace has them: the reduction is a number, 0 for none, 1 for the mean, 2 for the sum.
+"""Losses of the torch namespace, whose reduction is a number: 0 for none, 1 for the mean, 2 for the sum.
 
-Left out, it is none: so torch's own binding reads its default, whatever the schema says.
+The default is none, as torch's binding reads it, contrary to the schema.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _word(name: str, position: int, reduction: int) -> str:
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
-    """Return the Kullback-Leibler divergence of ``target`` from the log-probabilities ``input``, pointwise."""
+    """Return the elementwise Kullback-Leibler divergence of ``target`` from the log-probabilities ``input``."""
     return loss.kl_div(input, target, reduction=_word("kl_div", 3, reduction), log_target=log_target)
 
 
@@ -39,18 +39,18 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
-    """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
+    """Return ``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
     return loss_margin.hinge_embedding_loss(input, target, margin, reduction=_word("hinge_embedding_loss", 4, reduction))
 
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Tensor:
-    """``max(0, -target * (input1 - input2) + margin)``."""
+    """Return ``max(0, -target * (input1 - input2) + margin)``."""
     word = _word("margin_ranking_loss", 5, reduction)
     return loss_margin.margin_ranking_loss(input1, input2, target, margin, reduction=word)
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Tensor:
-    """One minus the cosine where the target is 1, what the cosine exceeds the margin by where it is -1."""
+    """Return ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
     word = _word("cosine_embedding_loss", 5, reduction)
     return loss_margin.cosine_embedding_loss(input1, input2, target, margin, reduction=word)
 
@@ -59,7 +59,7 @@ def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06, swap: bool = False,
     reduction: int = 0,
 ) -> Tensor:  # fmt: skip
-    """``max(0, |anchor - positive| - |anchor - negative| + margin)``."""
+    """Return ``max(0, |anchor - positive| - |anchor - negative| + margin)``."""
     word = _word("triplet_margin_loss", 8, reduction)
     return loss_margin.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=word)
 
@@ -68,6 +68,6 @@ def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0, reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Connectionist temporal classification loss."""
+    """Return the connectionist temporal classification loss."""
     word = _word("ctc_loss", 6, reduction)
     return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, word, zero_infinity)

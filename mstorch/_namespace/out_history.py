@@ -1,4 +1,4 @@
-"""``out=`` beside autograd: torch looks at it before anything else, and names the operation."""
+"""``out=`` and autograd: torch checks ``out`` first, and names the operation in its error."""
 from __future__ import annotations
 
 import functools
@@ -57,9 +57,9 @@ def _word(space: str, name: str) -> str | None:
 
 
 def refusing_history(function: Function, space: str) -> Function:
-    """Return a function of a namespace (``linalg``) whose ``out=`` may not meet a history; one without ``out=`` as it is.
+    """Wrap a function of a namespace (``linalg``) to refuse an ``out=`` that requires grad; return one without ``out=`` unchanged.
 
-    An operation without a gradient (``aten::``) refuses leaves alone; else ``out`` gets a history that cannot be differentiated.
+    An operation without a gradient (``aten::``) refuses only leaves; else ``out`` gets a history that cannot be differentiated.
     """
     inner = inspect.unwrap(function)
     word = _word(space, inner.__name__)

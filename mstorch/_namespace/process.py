@@ -1,4 +1,4 @@
-"""Settings of the process, what torch was built with, files as tensors."""
+"""Process-wide settings, build information, and memory-mapped files."""
 from __future__ import annotations
 
 import enum
@@ -22,11 +22,11 @@ _state: dict[str, Any] = {"interop": None}
 
 
 class AcceleratorError(RuntimeError):
-    """An error of an accelerator."""
+    """Raised for an error of an accelerator."""
 
 
 class AggregationType(enum.Enum):
-    """How values of one name are put together."""
+    """How values logged under one name are aggregated."""
 
     SUM = 0
     AVG = 1
@@ -43,14 +43,14 @@ PRIVATE_OPS = ("unique_dim",)
 
 
 class _QScheme(type):
-    """The class of quantization schemes cannot be called."""
+    """Metaclass of quantization schemes, which cannot be called."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("cannot create 'torch.qscheme' instances")
 
 
 class qscheme(metaclass=_QScheme):
-    """How a quantized tensor maps integers to numbers."""
+    """Quantization scheme: how a quantized tensor maps integers to real numbers."""
 
     name: str
 
@@ -85,12 +85,12 @@ has_mkl = False
 
 
 def get_num_interop_threads() -> int:
-    """Threads that independent operations may run on."""
+    """Return the number of inter-op threads."""
     return _state["interop"] or os.cpu_count() or 1
 
 
 def set_num_interop_threads(int: int, /) -> None:
-    """Set ``get_num_interop_threads`` once; MindSpore runs operations one after the other all the same."""
+    """Set the number that ``get_num_interop_threads`` returns, once; MindSpore runs operations sequentially all the same."""
     if int < 1:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
     if _state["interop"] is not None:
@@ -101,23 +101,23 @@ def set_num_interop_threads(int: int, /) -> None:
 
 
 def init_num_threads() -> None:
-    """Nothing to do: MindSpore sets its threads up by itself."""
+    """Do nothing: MindSpore initializes its threads itself."""
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """Return False: MindSpore has no switch for denormal numbers, which are kept."""
+    """Return False: MindSpore has no option to flush denormal numbers."""
     return False
 
 
 def get_deterministic_debug_mode() -> int:
-    """0 for any algorithm, 1 for a warning where none is deterministic, 2 for an error."""
+    """Return 0 (default), 1 (nondeterministic operations warn) or 2 (they raise)."""
     if not settings.are_deterministic_algorithms_enabled():
         return 0
     return 1 if settings.is_deterministic_algorithms_warn_only_enabled() else 2
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """``use_deterministic_algorithms`` by a number or a word: 0 default, 1 warn, 2 error."""
+    """Set ``use_deterministic_algorithms`` by a number or a word: 0 default, 1 warn, 2 error."""
     words = ("default", "warn", "error")
     if isinstance(debug_mode, str):
         if debug_mode not in words:
@@ -161,17 +161,17 @@ def is_vulkan_available() -> bool:
 
 
 def compiled_with_cxx11_abi() -> bool:
-    """True, as for torch of our days."""
+    """Return True, as current versions of torch do."""
     return True
 
 
 def get_file_path(*path_components: str) -> str:
-    """Return a path below the directory that the package's own directory is in."""
+    """Return a path relative to the parent of the package's directory."""
     return str(pathlib.Path(__file__).resolve().parents[2].joinpath(*path_components))
 
 
 def get_device_module(device: Any = None) -> Any:
-    """Return the module of a device, such as ``torch.cuda``; that of the process's device for None."""
+    """Return the module of a device, such as ``torch.cuda``; for None that of the current device."""
     kind = devices.current().type if device is None else devices.device(device).type
     try:
         return importlib.import_module(f"mstorch.{kind}")
@@ -180,14 +180,14 @@ def get_device_module(device: Any = None) -> Any:
 
 
 def prepare_multiprocessing_environment(path: str) -> None:
-    """Nothing to do: processes find MindSpore by themselves."""
+    """Do nothing: subprocesses find MindSpore by themselves."""
 
 
 def from_file(
     filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool | None = False, requires_grad: bool | None = False,
 ) -> Tensor:  # fmt: skip
-    """Return a tensor over a file mapped into memory; with ``shared`` what is written goes into the file."""
+    """Return a tensor over a memory-mapped file; with ``shared``, writes go to the file."""
     devices.resolve(device)
     kind = dtype or get_default_dtype()
     array = mapped(filename, bool(shared), (size or 0) * kind.itemsize)

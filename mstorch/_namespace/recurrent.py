@@ -1,4 +1,4 @@
-"""Recurrent layers and cells as functions of their weights, embeddings in bags."""
+"""Recurrent layers and cells as functions of their weights, and embedding_bag."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from .._tensor import Tensor
 
 
 def _layers(params: Sequence[Any], has_biases: bool, layers: int, directions: int, projects: bool) -> list[tuple[Any, ...]]:
-    """Return the flat weights in groups of w_ih, w_hh, b_ih, b_hh, w_hr."""
+    """Group the flat weights as w_ih, w_hh, b_ih, b_hh, w_hr."""
     size = (4 if has_biases else 2) + projects
     if len(params) < size * layers * directions:
         raise RuntimeError("Expected more weights in stacked_rnn")
@@ -33,7 +33,7 @@ def _layers(params: Sequence[Any], has_biases: bool, layers: int, directions: in
 
 
 def _run(mode: str, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """``args`` are those of torch: with an input tensor, or with packed rows and their batch sizes."""
+    """Run a recurrent layer with torch's arguments: an input tensor, or packed data and batch sizes."""
     packed = not isinstance(args[3], bool) and len(args) == 9 and isinstance(args[4], bool)
     if packed:
         data, batch_sizes, hx, params, has_biases, layers, dropout, train, bidirectional = args
@@ -59,13 +59,13 @@ _PACKED = "data batch_sizes hx params has_biases num_layers dropout train bidire
 
 
 def _ordered(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the arguments of a layer in their order, of either form."""
+    """Return the arguments of a layer in positional order, for either form."""
     order = _PACKED if "data" in named or "batch_sizes" in named else _WHOLE
     return (*args, *(named[name] for name in order[len(args) :])) if named else args
 
 
 def lstm(*args: Any, **named: Any) -> tuple[Any, Any, Any]:
-    """``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h, c.
+    """Run an LSTM: ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h, c.
 
     Packed: ``lstm(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
     """
@@ -74,19 +74,19 @@ def lstm(*args: Any, **named: Any) -> tuple[Any, Any, Any]:
 
 
 def gru(*args: Any, **named: Any) -> tuple[Any, Any]:
-    """``gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
+    """Run a GRU: ``gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
     output, (h,) = _run("GRU", _ordered(args, named))
     return output, h
 
 
 def rnn_tanh(*args: Any, **named: Any) -> tuple[Any, Any]:
-    """``rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
+    """Run an RNN: ``rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
     output, (h,) = _run("RNN_TANH", _ordered(args, named))
     return output, h
 
 
 def rnn_relu(*args: Any, **named: Any) -> tuple[Any, Any]:
-    """``rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
+    """Run an RNN: ``rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
     output, (h,) = _run("RNN_RELU", _ordered(args, named))
     return output, h
 
@@ -105,23 +105,23 @@ def _cell(
 
 
 def lstm_cell(input: Tensor, hx: Sequence[Any], w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
-    """Return one step of an LSTM: (N, I), states (N, H) → the next h and c."""
+    """Run one step of an LSTM: input (N, I), states (N, H) → the next h and c."""
     h, c = _cell("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
     return h, c
 
 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Tensor:
-    """Return one step of a GRU: (N, I), (N, H) → (N, H)."""
+    """Run one step of a GRU: (N, I), (N, H) → (N, H)."""
     return _cell("GRU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """Return one step of an Elman network with tanh: (N, I), (N, H) → (N, H)."""
+    """Run one step of an Elman RNN with tanh: (N, I), (N, H) → (N, H)."""
     return _cell("RNN_TANH", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Tensor | None = None) -> Tensor:
-    """Return one step of an Elman network with ReLU: (N, I), (N, H) → (N, H)."""
+    """Run one step of an Elman RNN with ReLU: (N, I), (N, H) → (N, H)."""
     return _cell("RNN_RELU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
@@ -130,10 +130,9 @@ def embedding_bag(
     weight: Tensor, indices: Any, offsets: Tensor | None, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
-    """Return sums (mode 0), means (1) or maxima (2) of rows for bags of indices, and what torch's backward keeps.
+    """Return sums (mode 0), means (1) or maxima (2) of rows for bags of indices, and three tensors for backward.
 
-    The other three results are the bag of each index, the size of each bag and the index of each maximum; as in torch they
-    are empty or zero for sums.
+    These are the bag of each index, the size of each bag and the index of each maximum; as in torch they are empty or zero for sums.
     """
     words = ("sum", "mean", "max")
     if len(shape_of(indices)) == 2:
@@ -163,6 +162,6 @@ def embedding_bag(
 
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """Scale the rows of ``input`` at ``indices`` down to the norm ``max_norm`` in place; returns ``input``."""
+    """Renormalize the rows of ``input`` at ``indices`` to at most ``max_norm`` in place; return ``input``."""
     embedding.renorm_rows_(input, indices, max_norm, norm_type)
     return input

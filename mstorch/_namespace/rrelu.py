@@ -1,4 +1,4 @@
-"""rrelu with slopes from a generator of one's own."""
+"""rrelu with slopes drawn from a given generator."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +12,7 @@ from ..autograd.function import Function
 
 
 class _Sloped(Function):
-    """Values are multiplied in float32 at least and rounded once, gradients by the rounded slopes: as torch does both."""
+    """Product with slopes: values are multiplied in at least float32 and rounded once, gradients use the rounded slopes, as in torch."""
 
     @staticmethod
     def forward(ctx: Any, input: Tensor, slopes: Tensor) -> Any:
@@ -26,7 +26,7 @@ class _Sloped(Function):
 
 
 def drawn_rrelu(input: Tensor, lower: float, upper: float, generator: Generator) -> Tensor:
-    """``x`` where it is positive, else ``a * x``, ``a`` from [lower, upper) for the elements that are not positive, in their order."""
+    """Return ``x`` where it is positive, else ``a * x``; ``a`` is drawn from [lower, upper) for the other elements only, in order."""
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     input = input.contiguous()

@@ -1,10 +1,10 @@
-"""Sobol points: direction numbers, the points in Gray-code order, and scrambling of their bits.
+"""Sobol sequences: direction numbers, points in Gray-code order, and scrambling of their bits.
 
 Sources: S. Joe and F. Y. Kuo, *Constructing Sobol sequences with better two-dimensional projections*, SIAM J. Sci. Comput. 30, 2008
-(the primitive polynomials and first direction numbers, which SciPy ships); I. A. Antonov and V. M. Saleev, 1979 (Gray code);
-J. Matoušek, *On the L2-discrepancy for anchored boxes*, J. Complexity 14, 1998 (linear matrix scrambling).
+(primitive polynomials and initial direction numbers, shipped with SciPy); I. A. Antonov and V. M. Saleev, 1979 (Gray code); J. Matoušek,
+*On the L2-discrepancy for anchored boxes*, J. Complexity 14, 1998 (linear matrix scrambling).
 
-torch has these as functions with a leading underscore that write their first argument; ``torch.quasirandom`` is built upon them.
+In torch these are functions with a leading underscore that write into their first argument; ``torch.quasirandom`` builds on them.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DIMENSIONS = 21201
 
 @functools.cache
 def _table() -> tuple[np.ndarray, np.ndarray]:
-    """Return the polynomials, one number each, and the first direction numbers, (dimensions, 18), of SciPy's file."""
+    """Return the polynomials, encoded as integers, and the initial direction numbers, (dimensions, 18), from SciPy's file."""
     file = resources.files("scipy.stats").joinpath("_sobol_direction_numbers.npz")
     if not file.is_file():
         raise NotImplementedError("mstorch: this SciPy has no file of Sobol direction numbers")
@@ -33,9 +33,9 @@ def _table() -> tuple[np.ndarray, np.ndarray]:
 
 
 def directions(dimension: int) -> np.ndarray:
-    """Direction numbers of the first ``dimension`` coordinates as integers of 30 bits, (dimension, 30).
+    """Return the direction numbers of the first ``dimension`` coordinates as 30-bit integers, (dimension, 30).
 
-    Coordinates whose polynomials have one degree are computed together.
+    Coordinates whose polynomials have the same degree are computed together.
     """
     polynomials, first = (part[:dimension].astype(np.int64) for part in _table())
     degrees = np.frexp(polynomials.astype(np.float64))[1] - 1
@@ -75,7 +75,7 @@ def _parity(bits: np.ndarray) -> np.ndarray:
 
 
 def _sobol_engine_scramble_(input: Any, ltm: Any, dimension: int) -> Any:
-    """Multiply the direction numbers, as vectors of bits, by lower triangular matrices of bits, (dimension, 30, 30), modulo 2."""
+    """Multiply the direction numbers, as bit vectors, by lower triangular bit matrices, (dimension, 30, 30), modulo 2."""
     numbers, matrices = _whole("sobolstate", input), np.array(_whole("ltm", ltm))
     matrices[:, np.arange(BITS), np.arange(BITS)] = 1
     lines = matrices @ (np.int64(1) << np.arange(BITS - 1, -1, -1))
@@ -86,7 +86,7 @@ def _sobol_engine_scramble_(input: Any, ltm: Any, dimension: int) -> Any:
 
 
 def _sobol_engine_ff_(input: Any, n: int, sobolstate: Any, dimension: int, num_generated: int) -> Any:
-    """Move the integers of a point, (dimension,), on by ``n`` points."""
+    """Advance the integers of a point, (dimension,), by ``n`` points."""
     if n <= 0:
         return input
     point = np.array(_whole("quasi", input))
@@ -103,7 +103,7 @@ def _sobol_engine_ff_(input: Any, n: int, sobolstate: Any, dimension: int, num_g
 def _sobol_engine_draw(
     quasi: Any, n: int, sobolstate: Any, dimension: int, num_generated: int, dtype: Any
 ) -> tuple[Any, Any]:
-    """Return the ``n`` points after ``quasi``, (n, dimension), and the integers of the last of them."""
+    """Return the ``n`` points after ``quasi``, (n, dimension), and the integers of the last one."""
     kind = torch.float32 if dtype is None else dtype
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         raise TypeError(f"_sobol_engine_draw(): argument 'n' (position 2) must be int, not {type(n).__name__}")
@@ -128,5 +128,5 @@ def _sobol_engine_draw(
 
 
 def kind_of(dtype: Any) -> type:
-    """NumPy's type of float32 and float64."""
+    """Return NumPy's type for float32 or float64."""
     return np.float64 if dtype == torch.float64 else np.float32

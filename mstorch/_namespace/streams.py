@@ -1,6 +1,6 @@
-"""torch.Stream and torch.Event: of the CPU, where what is given is done when the call returns and no events are recorded, or of Ascend.
+"""torch.Stream and torch.Event: of the CPU, where work is complete when the call returns and events are not supported, or of Ascend.
 
-Those of Ascend are ``torch.npu``'s; MindSpore names none of a GPU here.
+Those of Ascend are ``torch.npu``'s; MindSpore has none for GPUs here.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._devices import npu_streams as npu
 
 
 def _is_npu(device: device | str | int | None) -> bool:
-    """Return whether a stream or event is asked for on the accelerator: by name, by number, or by no word at all."""
+    """Return whether a stream or event is meant for the accelerator: by name, by index, or by default."""
     if runtime.device_type() != "npu":
         return False
     found = Device("npu") if device is None else Device(device)
@@ -24,7 +24,7 @@ def _is_npu(device: device | str | int | None) -> bool:
 
 
 class _OfPlace(type):
-    """Makes the class of the device that is asked for."""
+    """Metaclass whose call constructs the class of the requested device."""
 
     def __call__(cls, device: device | str | int | None = None, **kwargs: Any) -> Any:
         if cls in _OF_NPU and _is_npu(device):
@@ -49,7 +49,7 @@ def _no_events() -> NoReturn:
 
 
 class Stream(metaclass=_OfPlace):
-    """Operations in order, on a device; the CPU has one such order."""
+    """Stream of operations executed in order; the CPU has one."""
 
     stream_id, device_index, device_type = 0, -1, 0
 
@@ -57,17 +57,17 @@ class Stream(metaclass=_OfPlace):
         self.device = _cpu(device)
 
     def query(self) -> bool:
-        """Return whether all that was given to the stream is done: it is."""
+        """Return True: all work of the stream is complete."""
         return True
 
     def synchronize(self) -> None:
-        """Wait for the stream."""
+        """Do nothing: all work of the stream is complete."""
 
     def wait_event(self, event: Event) -> None:
-        """Let later operations wait for an event, which has passed."""
+        """Do nothing: the event has completed."""
 
     def wait_stream(self, stream: Stream) -> None:
-        """Raise RuntimeError: it takes an event."""
+        """Raise RuntimeError: the CPU has no events."""
         _no_events()
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -91,7 +91,7 @@ class Stream(metaclass=_OfPlace):
 
 
 class Event(metaclass=_OfPlace):
-    """A moment in a stream."""
+    """Event of a stream."""
 
     event_id = 0
 
@@ -106,17 +106,17 @@ class Event(metaclass=_OfPlace):
         _no_events()
 
     def query(self) -> bool:
-        """Return whether the moment has passed: nothing was recorded, so it has."""
+        """Return True: no work was recorded."""
         return True
 
     def synchronize(self) -> None:
-        """Wait for the moment."""
+        """Do nothing: no work was recorded."""
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let a stream wait for the moment."""
+        """Do nothing: no work was recorded."""
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds between two events. Raises: none was recorded."""
+        """Raise RuntimeError: the CPU records no events."""
         if not (self._timed and end_event._timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         raise ValueError("Both events must be recorded before calculating elapsed time.")

@@ -1,4 +1,4 @@
-"""Symbolic numbers, of which there is one kind here, the lengths of ragged dimensions, and functions that compute with Python's numbers."""
+"""Symbolic numbers, of which only lengths of ragged dimensions exist, and functions that compute with Python numbers."""
 from __future__ import annotations
 
 import builtins
@@ -18,7 +18,7 @@ class _Symbol:
 
 
 class SymInt(_Symbol):
-    """An integer that stands for several: the length of a ragged dimension (``nested._internal.nested_int``). Others are known here."""
+    """Symbolic integer: the length of a ragged dimension (``nested._internal.nested_int``). All other lengths are plain integers."""
 
     def _compared(self, name: str, other: Any) -> Any:
         if not isinstance(other, (SymInt, builtins.int)):
@@ -57,25 +57,25 @@ class SymInt(_Symbol):
 
 
 class SymFloat(_Symbol):
-    """A number that is not known yet; for ``isinstance`` only."""
+    """Symbolic float; for ``isinstance`` only."""
 
 
 class SymBool(_Symbol):
-    """A truth value that is not known yet; for ``isinstance`` only."""
+    """Symbolic bool; for ``isinstance`` only."""
 
 
 def sym_not(a: Any) -> Any:
-    """``not a``."""
+    """Return ``not a``."""
     return not a
 
 
 def sym_float(a: Any) -> float:
-    """``float(a)``."""
+    """Return ``float(a)``."""
     return builtins.float(a)
 
 
 def sym_int(a: Any) -> int:
-    """``int(a)``."""
+    """Return ``int(a)``."""
     return builtins.int(a)
 
 
@@ -94,19 +94,19 @@ def _as_one(result: Any, a: Any, b: Any) -> Any:
 
 
 def sym_sum(args: Iterable[Any]) -> Any:
-    """``sum(args)``."""
+    """Return ``sum(args)``."""
     return builtins.sum(args)
 
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
-    """``t if b else f``, of one type."""
+    """Return ``t if b else f``; both must have the same type."""
     if not (isinstance(b, builtins.bool) and type(t) is type(f)):
         raise AssertionError(f"expected bool and matching types, got {type(b)}, {type(t)}, {type(f)}")
     return t if b else f
 
 
 def sym_fresh_size(expr: Any) -> Any:
-    """Raise NotImplementedError: sizes are known here."""
+    """Raise NotImplementedError: sizes are not symbolic here."""
     raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Public calls with lazy conjugates and negatives: resolved for most functions, kept by views, written back by what writes."""
+"""Public calls with lazy conjugates and negatives: resolved for most functions, kept by views, undone for in-place writes."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ _NOT_CONVERTED = "torch.Tensor.view is not supported for conjugate view tensors 
 
 
 class Unresolved(Tensor):
-    """A tensor whose elements are the conjugates or negatives of what its memory holds."""
+    """Tensor with a conjugate or negative bit."""
 
     __slots__ = ()
     __torch_function__ = disabled
@@ -48,7 +48,7 @@ class Unresolved(Tensor):
         return object.__format__(self, spec) if self._shape else format(self.item(), spec)
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """As in torch an error, unless a copy is asked for (``force``)."""
+        """Raise RuntimeError as torch does, unless ``force`` asks for a copy."""
         if force:
             return resolved(self.detach()).numpy()  # type: ignore[no-any-return]
         bit, way = ("conjugate", "resolve_conj") if signs_of(self)[0] else ("negative", "resolve_neg")
@@ -76,7 +76,7 @@ class Unresolved(Tensor):
 
 
 def restored(rebuild: Callable[..., Any], arguments: Any, conj: bool, neg: bool) -> Any:
-    """Return what a pickle of a lazy conjugate or negative becomes."""
+    """Rebuild a lazy conjugate or negative from a pickle."""
     return with_signs(rebuild(*arguments), conj, neg)
 
 
@@ -84,7 +84,7 @@ CLASSES[:] = [Tensor, Unresolved]
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what becomes of a public call; NotImplemented where no operand is a lazy conjugate or negative."""
+    """Handle a public call; return NotImplemented if no operand is a lazy conjugate or negative."""
     if not (has_mirrored(args) or kwargs and has_mirrored(kwargs.values())):
         return NotImplemented
     owner = getattr(public, "__self__", None)
@@ -116,7 +116,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 
 
 def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
-    """Return a call with resolved operands; what it writes to ``out=`` goes back to the memory."""
+    """Call a function with resolved operands; results in ``out=`` are written back to the memory."""
     out = given.get("out")
     if type(out) is not Unresolved:
         return function(*args, **named)
@@ -131,7 +131,7 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str
 
 
 def _put(target: Tensor, values: Any) -> None:
-    """Write the values that a lazy tensor shall have into its memory, by the view that shows that as it is."""
+    """Write values into the memory of a lazy tensor, with its bits undone."""
     conj, neg = signs_of(target)
     plain = turned(target, conj=True) if conj else target
     plain = turned(plain, neg=True) if neg else plain
@@ -164,12 +164,12 @@ def _looks_otherwise(function: Callable[..., Any], first: Tensor, rest: tuple[An
 
 
 def _conj(input: Any) -> TensorBase:
-    """Return the conjugate, as a view."""
+    """Return the conjugate as a view."""
     return complex_views.conj(input)  # type: ignore[no-any-return]
 
 
 def _neg_view(input: Any) -> TensorBase:
-    """Return the negative, as a view."""
+    """Return the negative as a view."""
     return complex_views.neg_view(input)  # type: ignore[no-any-return]
 
 

@@ -1,8 +1,8 @@
-"""torch's functions: a room for each subject, a file for each family, named like its kernel files.
+"""torch's functions: a package for each subject, a module for each family, named like its kernel module.
 
-What operations are written with stands beside the rooms.
+The machinery of operations is in modules beside the packages.
 
-``torch._ops`` is this room under torch's name; what programs take from there is ``torch.ops`` and the classes of its operators.
+``torch._ops`` is this package under torch's name; what programs import from there is ``torch.ops`` and the classes of its operators.
 """
 from typing import Any
 

@@ -1,9 +1,9 @@
-"""Automatic mixed precision: how an operation's arguments are cast in an autocast region.
+"""Automatic mixed precision: casting of an operation's arguments in an autocast region.
 
 Operations that torch casts (its lists for the CPU, and for CUDA on accelerators) are declared with their ``Casts`` (``_operation.py``).
-They read one flag first; if it is off, that is all, and other operations do not even do that. If it is on, the tensors tell which device's
-region counts, and those of other devices stay as they are. The cast of a leaf of autograd is kept until the outermost region ends, as in
-torch, so that gradients of all its uses are summed in the lower precision.
+They read one flag first; if it is off, that is all, and other operations do not even do that. If it is on, the tensors' devices determine
+which region applies, and tensors of other devices are not cast. The cast of an autograd leaf is cached until the outermost region ends, as
+in torch, so that the gradients of all its uses are summed in the lower precision.
 """
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ PLACES = tuple(dict.fromkeys(("cpu", DEVICE)))
 """The types of devices that tensors of this process are on."""
 
 class _State(threading.local):
-    """The thread's settings. ``on`` says whether operations are cast, on the CPU or the device in use; it is off within one of them."""
+    """The thread's settings. ``on`` says whether operations are cast, on the CPU or the device in use; it is off while a cast operation
+    runs.
+    """
 
     def __init__(self) -> None:
         self.on = False
@@ -39,12 +41,12 @@ state = _State()
 
 
 def fast_dtype(device_type: str) -> dtype:
-    """Return the lower precision of a device."""
+    """Return autocast's dtype of a device type."""
     return state.dtypes.get(device_type) or (bfloat16 if device_type in ("cpu", "hpu", "xla", "maia") else float16)
 
 
 def set_enabled(device_type: str, enabled: bool) -> None:
-    """Turn autocast for a device on or off."""
+    """Enable or disable autocast for a device type."""
     state.enabled[device_type] = enabled
     state.on = any(state.enabled.get(place) for place in PLACES)
 
@@ -55,7 +57,7 @@ def _place(tensor: Any) -> str:
 
 
 def _region(values: tuple[TensorBase | Sequence[TensorBase | int], ...]) -> str | None:
-    """Return the device type of the autocast region around an operation: the accelerator's goes before the CPU's."""
+    """Return the device type of the autocast region for an operation's arguments; the accelerator's has precedence over the CPU's."""
     found = {_place(item) for item in instances(values, TensorBase)}
     return next((place for place in reversed(PLACES) if place in found and state.enabled.get(place)), None)
 
@@ -85,7 +87,7 @@ def _cast(value: TensorBase | float | tuple[int, int], kind: dtype, place: str) 
 
 
 def _widest(values: Sequence[TensorBase | int | Sequence[TensorBase]], kind: dtype) -> dtype:
-    """Return float32 if one of the tensors is, else the lower precision."""
+    """Return float32 if one of the tensors is float32, else the lower precision."""
     for value in values:
         if isinstance(value, (list, tuple)):
             kind = _widest(value, kind)
@@ -124,7 +126,7 @@ def outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def lowered(function: Callable[..., Any], *args: Any) -> Any:
-    """Return the function's result, outside of the region, for arguments cast to the lower precision if a region casts them."""
+    """Call the function with autocast suspended, with arguments cast to the lower precision if a region casts them."""
     place = _region(args)
     if place is not None:
         kind = fast_dtype(place)
@@ -136,7 +138,7 @@ Choice = Callable[[tuple[Any, ...], str], dtype | None]
 
 
 def _cast_first(function: Callable[..., Any], choices: Mapping[str, Choice]) -> Callable[..., Any]:
-    """Return the function with its arguments cast as the device type of its tensors requires."""
+    """Wrap a function so that its arguments are cast as the device type of its tensors requires."""
 
     @functools.wraps(function)
     def casting(*args: Any, **kwargs: Any) -> Any:
@@ -162,7 +164,7 @@ def _cast_first(function: Callable[..., Any], choices: Mapping[str, Choice]) -> 
 
 
 class Casts(NamedTuple):
-    """The dtypes to which autocast casts an operation's arguments, on the CPU and on accelerators; None: it is not cast."""
+    """The dtypes to which autocast casts an operation's arguments, on the CPU and on accelerators; None means no cast."""
 
     cpu: Choice | None = None
     devices: Choice | None = None
@@ -177,7 +179,7 @@ AS_GIVEN_OR_LOWER = Casts(_to_none, _to_lower)
 
 
 def casting(function: Callable[..., Any], casts: Casts, places: tuple[str, ...] = PLACES) -> Callable[..., Any]:
-    """Return the function with its arguments cast in autocast regions of these device types."""
+    """Wrap a function so that its arguments are cast in autocast regions of these device types."""
     choices = {place: casts.cpu if place == "cpu" else casts.devices for place in places}
     found = {place: choose for place, choose in choices.items() if choose is not None}
     return _cast_first(function, found) if found else function

@@ -1,4 +1,4 @@
-"""Functions that torch deprecates, each with a warning once in a process."""
+"""Functions that torch deprecates, each with a warning once per process."""
 from __future__ import annotations
 
 from .._core.warned import warn, warn_once
@@ -69,7 +69,7 @@ def set_always_warns(always_warn: bool) -> None:
 
 
 def warn_of(name: str) -> None:
-    """Warn at the first use. torch's warning of storages is Python's own, which ``set_warn_always`` does not concern."""
+    """Warn on first use. For storages torch warns by Python's own warning, which ``set_warn_always`` does not affect."""
     if name == "storage" and _always[0]:
         return warn(TEXTS[name], UserWarning)
     return warn_once(TEXTS[name], strictly=name == "storage")

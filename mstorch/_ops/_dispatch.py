@@ -1,4 +1,4 @@
-"""From tensors to a kernel and back: promotion, casts, recording, strides, ``out=``, in place."""
+"""From tensors to a kernel and back: promotion, casts, recording, strides, ``out=``, in-place writes."""
 from __future__ import annotations
 
 import functools
@@ -61,12 +61,12 @@ from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
 def is_number(value: Any) -> bool:
-    """Return whether the value is a Python or NumPy number that an operation takes in a tensor's place."""
+    """Return whether the value is a Python or NumPy number that an operation accepts in place of a tensor."""
     return isinstance(value, (bool, int, float, complex, np.bool_)) or isinstance(value, numbers.Number)
 
 
 def python_number(value: Any) -> Any:
-    """Return a NumPy scalar as the Python number it stands for."""
+    """Return a NumPy scalar as a Python number; other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -74,7 +74,7 @@ _PLAIN = (bool, int, float, complex)
 
 
 def result_dtype(operands: Sequence[Any]) -> dtype:
-    """Return the dtype that torch's promotion gives tensors and numbers together."""
+    """Return the promoted dtype of tensors and numbers."""
     dimensioned = zero_dim = wrapped = None
     for operand in operands:
         if isinstance(operand, TensorBase):
@@ -92,7 +92,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
 
 
 def with_format(result: TensorBase, *sources: Any) -> TensorBase:
-    """Return a fresh result in channels-last order if one of the tensors that it was made of is."""
+    """Return a new result in channels-last format if one of its source tensors has it."""
     for source in sources:
         stride = source._stride
         if stride is not None and len(result._shape) == len(source._shape) and suggests_channels_last(source._shape, stride):
@@ -101,7 +101,7 @@ def with_format(result: TensorBase, *sources: Any) -> TensorBase:
 
 
 def _cast_recorded(tensor: TensorBase, kind: dtype) -> TensorBase | None:
-    """Return the tensor in another dtype with its history; None if it has no history."""
+    """Return the tensor cast to another dtype with its history; None if it has no history."""
     if kind.is_integral or not recording((tensor,)):
         return None
     there, back = (functools.partial(_cast_in_order, target=target) for target in (kind.np, tensor._dtype.np))
@@ -138,7 +138,7 @@ def _refuse_cast(tensor: TensorBase, kind: dtype, strides: Any) -> Any:
 
 @ways(captured=_refuse_cast)
 def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
-    """Return a conversion from or to a dtype that MindSpore has not, of a device's tensor."""
+    """Cast a device tensor on the host, from or to a dtype that MindSpore lacks."""
     for told in on_fallback:
         told("to")
     return on_device(from_numpy(np.asarray(numpy_cast(array_of(tensor), kind.np), order="C")), strides, kind)
@@ -146,7 +146,7 @@ def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
 
 @ways(host=_cast_array, absent=_cast_absent, captured=_cast_captured)
 def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
-    """Return the tensor in another dtype, recorded; its memory has ``strides``."""
+    """Cast a tensor, recorded; the result has the given ``strides``."""
     made = _cast_captured(tensor, kind, strides)
     if kind.is_integral and strides is None:
         stays_readable(made, tensor, kind)
@@ -159,7 +159,7 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
 
 
 def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
-    """Return an array in another dtype with the same order of memory; one expanded from one element stays expanded."""
+    """Cast an array with the same memory order; one expanded from a single element stays expanded."""
     found = numpy_cast(array, target=target, order="K")
     if found.size == 1 and found.ndim and repeats(array):
         found.flags.writeable = False
@@ -167,7 +167,7 @@ def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
 
 
 def unary(kernel: Kernel, input: TensorBase, out: TensorBase | None = None, *, to_float: bool = False) -> TensorBase:
-    """Return an elementwise operation of one tensor. ``to_float`` computes integers in the default floating dtype."""
+    """Run an elementwise kernel on one tensor. With ``to_float``, integers are computed in the default floating dtype."""
     if not isinstance(input, TensorBase):
         raise wrong_type(f"{kernel.op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return _unary(kernel, input, (), out, to_float)
@@ -188,7 +188,7 @@ def _unary(kernel: Kernel, input: TensorBase, args: tuple[Any, ...], out: Tensor
 
 
 def binary(kernel: Kernel, input: Any, other: TensorBase | float, out: TensorBase | None = None, *, to_float: bool = False) -> TensorBase:
-    """Return an elementwise operation of two tensors, or of a tensor and a number, with promotion and broadcasting."""
+    """Run an elementwise kernel on two tensors, or a tensor and a number, with promotion and broadcasting."""
     if out is None and isinstance(input, TensorBase) and isinstance(other, TensorBase):
         kind = input._dtype
         if kind is other._dtype and input._stride is None and other._stride is None and (not kind.is_integral or not to_float):
@@ -202,7 +202,7 @@ def binary(kernel: Kernel, input: Any, other: TensorBase | float, out: TensorBas
 def elementwise(
     kernel: Kernel, operands: Sequence[Any], out: TensorBase | None = None, *, to_float: bool = False, args: tuple[Any, ...] = ()
 ) -> TensorBase:
-    """Return an elementwise operation of several tensors and numbers, with promotion and broadcasting."""
+    """Run an elementwise kernel on several tensors and numbers, with promotion and broadcasting."""
     kind = result_dtype(operands)
     if to_float and kind.is_integral:
         kind = get_default_dtype()
@@ -215,7 +215,9 @@ def elementwise_in(
     kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = (), numbers_as_tensors: bool = True,
     label: str | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Return an elementwise operation computed in a dtype; numbers among the operands are tensors to torch, but for bounds and the like."""
+    """Run an elementwise kernel in the given dtype; numbers among the operands count as tensors, as in torch, except for bounds and the
+    like.
+    """
     tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
     if not tensors:  # torch takes two numbers as 0-d tensors
         tensors = [tensor_of(scalar_array(python_number(operands[0]), kind).copy())]
@@ -257,7 +259,7 @@ def expect_tensors(name: str, input: TensorBase, other: TensorBase) -> None:
 
 
 def expect_a_tensor(name: str, input: Any, other: Any) -> None:
-    """Raise torch's TypeError where both operands are numbers."""
+    """Raise torch's TypeError if both operands are numbers."""
     if not isinstance(input, TensorBase) and not isinstance(other, TensorBase):
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, {type(other).__name__}): one of "
@@ -268,7 +270,7 @@ def expect_a_tensor(name: str, input: Any, other: Any) -> None:
 def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None, label: str | None = None, strides: Any = None) -> Any:
     """Run a kernel on tensors of one dtype (the first one's, unless given) and other arguments, recorded.
 
-    Tensors among ``args`` (indices, masks) are given as they are.
+    Tensors among ``args`` (indices, masks) are passed without a cast.
     """
     kind = dtype or inputs[0]._dtype
     tensors = tuple([t if t._dtype is kind else cast_tensor(t, kind) for t in inputs])
@@ -276,7 +278,7 @@ def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = No
 
 
 def contiguous_copy(tensor: Any) -> Any:
-    """Return the tensor's values in a base tensor of their own, recorded."""
+    """Return a copy of the tensor as a new contiguous base tensor, recorded."""
     return call(_clone, (tensor,))
 
 
@@ -284,7 +286,7 @@ _clone = kernel("clone")
 
 
 def check_result_cast(kind: dtype, target: dtype) -> None:
-    """Raise torch's error if a result of one dtype may not be stored in another."""
+    """Raise torch's error if a result's dtype cannot be cast to that of ``out``."""
     if not can_cast(kind, target):
         raise RuntimeError(f"result type {type_word(kind)} can't be cast to the desired output type {type_word(target)}")
 
@@ -295,7 +297,7 @@ def type_word(kind: dtype) -> str:
 
 
 def refuse_dtype(kernel: str, kind: dtype, below: int = 1, operands: Sequence[Any] = ()) -> None:
-    """Raise torch's error for a dtype without a kernel: bool, or with ``below=2`` all integers. Errors of shapes come first."""
+    """Raise torch's error for a dtype without a kernel: bool, or with ``below=2`` all integers. Shape errors are raised first."""
     if kind.category < below:
         shape: tuple[int, ...] = ()
         for operand in operands:
@@ -304,7 +306,7 @@ def refuse_dtype(kernel: str, kind: dtype, below: int = 1, operands: Sequence[An
 
 
 def refuse_codes(kernel: str, *tensors: TensorBase) -> None:
-    """Raise torch's error for tensors of a dtype that is kept in bytes, which a kernel of torch's does not take."""
+    """Raise torch's error for tensors of a dtype stored as bytes (such as float8) that torch's kernel does not support."""
     for tensor in tensors:
         if tensor._dtype.ms is None:
             raise not_for(kernel, tensor._dtype.name)
@@ -313,7 +315,7 @@ def refuse_codes(kernel: str, *tensors: TensorBase) -> None:
 def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
     """Store a result in ``out=`` (a tensor, or a tuple of them) and return ``out``.
 
-    ``recorded``: what torch makes with other operations, of which the last copies to ``out``, is differentiated.
+    With ``recorded``, the copy to ``out`` is differentiable, as for operations that torch composes of others.
     """
     if isinstance(result, tuple):
         expect_parts(type(result).__name__, out, len(result))
@@ -356,7 +358,7 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
 
 
 def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None:
-    """Write a tensor's values (of the target's shape, any dtype) into a tensor, recorded; nothing is written on an error."""
+    """Write a tensor's values (of the target's shape, any dtype) to a tensor, recorded; on an error nothing is written."""
     check_writable(target, uniform)
     if values._dtype is not target._dtype:
         values = cast_tensor(values, target._dtype)
@@ -364,7 +366,7 @@ def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None
 
 
 def write_array(target: TensorBase, array: np.ndarray, uniform: bool = False, label: str = "CopyBackwards") -> None:
-    """Write an array of the target's dtype that broadcasts to its shape, as a constant without history."""
+    """Write an array of the target's dtype, broadcast to its shape, as a constant without history."""
     check_writable(target, uniform)
     put_constant(target, array)
     if modes.grad:
@@ -374,7 +376,7 @@ def write_array(target: TensorBase, array: np.ndarray, uniform: bool = False, la
 
 
 def refuse_operands(out: TensorBase | None, operands: Sequence[Any]) -> None:
-    """Raise torch's error if ``out`` partly overlaps an operand of an elementwise operation, or would have to grow."""
+    """Raise torch's error if ``out`` partly overlaps an operand of an elementwise operation, or would have to be resized."""
     if isinstance(out, TensorBase) and operands:
         refuse_shared_places(out)  # before it gets another size
         shape, own = out._shape[:0], False
@@ -390,7 +392,8 @@ FOUND = "Found dtype {out} but expected {kind}"
 
 
 def expect_out_dtype(out: TensorBase | None, kind: dtype, words: str = "") -> None:
-    """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype; ``words`` are the operation's own, with both names."""
+    """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype; ``words`` is the operation's message with both names.
+    """
     if isinstance(out, TensorBase) and out._dtype is not kind:
         if words:
             raise RuntimeError(words.format(out=type_word(out._dtype), kind=type_word(kind)))
@@ -410,9 +413,9 @@ def cpp_word(kind: dtype) -> str:
 
 
 def finish(result: Any, out: Any, *operands: Any) -> Any:
-    """Return the result, stored in ``out`` if given; an operation with ``out=`` never returns a view.
+    """Return the result, stored in ``out`` if given; with ``out=`` the result is never a view.
 
-    The operands of an elementwise operation may not overlap with ``out``.
+    The operands of an elementwise operation must not overlap with ``out``.
     """
     if out is None:
         if isinstance(result, tuple):
@@ -425,7 +428,7 @@ def finish(result: Any, out: Any, *operands: Any) -> Any:
 
 
 def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
-    """Return the result, stored in ``out`` if that is given, which must have the result's dtype; ``words`` as in ``expect_out_dtype``."""
+    """Return the result, stored in ``out`` if given, which must have the result's dtype; ``words`` as in ``expect_out_dtype``."""
     if out is not None:
         for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
             expect_out_dtype(target, item._dtype, words)
@@ -433,7 +436,7 @@ def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
 
 
 def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool = False) -> Any:
-    """Return the result, stored in ``out`` if that is given; ``words`` name the results in torch's message about dtypes."""
+    """Return the result, stored in ``out`` if given; ``words`` are the results' names in torch's message about dtypes."""
     if out is None:
         return finish(result, None)
     parts = zip(result, out, words) if isinstance(result, tuple) else ((result, out, "result"),)
@@ -449,7 +452,7 @@ def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool 
 
 
 def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
-    """Return the result, stored in ``out`` if that is given by a copy that is recorded; with ``words`` as ``finish_exactly``."""
+    """Return the result, copied to ``out`` by a recorded copy if given; ``words`` as in ``finish_exactly``."""
     if out is None:
         return finish(result, None)
     if words:
@@ -458,27 +461,28 @@ def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
 
 
 def without_grad() -> grad_set_to:
-    """Record nothing within the block."""
+    """Context manager in which nothing is recorded."""
     return grad_set_to(False)
 
 
 def readable(tensor: Any) -> np.ndarray | None:
-    """Return the values for a check of arguments; None in a capture, on the meta device, and on a device, which is not waited for."""
+    """Return the values for an argument check; None in a capture, on the meta device, and on a device, which would have to be synchronized.
+    """
     return array_of(tensor) if home(tensor).reads_are_free else None
 
 
 def values_of(tensor: TensorBase) -> np.ndarray | None:
-    """Return the values; a device is waited for. None where there are none: in a capture, or on the meta device."""
+    """Return the values, synchronizing a device; None in a capture, or on the meta device."""
     return array_of(tensor) if home(tensor).has_elements else None
 
 
 def shape_of(tensor: Any) -> tuple[int, ...]:
-    """Return the shape as a plain tuple, at less cost than ``tensor.shape``."""
+    """Return the shape as a plain tuple, faster than ``tensor.shape``."""
     return tensor._shape
 
 
 def whole(value: Any) -> int:
-    """Return an integer argument as an int; TypeError (with torch's message later) for a bool or anything else."""
+    """Return an integer argument as an int. Raise TypeError (which becomes torch's message later) for a bool or other types."""
     if value.__class__ is not int:
         if value.__class__ is bool:
             raise wrong_type("'bool' object cannot be interpreted as an integer")
@@ -487,7 +491,7 @@ def whole(value: Any) -> int:
 
 
 def wrap_dim(dim: int, rank: int) -> int:
-    """Return a dimension counted from the front; raise IndexError with torch's message if it is out of range."""
+    """Return a nonnegative dimension. Raise IndexError with torch's message if it is out of range."""
     if not isinstance(dim, int):
         dim = operator.index(dim)
     limit = max(rank, 1)
@@ -497,7 +501,7 @@ def wrap_dim(dim: int, rank: int) -> int:
 
 
 def wrap_dims(dim: Any, rank: int) -> tuple[int, ...]:
-    """Return dimensions of a reduction, counted from the front; None and () mean all; a repeated one is an error."""
+    """Return the nonnegative dimensions of a reduction; None and () mean all. Raise RuntimeError for a repeated one."""
     if dim is None:
         return tuple(range(rank))
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
@@ -511,7 +515,7 @@ def wrap_dims(dim: Any, rank: int) -> tuple[int, ...]:
 
 
 def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
-    """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike; ``name`` is the function's, for the message of an error."""
+    """Return the shape from ``f(2, 3)``, ``f((2, 3))`` or ``f(torch.Size([2, 3]))``; ``name`` is the function's, for error messages."""
     given = size
     if not size:
         raise wrong_type(f"{name}() missing 1 required positional arguments: \"size\"")
@@ -521,7 +525,7 @@ def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
 
 
 def _length(length: Any, place: int, given: tuple[Any, ...], name: str) -> int:
-    """Return one length of a shape; raise TypeError with torch's message if it is no integer."""
+    """Return one length of a shape. Raise TypeError with torch's message if it is not an integer."""
     try:
         return int(length) if isinstance(length, int) else length.__index__()
     except (AttributeError, TypeError):

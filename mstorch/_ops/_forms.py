@@ -1,7 +1,7 @@
-"""Alternative forms of calls that torch accepts: second names of parameters, sizes as a keyword, orders of older versions.
+"""Alternative call forms that torch accepts: aliases of parameters, sizes as a keyword, argument orders of older versions.
 
-Functions declare theirs with ``_operation.operation``, and those with a ``dtype`` take Python's types; what ``inspect.signature`` shows
-of them holds the second names too.
+Functions declare theirs with ``_operation.operation``, and those with a ``dtype`` accept Python's types; ``inspect.signature`` shows the
+aliases too.
 """
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .._core.warned import warn_once
 
 
 class Forms(NamedTuple):
-    """Second names (``names``: second → first, or several first ones, the first free one being meant), the keyword for ``*sizes``, and
-    orders of older versions.
+    """Parameter aliases (``names``: alias → name, or several names, the first free one being meant), the keyword for ``*sizes``, and
+    argument orders of older versions.
     """
 
     names: dict[str, Any] = {}
@@ -27,7 +27,7 @@ class Forms(NamedTuple):
 
 
 def old_sum(*rest: str) -> tuple[tuple[str, ...], ...]:
-    """Return the older orders of arguments of ``beta * input + alpha * product``, as function and as method."""
+    """Return the deprecated argument orders of ``beta * input + alpha * product``, as function and as method."""
     return (
         ("beta", "input", "alpha", *rest), ("beta", "input", *rest), ("input", "beta", "alpha", *rest), ("input", "beta", *rest),
     )  # fmt: skip
@@ -43,7 +43,7 @@ VALUE = Forms(old=(("input", "value", "tensor1", "tensor2"),))
 SIZE = Forms(star="size")
 
 def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
-    """Return the function, which takes these forms too."""
+    """Wrap a function to accept these call forms."""
     shown = inspect.signature(function)
     places = [p.name for p in shown.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     star = next((p.name for p in shown.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
@@ -82,7 +82,7 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
 
 
 def _in_order(name: str, args: tuple[Any, ...], orders: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
-    """Return arguments in the order of an older version, by name."""
+    """Return arguments in an older version's order, by name."""
     for order in orders:
         if len(order) == len(args) and isinstance(args[order.index("input")], TensorBase):
             if order != ("input", "other", "alpha"):
@@ -92,7 +92,7 @@ def _in_order(name: str, args: tuple[Any, ...], orders: tuple[tuple[str, ...], .
 
 
 def without_out_dtype(name: str, out_dtype: dtype | None) -> None:
-    """Refuse ``out_dtype``: torch takes it on GPUs only."""
+    """Raise NotImplementedError for ``out_dtype``, which torch supports on GPUs only; TypeError if it is a Tensor."""
     if isinstance(out_dtype, TensorBase):
         raise TypeError(f"{name}() received an invalid combination of arguments - got a Tensor in the place of a dtype")
     if out_dtype is not None:
@@ -108,7 +108,7 @@ REQUIRED = _Required
 
 
 def _signature(shown: inspect.Signature, forms: Forms) -> inspect.Signature:
-    """Return the function's signature with the second names as keywords, and room for the old orders."""
+    """Return the function's signature with the aliases as keywords, and optional parameters for the old orders."""
     required = _Required()
     meant = (names if isinstance(names, tuple) else (names,) for names in forms.names.values())
     replaced = {name for names in meant for name in names} | ({"size"} if forms.star else set())
@@ -135,7 +135,7 @@ def _signature(shown: inspect.Signature, forms: Forms) -> inspect.Signature:
 
 
 def with_numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, which takes NumPy's keywords too, as torch does: ``axis`` for ``dim``, ``keepdims``."""
+    """Wrap a function to accept NumPy's keywords, as torch does: ``axis`` for ``dim``, ``keepdims``."""
     code = inspect.unwrap(function).__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     aliases = {alias: target for target in own for alias in NUMPY_NAMES.get(target, ()) if alias not in own}

@@ -1,4 +1,4 @@
-"""``out=`` of factories: tensors that torch lets them write to, and their history afterwards."""
+"""``out=`` of factories: which tensors torch lets them write to, and their history afterwards."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,25 +16,25 @@ _RESIZING = ("empty", "randn")  # torch gives these their size while autograd lo
 
 
 def no_derivative(name: str) -> RuntimeError:
-    """torch's error for an ``out=`` whose operation would be recorded."""
+    """Return torch's error for an ``out=`` whose operation would be recorded."""
     return RuntimeError(
         f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
     )
 
 
 def is_of_leaf(tensor: TensorBase) -> bool:
-    """Return whether a tensor is a leaf that requires gradients, or a view of one with that one's history."""
+    """Return whether a tensor is a leaf that requires grad, or a view of one with that one's history."""
     base = None if tensor._auto is None else tensor._auto.base
     return is_tracked(tensor) and (_is_leaf(tensor) or (base is not None and base.is_leaf))
 
 
 def _is_leaf(tensor: TensorBase) -> bool:
-    """Return the same as ``is_leaf``, and True for a view whose ``grad_fn`` raises."""
+    """Return whether ``is_of_leaf``, and True for a view whose ``grad_fn`` raises."""
     return may_not_be_asked(tensor) or bool(tensor.is_leaf)
 
 
 def underivable(word: str, input: TensorBase, out: TensorBase) -> TensorBase:
-    """torch's error for an ``out`` with a history that includes the input, which cannot be differentiated."""
+    """Return torch's error for an ``out`` whose history includes the input, which cannot be differentiated."""
     return refuse("NotImplemented", word, input, out, RuntimeError(f"derivative for {word} is not implemented"))
 
 
@@ -46,9 +46,9 @@ def _stored(name: str, result: Any, out: Any, requires_grad: bool = False, store
 def fresh_out(
     name: str, result: TensorBase, out: TensorBase, requires_grad: bool = False, store: Callable[[Any, Any], Any] = deliver
 ) -> TensorBase:
-    """Store new values in ``out`` and return it; raise RuntimeError where that is a leaf that requires gradients in grad mode.
+    """Store new values in ``out`` and return it. Raise RuntimeError if it is a leaf that requires grad, in grad mode.
 
-    Without grad mode a leaf requires gradients afterwards if ``requires_grad`` says so. What has a history gets one that cannot be
+    With grad disabled, a leaf has requires_grad set to ``requires_grad`` afterwards. A tensor with history gets one that cannot be
     differentiated.
     """
     if not isinstance(out, TensorBase):

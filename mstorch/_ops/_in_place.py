@@ -23,7 +23,7 @@ _NUMBERS_FIRST = {"clamp", "div", "pow"}  # whose numbers torch checks before th
 
 
 def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise torch's error if the tensor's elements overlap in memory; errors of the arguments come first where torch checks those first."""
+    """Raise torch's error if the tensor overlaps itself in memory; argument errors come first where torch checks those first."""
     if tensor._stride is None or not overlaps(tensor._shape, tensor._stride):
         return
     check_history(tensor)
@@ -39,7 +39,7 @@ def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[
 
 
 def in_place(tensor: TensorBase, function: Callable[..., Any], *args: Any, **kwargs: Any) -> TensorBase:
-    """Store what ``function(tensor, …)`` returns in the tensor itself, and return the tensor."""
+    """Store the result of ``function(tensor, …)`` in the tensor, and return the tensor."""
     _check_target(tensor, function, args, kwargs)
     check_writable(tensor)
     _refuse_overlaps(tensor, function, args, kwargs)
@@ -47,7 +47,7 @@ def in_place(tensor: TensorBase, function: Callable[..., Any], *args: Any, **kwa
 
 
 def _refuse_overlaps(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise torch's error if an operand partly overlaps the memory that is written."""
+    """Raise torch's error if an operand partly overlaps the memory to be written."""
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, TensorBase) and value._storage is tensor._storage:
             name = getattr(function, "__name__", "")
@@ -56,14 +56,14 @@ def _refuse_overlaps(tensor: TensorBase, function: Callable[..., Any], args: tup
 
 
 def _is_read_before(name: str, value: TensorBase, args: tuple[Any, ...]) -> bool:
-    """Return whether torch has read an operand by the time that it writes: a number to fill with, a mask to scatter by, powers."""
+    """Return whether torch has read an operand before it writes: a fill value, a scatter mask, exponents."""
     if name in ("masked_fill", "index_fill"):
         return not value._shape
     return (name == "masked_scatter" and value is args[0]) or (name == "ldexp" and not value._dtype.is_integral)
 
 
 def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the tensor after ``function(tensor, …)`` was put in it, recorded."""
+    """Return the tensor with the result of ``function(tensor, …)`` stored in it, recorded."""
     before = snapshot(tensor)
     if not tensor._storage.has_elements:
         args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
@@ -97,7 +97,7 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
 
 
 def _kept_outputs(node: Any) -> list[Any]:
-    """Return the results of the operation that its node saves."""
+    """Return the outputs that an operation's node saves."""
     if not isinstance(node, Applied) or not node.saved:
         return []
     return [item for item in node.saved if item is not None and getattr(item, "output", False) and item.unpack is None]
@@ -106,10 +106,9 @@ def _kept_outputs(node: Any) -> list[Any]:
 def in_place_form(
     function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True
 ) -> Callable[..., Any]:
-    """Return the method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
+    """Return the method ``name`` (``add_``) that stores the result of ``function`` (``add``) in the tensor.
 
-    ``uniform``: all that is written is one value, so that an expanded tensor may be written to. Without ``recorded`` autograd is
-    not told.
+    ``uniform``: a single value is written, so the tensor may be expanded. If ``recorded`` is False, autograd does not record the write.
     """
     run = getattr(function, "outside_autocast", function)
 

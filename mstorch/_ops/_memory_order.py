@@ -1,4 +1,4 @@
-"""The strides of results: of elementwise operations, and of several in a row."""
+"""The strides of results of elementwise operations and compositions."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from .._core.tensor_base import TensorBase, in_order, strides_of
 def result_strides(
     operands: Sequence[Any], shape: tuple[int, ...], with_numbers: bool = False, kind: dtype | None = None
 ) -> tuple[int, ...] | None:
-    """Return the strides that torch gives the result of an elementwise operation; None for row-major ones.
+    """Return the strides that torch gives an elementwise result; None if row-major.
 
-    With ``kind``, it is computed in this dtype: operands of others are converted before, and their copies have no gaps.
+    ``kind`` is the dtype of the computation: operands of other dtypes are cast before, to copies without gaps.
     """
     for operand in operands:
         if operand._stride is not None:
@@ -29,23 +29,23 @@ def result_strides(
 
 
 def _converted(tensor: TensorBase) -> tuple[int, ...]:
-    """Return the strides of a converted tensor, or of a copy."""
+    """Return the strides of a cast tensor, or of a copy."""
     return preserved_strides(tensor._shape, strides_of(tensor)) or contiguous_strides(tensor._shape)
 
 
 def in_order_of(found: TensorBase, *operands: Any, with_numbers: bool = False) -> Any:
-    """Return a fresh result of several operations with the strides of one elementwise operation on the operands."""
+    """Return a composition's new result with the strides of one elementwise operation on the operands."""
     strides = result_strides(operands, found._shape, with_numbers)
     return found if found._stride is strides is None else in_order(found, strides or contiguous_strides(found._shape))
 
 
 def kept_order(found: TensorBase, input: TensorBase) -> Any:
-    """Return a fresh result of the size of ``input`` with the strides of a copy of it."""
+    """Return a new result of the shape of ``input`` with the strides of a copy of it."""
     if found._stride is input._stride is None:
         return found
     return in_order(found, _converted(input))
 
 
 def row_major(found: TensorBase) -> TensorBase:
-    """Return a fresh result with exactly row-major strides, also where lengths of 0 or 1 leave them open."""
+    """Return a new result with exactly row-major strides, also in dimensions of length 0 or 1."""
     return found if found._stride is None else in_order(found, contiguous_strides(found._shape))

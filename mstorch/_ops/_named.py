@@ -1,4 +1,4 @@
-"""torch's node names for operations that are one node there and several steps here."""
+"""torch's node names for operations that are one node in torch and several here."""
 from __future__ import annotations
 
 import functools
@@ -18,10 +18,10 @@ def call_node(result: TensorBase, label: str) -> TensorBase:
 
 
 def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a function whose results have a node of torch's name; ``label`` may depend on the arguments.
+    """Return a decorator that names the nodes of a function's results; ``label`` may be a function of the arguments.
 
-    So does what is printed (``grad_fn=<NllLossBackward0>``); the nodes below are our steps. ``watched`` names arguments that torch
-    saves and our steps do not ("result" the result): backward refuses where they are written to in between.
+    The name is shown in reprs (``grad_fn=<NllLossBackward0>``); the nodes below are mstorch's. ``watched`` are arguments that torch saves
+    and the steps here do not ("result": the result): backward raises if they are modified in between.
     """
     names = watched.split()
 
@@ -47,7 +47,7 @@ def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[
 
 
 def watching(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``node_called`` for a function of several nodes in torch, too, whose names stay."""
+    """Return a ``node_called`` decorator that keeps the nodes' names, for functions of several nodes in torch."""
     return node_called("", names)
 
 
@@ -57,7 +57,9 @@ def _made_before(node: Any, args: tuple[Any, ...]) -> bool:
 
 
 def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[..., str]:
-    """Return ``label`` followed by ``number`` (0 or 1) if the argument in this place is a number, by the other one for a tensor."""
+    """Return a function from arguments to ``label`` followed by ``number`` (0 or 1) if the argument at this position is a number, by the
+    other digit for a tensor.
+    """
 
     def chosen(*args: Any, **kwargs: Any) -> str:
         value = args[place] if len(args) > place else kwargs.get(name)
@@ -67,5 +69,5 @@ def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[...
 
 
 def by_rank(label: str, beside: int) -> Callable[..., str]:
-    """Return ``label`` with the number of the input's dimensions ``beside`` batch and channels."""
+    """Return a function from arguments to ``label`` formatted with the input's number of dimensions minus ``beside``."""
     return lambda input, *args, **kwargs: label.format(len(input._shape) - beside)

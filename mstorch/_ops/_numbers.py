@@ -1,4 +1,4 @@
-"""Python numbers as values of a dtype: what fits, and torch's errors for what does not."""
+"""Conversion of Python numbers to dtypes: ranges, and torch's errors for overflow."""
 from __future__ import annotations
 
 import math
@@ -19,7 +19,7 @@ _LARGEST_CODES = {name: finfo(by_name(name)).max for name in FLOAT8}
 
 
 def integer_fits(value: Any, kind: dtype) -> bool:
-    """Return whether a number fits an integer dtype; negative ones wrap around in an unsigned one, up to its size."""
+    """Return whether a number fits an integer dtype; for unsigned ones, negative numbers down to minus the maximum wrap around."""
     limits = np.iinfo(kind.np)
     low = -limits.max if limits.min == 0 and isinstance(value, int) else limits.min
     return bool(low <= value <= limits.max)
@@ -35,9 +35,9 @@ def _float_fits(value: float, name: str) -> bool:
 
 
 def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
-    """Return a number as torch converts it to a dtype (by way of ``through``): raise RuntimeError where it does not fit.
+    """Return a number as torch converts it to a dtype (via ``through``). Raise RuntimeError on overflow.
 
-    A complex number without imaginary part counts as a real one; a negative integer goes round in an unsigned type, which NumPy 2 won't do.
+    A complex number without imaginary part counts as real; a negative integer wraps around in an unsigned dtype, which NumPy 2 refuses.
     """
     name = through or kind.name
     parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
@@ -58,12 +58,12 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
 
 
 def written(value: Any, kind: dtype) -> complex:
-    """As ``fitting``, where torch makes a tensor of the number first: types of 16 bits and fewer are reached by way of double."""
+    """Convert a number like ``fitting``, where torch makes a tensor of it first: dtypes of 16 bits and fewer via double."""
     return fitting(value, kind, "float64" if kind.name in ("float16", "bfloat16", *FLOAT8) else None)
 
 
 def filling(value: Any, kind: dtype, count: int) -> complex:
-    """``fitting`` for filling a tensor of ``count`` elements: torch treats a single one differently."""
+    """Convert a number for filling a tensor of ``count`` elements: torch treats a single element differently."""
     return written(value, kind) if count == 1 else fitting(value, kind)
 
 

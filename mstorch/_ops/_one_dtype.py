@@ -1,4 +1,4 @@
-"""Operations whose tensors are of one dtype: torch's errors where they are not."""
+"""Operations whose tensors must have one dtype: torch's errors if they differ."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ def expect_dtype(kind: dtype, *tensors: Any) -> None:
 
 
 def expect_parameters(kernel: str, input: TensorBase, *parameters: Any) -> None:
-    """Raise torch's error unless a normalisation's parameters (or None) are of the input's dtype, or in float32 beside halves."""
+    """Raise torch's error unless a normalization's parameters (or None) have the input's dtype, or float32 for half-precision input."""
     kind = input._dtype
     given = [parameter for parameter in parameters if parameter is not None]
     if given and given[0]._dtype is not kind:

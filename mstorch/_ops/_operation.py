@@ -1,4 +1,4 @@
-"""Declarations beside an operation's signature: other forms of calls, and its casts in autocast."""
+"""Declarations at an operation's definition: alternative call forms, and casts under autocast."""
 from __future__ import annotations
 
 import inspect
@@ -15,7 +15,7 @@ BY_SIZE, BY_TENSOR, BY_VALUES, IN_PLACE = "size", "tensor", "values", "in place"
 
 
 class Record(NamedTuple):
-    """The facts of an operation, declared where it is defined."""
+    """Facts about an operation, declared where it is defined."""
 
     autocast: Casts = Casts()
     """How its arguments are cast in an autocast region."""
@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
 
 def record_of(function: Function) -> Record:
-    """Return the record of an operation, also of a form that is made of it."""
+    """Return the record of an operation, also of a form derived from it."""
     return getattr(function, "record", Record())
 
 
@@ -43,8 +43,8 @@ def operation(*, forms: Forms | None = None, numpy_names: bool = False, **facts:
 def operation(function: Any = None, /, *, forms: Forms | None = None, numpy_names: bool = False, **facts: Any) -> Any:
     """Declare an operation.
 
-    ``forms``: other ways to write a call of it (second names, orders of older versions). ``numpy_names``: it takes NumPy's keywords, too
-    (``axis`` for ``dim``). ``facts``: those of its ``Record``. A ``dtype`` may be one of Python's types.
+    ``forms`` are alternative call forms (aliases, argument orders of older versions). With ``numpy_names`` it accepts NumPy's keywords
+    (``axis`` for ``dim``). ``facts`` are the fields of its ``Record``. A ``dtype`` may be given as a Python type.
     """
     record = Record(**facts)
     if function is None:

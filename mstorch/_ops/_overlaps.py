@@ -13,9 +13,9 @@ from ._dispatch import shape_of
 
 
 def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
-    """Raise torch's error if ``out`` overlaps itself or an input: for operations that read while they write.
+    """Raise torch's error if ``out`` overlaps itself or an input, for operations that read while they write.
 
-    As in torch, only windows without gaps are looked at, but a tensor shares with itself even where it is empty.
+    As in torch, only dense views are checked, but a tensor overlaps with itself even if it is empty.
     """
     if out is None or not isinstance(out, TensorBase):
         return
@@ -29,7 +29,7 @@ def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
 
 
 def refuse_partly(out: Any, *inputs: Any, twice: bool = True) -> None:
-    """Raise torch's error if ``out`` shares elements with an input that is another window of its memory, or (``twice``) holds one twice."""
+    """Raise torch's error if ``out`` overlaps an input that is a different view, or (``twice``) overlaps itself."""
     if isinstance(out, TensorBase):
         if twice:
             check_writable(out)
@@ -39,9 +39,9 @@ def refuse_partly(out: Any, *inputs: Any, twice: bool = True) -> None:
 
 
 def refuse_parts(out: Any, input: TensorBase, shape: tuple[int, ...] | None = None) -> None:
-    """Raise torch's error if the first of ``out`` (a pair, or None) partly overlaps the input: for operations that read after they wrote.
+    """Raise torch's error if the first of ``out`` (a pair, or None) partly overlaps the input, for operations that read after they wrote.
 
-    ``shape``: the size that it will have, row-major if that is another than it has.
+    ``shape`` is the size that it will have, row-major if that differs from its current one.
     """
     if out is None or not isinstance(out[0], TensorBase) or out[0] is input or out[0]._storage is not input._storage:
         return

@@ -7,7 +7,7 @@ from .._core.tensor_base import TensorBase
 
 
 def expect_parts(name: str, out: Any, count: int = 2) -> None:
-    """Raise TypeError unless ``out`` is None or a tuple of so many tensors: the rows of one tensor would be written one by one."""
+    """Raise TypeError unless ``out`` is None or a tuple of ``count`` tensors; a single tensor would be written row by row."""
     if out is None:
         return
     if not isinstance(out, (tuple, list)):

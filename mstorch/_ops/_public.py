@@ -1,8 +1,8 @@
-"""Which functions of this room are public: those that torch has by that name (``_core/public_names.py``), of every family.
+"""Which functions of this package are public: those that torch has by that name (``_core/public_names.py``), of every family.
 
-A family is a file of one of the rooms here, without an underscore before its name. Its functions are torch's, and Tensor's methods,
-unless it says otherwise: ``PUBLIC_IN`` names another namespace ("linalg"), ``NAMED_METHODS`` gives methods that are another function.
-Where torch has an in-place form (``exp_``) that the family does not define, it is made of the function.
+A family is a module in one of the packages here, without a leading underscore. Its functions are torch's, and Tensor's methods, unless it
+declares otherwise: ``PUBLIC_IN`` names another namespace ("linalg"), ``NAMED_METHODS`` maps methods to other functions. Where torch has an
+in-place form (``exp_``) that the family does not define, it is derived from the function.
 """
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _in_place_form = functools.cache(in_place_form)
 
 @functools.cache
 def families() -> tuple[types.ModuleType, ...]:
-    """Return the families in the order of their names, those of methods alone last."""
+    """Return the families in alphabetical order, those with methods only last."""
     names = (found.name for found in pkgutil.walk_packages(_path, f"{_room}.") if not found.ispkg)
     modules = [importlib.import_module(name) for name in sorted(names) if not name.rpartition(".")[2].startswith("_")]
     return tuple(sorted(modules, key=lambda family: namespace(family) == "Tensor"))
 
 
 def namespace(family: types.ModuleType) -> str:
-    """Return the namespace of torch that the family's functions are in, "" for torch itself."""
+    """Return the torch namespace of the family's functions, "" for torch itself."""
     return getattr(family, "PUBLIC_IN", "")
 
 
 def defined(family: types.ModuleType) -> dict[str, Function]:
-    """Return the family's own functions by name, second names (``absolute = abs``) among them."""
+    """Return the family's own functions by name, including aliases (``absolute = abs``)."""
     return {
         name: value for name, value in vars(family).items()
         if isinstance(value, types.FunctionType) and value.__module__ == family.__name__ and not name.startswith("_")
@@ -60,12 +60,12 @@ def _with_in_place(found: dict[str, Function], place: str) -> dict[str, Function
 
 
 def functions() -> dict[str, Function]:
-    """Return the functions of torch that this room defines, by name."""
+    """Return a dict of torch's functions that this package defines."""
     return _with_in_place(_public("", ""), "")
 
 
 def methods() -> dict[str, Function]:
-    """Return the methods of Tensor that this room defines, by name."""
+    """Return a dict of Tensor's methods that this package defines."""
     found = _with_in_place(_public("Tensor", ""), "Tensor")
     for family in families():
         found.update(getattr(family, "NAMED_METHODS", {}))

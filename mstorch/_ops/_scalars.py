@@ -1,4 +1,4 @@
-"""Python numbers as 0-d arrays, and their precision beside half precision."""
+"""Python numbers as 0-d arrays, and their precision with half-precision tensors."""
 from __future__ import annotations
 
 import functools
@@ -18,7 +18,7 @@ _SCALARS_LIMIT = 4096
 
 
 def scalar_array(value: Any, kind: dtype) -> np.ndarray:
-    """Return a 0-d array of a Python number, kept for the next time; nobody writes to it."""
+    """Return a 0-d array of a Python number; it is cached and must not be written."""
     # Zeros of either sign are equal, alone and as parts of complex numbers.
     key = (value.__class__, value if value and value.__class__ is not complex else repr(value), kind.name)
     found = _SCALARS.get(key)
@@ -51,7 +51,7 @@ WIDE_SECOND = frozenset(("mul", "div", "floor_divide", "trunc_divide"))
 
 
 def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> Any:
-    """Return the number, or the 0-d tensor of another dtype, in single precision; None where there is neither, or no host memory."""
+    """Return the number, or the 0-d tensor of another dtype, as float32; None if it is neither, or there is no host memory."""
     if not in_arrays(*tensors):
         return None
     if not isinstance(second, TensorBase):
@@ -63,7 +63,7 @@ def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> Any:
 
 
 def is_inexact(second: Any, kind: dtype) -> bool:
-    """Return whether an operand is a number that half precision cannot represent."""
+    """Return whether an operand is a number that half precision cannot represent exactly."""
     if isinstance(second, TensorBase):
         return False
     number = scalar_array(second.item() if isinstance(second, np.generic) else second, float32)

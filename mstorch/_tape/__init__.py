@@ -1,1 +1,1 @@
-"""The tape: what was computed from what, and how gradients go back. Nothing here knows a public function."""
+"""The tape of recorded operations and the backward engine; nothing here depends on public functions."""

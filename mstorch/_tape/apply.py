@@ -1,4 +1,4 @@
-"""From tensors to a kernel and back: the one place where an operation computes and is recorded."""
+"""Dispatch an operation from tensors to a kernel, and record it on the tape; every operation passes through here."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ _new = object.__new__
 
 
 class Applied(Node):
-    """A node of an operation with a rule of its own."""
+    """Node of an operation that has a gradient rule of its own."""
 
     __slots__ = ("rule", "args", "shapes", "needs", "kind", "results")
     rule: Any
@@ -62,11 +62,11 @@ class Applied(Node):
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        """How many results the operation has."""
+        """Number of results of the operation."""
         return self.results or 1
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the rule's gradients."""
+        """Call the gradient rule, padding its gradients with None."""
         if self.results and len(gradients) < self.results:  # outputs that nobody used, at the end
             gradients = [*gradients, *[None] * (self.results - len(gradients))]
         if recorded and not modes.grad and without_values(gradients):
@@ -78,12 +78,12 @@ class Applied(Node):
         return found if found.__class__ is tuple else (found,)
 
     def kept(self, gradient: TensorBase | np.ndarray, place: int = 0) -> Any:
-        """Return a saved value: bare if the gradient is, else a tensor."""
+        """Return a saved value: bare if the gradient is bare, else as a tensor."""
         return self.saved[place].value(self, isinstance(gradient, TensorBase))
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """Return the saved tensors."""
+        """The saved tensors; raise RuntimeError once they have been freed."""
         if self.saved is None:
             raise RuntimeError(FREED)
         return tuple(item.value(self, True) for item in self.saved if item is not None)
@@ -106,16 +106,15 @@ def _saved_names(node: Applied) -> tuple[str, ...]:
 
 
 class Derivative:
-    """The derivative of an operation: its rule, the values that the rule needs, and torch's name of the node.
+    """Gradient of an operation: its rule, the values that the rule needs, and torch's name for the node.
 
-    ``keep`` lists the inputs to save, by position; "result" in it saves the (first) result, "result1" the next one.
-    ``rule(node, gradient)`` gives one
-    gradient for each input, or a bare one for the first; for an operation of several results ``gradient`` is their list.
-    ``tables``: arrays among the arguments were made of sizes alone, so that backward may go through again.
-    ``second``: nothing is saved where the second input takes no part. ``windows``: inputs that torch saves through a view of
-    them, which shows the memory that they had in forward, whatever ``.data =`` gives them since. ``watch``: inputs that torch
-    saves and the rule does not read, so that they may not be written to either. ``symmetric``: the Jacobian is, as a diagonal one of an
-    elementwise operation, so that forward mode applies the rule to the tangent.
+    ``keep`` lists the positions of the inputs to save; "result" in it saves the (first) result, "result1" the second. ``rule(node,
+    gradient)`` returns one gradient per input, or a single gradient for the first; for an operation with several results ``gradient`` is a
+    list. ``tables``: array arguments depend on sizes alone, so that backward may run twice. ``second``: nothing is saved if the second
+    input does not require grad. ``windows``: inputs that torch saves as a view, which keeps the memory of the forward pass even if
+    ``.data`` is assigned later. ``watch``: inputs that torch saves but the rule does not read; writing to them in place is an error all the
+    same. ``symmetric``: the Jacobian is symmetric, as the diagonal one of an elementwise operation, so that forward mode applies the rule
+    to the tangent.
     """
 
     __slots__ = (
@@ -148,10 +147,10 @@ def rule(
     op: str, *, keep: Sequence[Any] = (), label: str | None = None, crosswise: tuple[int, ...] = (), tables: bool = False,
     second: bool = False, windows: tuple[int, ...] = (), watch: tuple[int, ...] = (), symmetric: bool = False,
 ) -> Callable[[Rule], Rule]:
-    """Enter a function as the gradient of the operation ``op``.
+    """Register the decorated function as the gradient rule of the operation ``op``.
 
-    ``crosswise``: which of two inputs are needed for the gradient of the other only. ``tables``, ``second``, ``windows``,
-    ``watch`` and ``symmetric``: see ``Derivative``.
+    ``crosswise``: each of the two inputs is saved only if the gradient of the other one is needed. For the other options see
+    ``Derivative``.
     """
 
     def enter(function: Rule) -> Rule:
@@ -164,16 +163,16 @@ def rule(
 
 
 def backward_name(op: str) -> str:
-    """``log_softmax`` → ``LogSoftmaxBackward0``."""
+    """Return torch's name of the operation's node: ``LogSoftmaxBackward0`` for ``log_softmax``."""
     return "".join(part.capitalize() for part in op.split("_")) + "Backward0"
 
 
 def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...] = (), *, label: str | None = None,
           strides: Any = None, pointwise: bool = False) -> Any:  # fmt: skip
-    """Compute ``op`` in a dtype on tensors (or arrays as constants, or lists of tensors), and record it.
+    """Compute ``op`` in a dtype on tensors (arrays are constants, lists of tensors are allowed), and record it.
 
-    ``inputs`` come first in the kernel's arguments, ``args`` (Python values, arrays) after them. Results have ``strides``. ``pointwise``:
-    each element is computed of those in its place alone, so that a device computes in the order of the result's memory.
+    In the kernel's arguments ``inputs`` come first, then ``args`` (Python values, arrays). ``strides`` are those of the results.
+    ``pointwise``: the operation is elementwise, so that a device may compute in the memory order of the result.
     """
     arrays: list[Any] = []
     followed, alone = False, True
@@ -219,7 +218,7 @@ _ELSEWHERE = (None,)  # what no array is
 
 
 def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
-    """Let a result's node check, as torch does, whether index tensors were written to since."""
+    """Register index tensors with the result's node, so that backward raises, as in torch, if they were modified in place."""
     if result.__class__ is tuple:
         result = next(item for item in result if isinstance(item, TensorBase))
     tensors = [part for arg in args for part in (arg if arg.__class__ is tuple else (arg,)) if isinstance(part, TensorBase)]
@@ -230,7 +229,7 @@ def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
 def _computed_elsewhere(
     op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any, pointwise: bool
 ) -> Any:  # fmt: skip
-    """``apply`` where not all inputs are tensors in the host's memory, or arrays."""
+    """Do what ``apply`` does if some input is neither an array nor a tensor in host memory."""
     ours, followed, alone = modes.native is None, False, True
     there = ours
     for item in inputs:
@@ -265,7 +264,7 @@ pushed: list[Callable[..., None]] = []  # what forward mode, which stands above 
 
 
 def apply_one(op: Kernel, kind: dtype, x: TensorBase) -> TensorBase:
-    """``apply`` for one row-major tensor, at the least cost."""
+    """Fast path of ``apply`` for one row-major tensor."""
     if modes.native is not None or x._storage.__class__ is not Storage:
         return apply(op, kind, (x,))
     array = x._array
@@ -283,9 +282,9 @@ def apply_one(op: Kernel, kind: dtype, x: TensorBase) -> TensorBase:
 
 
 def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, same: bool = False) -> TensorBase:
-    """``apply`` for two row-major tensors of one dtype, the most common case, at the least cost.
+    """Fast path of ``apply`` for two row-major tensors of one dtype, the most common case.
 
-    ``same``: they have one shape, and the result has it, too, and their dtype.
+    ``same``: the operands and the result have the same shape and dtype.
     """
     if modes.native is not None or x._storage.__class__ is not Storage or y._storage.__class__ is not Storage:
         return apply(op, kind, (x, y))
@@ -309,7 +308,7 @@ def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, same: bool
 
 
 def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase) -> None:
-    """``_record`` for inputs that are all tensors, and one result."""
+    """Do what ``_record`` does if all inputs are tensors and there is one result."""
     if result._dtype.is_integral:
         _refuse_integers(op, inputs, result)
         return
@@ -334,7 +333,7 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
 
 
 def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: TensorBase) -> None:
-    """``_record_tensors`` for two, written out."""
+    """Do what ``_record_tensors`` does for two inputs, unrolled."""
     derivative = RULES.get(op.op)
     if derivative is None or result._dtype.is_integral:
         _record_tensors(op, kind, (x, y), (), result)
@@ -360,7 +359,7 @@ def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: 
 
 
 def _refuse_integers(op: Kernel, inputs: Sequence[Any], result: TensorBase) -> None:
-    """Raise torch's error if integers that have a history (a tensor with gradients was written into them) are inputs of an operation."""
+    """Raise torch's error if an input is an integer tensor with a history (one into which a differentiable tensor was written)."""
     if op.op in RULES and any(isinstance(item, TensorBase) and item._dtype.is_integral and is_tracked(item) for item in inputs):
         refuse_history(result._dtype)
 
@@ -398,7 +397,7 @@ def _have_arrays(args: Sequence[Any]) -> bool:
 
 
 def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-    """Return what an operation's gradient needs of its inputs and results."""
+    """Return the inputs and results that the operation's gradient rule needs."""
     saved: list[Any] = []
     if derivative.second and edges[1] is None:
         return saved
@@ -425,14 +424,14 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
 
 
 def of_sizes(result: TensorBase) -> TensorBase:
-    """Return a result whose index tensors depend on sizes alone, or get no gradient: backward may run through it again."""
+    """Mark the node as saving only index tensors that depend on sizes, so that backward may run through it again; return the result."""
     if result._node is not None and getattr(result._node, "saved", None) is USED_UP:
         result._node.saved, result._node.watched = (), None
     return result
 
 
 class Constant:
-    """An input that is no tensor, stored where a saved tensor would be."""
+    """Saved input that is not a tensor."""
 
     __slots__ = ("array",)
 
@@ -443,5 +442,5 @@ class Constant:
     output = False
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Return the array, or a tensor of it if the gradient is a tensor."""
+        """Return the array, as a tensor if the gradient is a tensor."""
         return tensor_of(self.array) if recorded and isinstance(self.array, np.ndarray) else self.array

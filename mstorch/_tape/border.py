@@ -1,7 +1,7 @@
-"""The border between our tape and MindSpore's: tensors cross it with their memory and their gradients.
+"""The interface between our tape and MindSpore's: tensors cross it sharing memory, and gradients flow across it.
 
-A tensor that goes to MindSpore's side gets an end there, a leaf of MindSpore's tape; what comes back is a node of ours that
-asks MindSpore for the gradients of the ends below it and sends them on to the tensors that the ends stand for.
+A tensor passed to MindSpore becomes a leaf of MindSpore's tape. A tensor that comes back has a node on our tape that asks MindSpore for the
+gradients of these leaves and passes them on to the tensors behind them.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
 
 
 class _Crossing(Node):
-    """A node whose gradient MindSpore's tape computes, for a tensor that came from there."""
+    """Node of a tensor that came from MindSpore; MindSpore's tape computes its gradient."""
 
     __slots__ = ("raw", "ends", "hosts")
     raw: Any
@@ -33,7 +33,7 @@ class _Crossing(Node):
     hosts: Any  # whether the tensor of each end is in the host's memory
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradients of the ends."""
+        """Return the gradients of the leaves of MindSpore's tape."""
         if not self.ends:
             return ()
         gradient = gradients[0]
@@ -45,14 +45,14 @@ class _Crossing(Node):
 
 
 def tape_value(gradient: np.ndarray) -> Raw:
-    """Return a gradient as MindSpore takes it."""
+    """Return a gradient as a mindspore.Tensor."""
     if isinstance(gradient, Raw):
         return gradient
     return value_of(gradient if isinstance(gradient, TensorBase) else tensor_of(gradient))
 
 
 def to_mindspore(tensor: TensorBase) -> Raw:
-    """Return the mindspore.Tensor over the same memory; if the tensor has a history, gradients flow back into it."""
+    """Return a mindspore.Tensor that shares the tensor's memory; gradients flow back into the tensor if it has a history."""
     storage = tensor._storage
     raw = value_of(tensor)
     if modes.native is not None or storage.__class__ not in _HELD:
@@ -107,7 +107,7 @@ def _native_ends(tensor: TensorBase) -> list[tuple[Raw, Node]]:
 
 
 def _as_native_node(tensor: TensorBase, ends: list[tuple[Raw, Node]]) -> Raw:
-    """Return a tensor as a node of MindSpore's tape, which asks ours for the gradients of what came from there."""
+    """Return a tensor as the output of a node of MindSpore's tape, whose backward runs our tape."""
 
     def forward(ctx: Any, *raws: Raw) -> Raw:
         return value_of(bare_twin(tensor))
@@ -124,7 +124,7 @@ def _as_native_node(tensor: TensorBase, ends: list[tuple[Raw, Node]]) -> Raw:
 
 
 def from_mindspore(raw: Raw) -> Any:
-    """Return a tensor over a mindspore.Tensor, with that one's history."""
+    """Return a tensor that shares the memory of a mindspore.Tensor and continues its history."""
     if modes.native is not None:
         return wrap(raw)
     made = wrap(raw)

@@ -1,4 +1,4 @@
-"""Nodes whose gradient is written with tensors: of factorizations, of functions that users define."""
+"""Nodes whose gradients are composed of tensor operations: factorizations and user-defined functions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from .node import USED_UP, Node, Saved, bare_of, dressed, edge_of, named, refuse
 
 
 class Composite(Node):
-    """A node with ``backward(gradients, outputs, inputs, *rest)`` on tensors, which gives a tensor or None for each input."""
+    """Node with ``backward(gradients, outputs, inputs, *rest)`` in terms of tensors, which returns a tensor or None for each input."""
 
     __slots__ = ("backward", "rest", "count")
     backward: Any
@@ -25,7 +25,7 @@ class Composite(Node):
     count: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return what the function gives, summed to the inputs' shapes."""
+        """Call the backward function; return its gradients, summed to the shapes of the inputs."""
         tensors = [item if item is None else item.value(self, True) for item in self.saved]
         outputs, inputs = tensors[: self.count], tensors[self.count :]
         full = [dressed(gradient) for gradient in gradients] + [None] * (self.count - len(gradients))
@@ -34,13 +34,13 @@ class Composite(Node):
 
 
     def release(self) -> None:
-        """Free the saved tensors; if there are none, backward may run again."""
+        """Free the saved tensors; backward may run again if there are none."""
         if self.rest or self.saved is USED_UP or any(item is not None and item.__class__ is not _Like for item in self.saved or ()):
             self.saved = None
 
 
 class _Like:
-    """The shape and dtype of an input, saved in its place."""
+    """Shape and dtype of an input, saved instead of its values."""
 
     __slots__ = ("shape", "dtype", "there")
 
@@ -48,7 +48,7 @@ class _Like:
         self.shape, self.dtype, self.there = tensor._shape, tensor._dtype, tensor._storage.__class__ is DeviceMemory
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Return zeros, which take no memory, where the input is."""
+        """Return expanded zeros, which occupy one element, on the device of the input."""
         if self.there:
             zero = on_device(full((), 0, self.dtype.name))
             return window(zero._storage, self.dtype, self.shape, (0,) * len(self.shape), 0)
@@ -56,20 +56,20 @@ class _Like:
 
 
 class Refused(Node):
-    """The node of an operation without a derivative: backward through it raises torch's error."""
+    """Node of an operation that is not differentiable: backward through it raises torch's error."""
 
     __slots__ = ("error",)
     error: Exception
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Raises the error."""
+        """Raise the error."""
         raise self.error
 
 
 def refuse(
     label: str, op: str, input: TensorBase, result: TensorBase, error: Exception | None = None, other: TensorBase | None = None
 ) -> TensorBase:
-    """Let a result require grad, though its operation has no derivative in the input, or the two inputs: backward raises."""
+    """Make a result require grad though its operation is not differentiable in one or both inputs; backward through it raises."""
     inputs = [item for item in (input, other) if item is not None]
     if LEVELS and any(map(is_dual, inputs)):
         raise NotImplementedError(
@@ -85,7 +85,7 @@ def refuse(
 
 
 def fitted(gradient: TensorBase, like: Any) -> TensorBase | None:
-    """Return a gradient in the shape and kind of number of the tensor that it is for."""
+    """Reduce a gradient to the shape of its tensor, and to its real part if the tensor is real."""
     if gradient is None:
         return None
     if gradient._dtype.is_complex and not like._dtype.is_complex:
@@ -99,11 +99,11 @@ def record(
     label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: Sequence[Any], *rest: Any,
     forward: Callable[..., Sequence[Any]] | None = None, needed: Sequence[int] | None = None, kept: Sequence[int] | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Give results (tensors without history) ``backward(gradients, outputs, inputs, *rest)`` as their gradient.
+    """Record ``backward(gradients, outputs, inputs, *rest)`` as the gradient of results, which are tensors without a history.
 
-    ``needed`` says which outputs ``backward`` gets, where it does not need all of them; the others are None there. ``kept`` says
-    the same of the inputs: of others ``backward`` sees the shape and dtype, so that they may be written to and are not kept alive.
-    ``forward(tangents, outputs, inputs)`` gives their tangents, where they are not to be found by transposing ``backward``.
+    ``needed`` lists the outputs that ``backward`` needs, if not all; it gets None for the others. ``kept`` does so for the inputs: of the
+    others ``backward`` gets only the shape and dtype, so that they may be modified in place and are not kept alive. ``forward(tangents,
+    outputs, inputs)`` returns the tangents of the results if they cannot be found by transposing ``backward``.
     """
     results = tuple(results)
     if modes.grad and modes.native is None and any(is_tracked(item) for item in inputs):

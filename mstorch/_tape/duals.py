@@ -1,4 +1,4 @@
-"""Tangents of tensors: read, set, carried to views and twins, and updated by writes."""
+"""Tangents of tensors: reading, setting, propagation to views and aliases, and updates by in-place writes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ zeros_for: list[Callable[[Any], Any]] = []
 
 
 def tangent_of(tensor: TensorBase, level: int) -> Any:
-    """Return the tangent of a tensor at a level, or None; that of a view is the same view of its base's."""
+    """Return the tangent of a tensor at a level, or None; the tangent of a view is the same view of its base's tangent."""
     auto = tensor._auto
     if auto is None:
         return None
@@ -31,7 +31,7 @@ def tangent_of(tensor: TensorBase, level: int) -> Any:
 
 
 def give(tensor: TensorBase, level: int, tangent: Any) -> None:
-    """Set a tangent of a tensor; it takes the tensor's strides."""
+    """Set the tangent of a tensor, copied into the tensor's strides if its own differ."""
     if tangent._stride != tensor._stride:
         with below(level):
             tangent = relaid[0](tangent, tensor)
@@ -39,13 +39,13 @@ def give(tensor: TensorBase, level: int, tangent: Any) -> None:
 
 
 def carry(source: TensorBase, made: TensorBase) -> None:
-    """Give a tensor over the same elements the tangents of another."""
+    """Copy the tangents of a tensor to another tensor over the same elements."""
     for level in levels_of(source):
         keep(auto_of(made), level, tangent_of(source, level))
 
 
 def mapped(source: TensorBase, made: Any, function: Callable[[Any], Any]) -> None:
-    """Give the result of a linear function of a tensor its tangents: the same function of the tensor's."""
+    """Set the tangents of the result of a linear function: the function is applied to the tangents of its input."""
     if not made._dtype.is_integral:
         for level in levels_of(source):
             with below(level):
@@ -54,7 +54,7 @@ def mapped(source: TensorBase, made: Any, function: Callable[[Any], Any]) -> Non
 
 
 def mapped_apart(source: TensorBase, made: Sequence[Any], function: Callable[[Any], Sequence[Any]]) -> None:
-    """``mapped`` for a function with several results."""
+    """Do what ``mapped`` does for a function with several results."""
     for level in levels_of(source):
         with below(level):
             tangents = function(tangent_of(source, level))
@@ -63,20 +63,20 @@ def mapped_apart(source: TensorBase, made: Sequence[Any], function: Callable[[An
 
 
 def offset_in(tangent: TensorBase, source: TensorBase, offset: int, kind: Any = None) -> int:
-    """Return where a window at ``offset`` of a tensor's storage begins in that of its tangent."""
+    """Return the storage offset in the tangent that corresponds to ``offset`` in the tensor's storage."""
     size = source._dtype.itemsize if kind is None else kind.itemsize
     return int(offset + (tangent._offset - source._offset) * source._dtype.itemsize // size)
 
 
 def write(target: TensorBase, made: Any | None) -> None:
-    """Update the tangents of a tensor that was just written to: to those of the written value, or none for a constant (None)."""
+    """Update the tangents of a tensor that was just written to: they become those of the value, or none if it is a constant (None)."""
     write_parts(target, made, write_into[0], True)
 
 
 def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None], whole: bool = False) -> None:
-    """Update the tangents of a tensor parts of which were just written, with values of ``source``, by ``put(tensor, values)``.
+    """Update the tangents of a tensor of which parts were just overwritten by ``source``, by calling ``put(tensor, values)``.
 
-    A tangent that is there is written in place, so that views of it see the change; else that of the base is made.
+    An existing tangent is written in place, so that its views see the change; otherwise a tangent of the base is created.
     """
     levels = levels_of_all((target, source))
     if not levels or target._dtype.is_integral:
@@ -96,12 +96,12 @@ def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None]
 
 
 def _whole(target: TensorBase, level: int) -> Any:
-    """Return the tensor that a tangent is kept on: the base of a view, unless the view was set apart from its base's tangents."""
+    """Return the tensor that holds the tangent: the base of a view, unless the view was separated from its base's tangents."""
     auto = target._auto
     return target if auto is None or auto.base is None or level in (auto.tangents or {}) else auto.base
 
 
 def refuse(*tensors: Any) -> None:
-    """Raise where tangents would get lost: MindSpore's side has no forward mode."""
+    """Raise NotImplementedError if tangents would be lost: MindSpore has no forward mode."""
     if modes.native is not None and LEVELS and levels_of_all(tensors):
         raise NotImplementedError("mstorch: forward mode goes through neither a graph that is captured nor MindSpore's own training")

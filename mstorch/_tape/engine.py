@@ -1,4 +1,4 @@
-"""Backward: from the roots down to the leaves, each node once, when all its gradients have arrived."""
+"""The backward engine: it runs each node once, from the roots to the leaves, when all its gradients have arrived."""
 from __future__ import annotations
 
 import heapq
@@ -45,7 +45,7 @@ _clone, _add = kernel("clone"), kernel("add")
 
 
 class _Running(threading.local):
-    """The backward passes of this thread, the innermost last."""
+    """Backward passes that run in this thread, the innermost last."""
 
     def __init__(self) -> None:
         self.accumulates: list[bool] = []
@@ -54,12 +54,12 @@ class _Running(threading.local):
 
     @property
     def current(self) -> Node | None:
-        """The node that runs, or None."""
+        """The node that is running, or None."""
         return self.passes[-1].node if self.passes else None
 
 
 class Pass:
-    """A backward pass: its number, whether it keeps the graph, its roots, and the nodes that run (None: all)."""
+    """A backward pass: its number, whether it retains the graph, its roots, and the nodes to run (None: all)."""
 
     __slots__ = ("number", "keep", "first", "needed", "node")
 
@@ -68,13 +68,13 @@ class Pass:
         self.node: Node | None = None  # that runs
 
     def runs(self, node: Node) -> bool:
-        """Return whether a node gets gradients from other nodes that run; False for the one node where a pass begins, as in torch."""
+        """Return whether a node receives gradients from nodes that run; False for the only root, as in torch."""
         if len(self.first) == 1 and node is self.first[0]:
             return False
         return node in (self.order() if self.needed is None else self.needed)
 
     def order(self) -> list[Node]:
-        """Return the nodes that run, in the order that they run in."""
+        """Return the nodes of the pass in their order of execution."""
         counts = _dependencies(self.first)
         ready = _ready(self.first, counts)
         found = []
@@ -93,7 +93,7 @@ running = _Running()
 
 
 class _Watch(threading.local):
-    """Anomaly detection, switched on by torch.autograd: ``check`` gets each node after it ran, with its gradients."""
+    """Thread-local anomaly mode, set by torch.autograd: ``check`` is called with each node that ran and its gradients."""
 
     check: Callable[[Node, Sequence[Any]], None] | None = None
 
@@ -105,12 +105,12 @@ beginnings: list[Callable[[Any], Any]] = []
 
 
 def is_watched() -> bool:
-    """Return whether a mode of the thread sees calls below autograd."""
+    """Return whether a mode of this thread intercepts calls below autograd."""
     return bool(MODES) and bool(state.dispatchers)
 
 
 def add(first: Any, second: Any) -> Any:
-    """Return the sum of two gradients for the same tensor."""
+    """Return the sum of two gradients of one tensor."""
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
         if first.dtype == BFLOAT16 == second.dtype:
             return _add.host["bfloat16"](first, second)
@@ -124,7 +124,7 @@ def add(first: Any, second: Any) -> Any:
 
 
 def _dependencies(nodes: Sequence[Node]) -> dict[Node, int]:
-    """Return for each node below the roots the number of edges that lead to it."""
+    """Return the number of incoming edges of each node below the roots."""
     counts: dict[Node, int] = {}
     seen = set(nodes)
     waiting = list(nodes)
@@ -140,7 +140,7 @@ def _dependencies(nodes: Sequence[Node]) -> dict[Node, int]:
 
 
 def _needed(nodes: Sequence[Node], ends: set[Node]) -> set[Node]:
-    """Return the nodes from which an end can be reached, the ends among them."""
+    """Return the nodes from which one of ``ends`` can be reached, including ``ends``."""
     found = set(ends)
     state: dict[Node, bool] = {}
     for root in nodes:
@@ -166,7 +166,7 @@ def _needed(nodes: Sequence[Node], ends: set[Node]) -> set[Node]:
 def _targets(
     first: list[Node], wanted: Sequence[Edge | None] | None, only: Sequence[Node] | None
 ) -> tuple[dict[Node, list[int]], set[Node] | None]:
-    """Return the output numbers whose gradients are wanted, by node, and the nodes that have to run (None: all)."""
+    """Return by node the output numbers whose gradients are wanted, and the nodes to run (None: all)."""
     catching: dict[Node, list[int]] = {}
     if wanted is not None:
         for edge in wanted:
@@ -177,7 +177,7 @@ def _targets(
 
 
 def _placed(roots: Sequence[tuple[Edge, Any]]) -> tuple[list[Node], dict[Node, Any]]:
-    """Return the nodes of the roots, and by node the gradients of its outputs."""
+    """Return the nodes of the roots, and the gradients of their outputs by node."""
     first: list[Node] = []
     buffers: dict[Node, Any] = {}
     for (node, number), gradient in roots:
@@ -189,14 +189,14 @@ def _placed(roots: Sequence[tuple[Edge, Any]]) -> tuple[list[Node], dict[Node, A
 
 
 def _ready(first: Sequence[Node], counts: dict[Node, int]) -> list[Any]:
-    """Return the heap of the roots to which no other leads."""
+    """Return the heap of the roots that have no incoming edge."""
     ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
     heapq.heapify(ready)
     return ready
 
 
 def _walk(this: Pass, buffers: dict[Node, Any], catching: dict[Node, list[int]], recorded: bool, tensors: bool) -> dict[Edge, Any]:
-    """Run the nodes of a pass; return the gradients of the outputs that ``catching`` names."""
+    """Run the nodes of a pass; return the gradients of the outputs listed in ``catching``."""
     keep, needed, check = this.keep, this.needed, watch.check
     caught: dict[Edge, Any] = {}
     counts = _dependencies(this.first)
@@ -269,11 +269,11 @@ def run(
     roots: Sequence[tuple[Edge, Any]], keep: bool, recorded: bool, wanted: Sequence[Edge | None] | None = None,
     only: Sequence[Node] | None = None,
 ) -> list[Any]:  # fmt: skip
-    """Send gradients from the roots down.
+    """Propagate gradients from the roots.
 
-    Without ``wanted`` they reach the leaves; with ``only`` just those nodes run and what leads to them. With ``wanted`` only
-    what leads to those edges runs, and the gradients that arrive there are returned (None where nothing does); no leaf gets any.
-    While forward mode follows, gradients are tensors, so that they have tangents.
+    Without ``wanted`` they accumulate into the leaves; with ``only``, just these nodes and those that lead to them run. With ``wanted``,
+    only the nodes that lead to these edges run, their gradients are returned (None if no gradient arrives), and no leaf accumulates any. In
+    forward mode gradients are tensors, so that they have tangents.
     """
     tensors = recorded or (bool(LEVELS) and modes.levels > 0 and on()) or without_values(map(_gradient, roots))
     if tensors and not recorded:
@@ -303,7 +303,7 @@ def run(
 
 
 def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Any) -> Sequence[Any]:
-    """Run a node with hooks, or under a mode or anomaly detection."""
+    """Run a node that has hooks, or runs in a mode or in anomaly mode."""
     marks = node.marks
     if marks is not None and marks.watched:
         for item in marks.watched:
@@ -365,7 +365,7 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
 
 
 def _hooked(node: Node, found: Sequence[Any], gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """Return the node's gradients after its hooks."""
+    """Run the hooks of a node; return its gradients as the hooks left them."""
     made = tuple(dressed(gradient) for gradient in found)
     given = tuple(dressed(gradient) for gradient in gradients)
     for hook in list((node.hooks or {}).values()):
@@ -390,7 +390,7 @@ def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:
 
 
 def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
-    """Add a gradient to a leaf's, and run the hooks that wait for it."""
+    """Accumulate a gradient into a leaf, and run the leaf's post-accumulate hooks."""
     tensor = node.tensor
     auto = tensor._auto
     if not auto.leaf and not is_tracked(tensor):
@@ -430,7 +430,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
 
 
 def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:
-    """Return the gradient of a leaf whose shape has changed since: itself if it has the leaf's strides, else a copy in them."""
+    """Return the gradient of a leaf whose shape has changed since, copied into the leaf's strides if its own differ."""
     given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
     own = strides_of(leaf)
     if dense_order(leaf._shape, own) is None:  # beside gaps or shared places only rows will do
@@ -445,7 +445,7 @@ def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:
 
 
 def _fit(node: Node, gradients: list[Any]) -> None:
-    """Reshape gradients before hooks and callers see them: those of a leaf to the shape that it had in forward."""
+    """Reshape gradients before hooks and callers see them; the gradient of a leaf gets the shape that the leaf had in forward."""
     gradient = gradients[0]
     if node.__class__ is not Accumulate or not isinstance(gradient, (np.ndarray, TensorBase)) or is_sparse(gradient):
         node.fit(gradients)
@@ -465,7 +465,7 @@ def check_fit(node: Node, own: Sequence[int], shape: Sequence[int]) -> None:
 
 
 def _maker(end: Node) -> str:
-    """Return the node that made a gradient (of several the one that runs first) and the number of its output."""
+    """Return the node that made a gradient (the first to run if there are several) and the number of its output."""
     waiting = list(running.passes[-1].first)
     seen, makers = set(waiting), []
     while waiting:
@@ -540,7 +540,7 @@ def _check_nothing(result: TensorBase | int | None, tensor: TensorBase) -> None:
 
 
 def _like_leaf(gradient: np.ndarray, tensor: TensorBase) -> np.ndarray:
-    """Return a copy in the order of the leaf's memory."""
+    """Return a copy in the memory order of the leaf."""
     if tensor._stride is None or gradient.shape != tensor._shape:
         return np.array(gradient, order="C")
     order = np.argsort([-step for step in tensor._stride], kind="stable")
@@ -548,7 +548,7 @@ def _like_leaf(gradient: np.ndarray, tensor: TensorBase) -> np.ndarray:
 
 
 def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
-    """Return a fresh gradient in the order of the leaf's memory, row-major where that has gaps."""
+    """Return a new gradient in the leaf's memory order; row-major if the leaf is not dense."""
     strides = leaf._stride
     if gradient._stride == strides or gradient._shape != leaf._shape:
         return gradient
@@ -558,7 +558,7 @@ def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
 
 
 def _own_on_device(gradient: Any, tensor: TensorBase) -> Any:
-    """Return a bare gradient of a device as a tensor of memory that nobody else shows, in the order of the leaf's."""
+    """Return a bare gradient on a device as a tensor that owns its memory, in the leaf's memory order."""
     if modes.native is not None:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 2 * _PER_CALL:  # the callers' names and the argument here
@@ -579,7 +579,7 @@ _PER_CALL = _references(object()) - 2
 
 
 def _alone(gradient: np.ndarray, tensor: TensorBase) -> bool:
-    """Return whether no one else holds the array (besides three names of the callers and this argument), in the leaf's order of memory."""
+    """Return whether the array has no other references (besides three of the callers and this argument) and the leaf's memory order."""
     if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
         return False
     base = gradient.base
@@ -593,7 +593,7 @@ def _alone(gradient: np.ndarray, tensor: TensorBase) -> bool:
 
 
 def next_callback(function: Callable[[], None]) -> None:
-    """Call a function when the backward pass that is going on has ended."""
+    """Register a function to be called when the running backward pass has ended."""
     running.callbacks.append(function)
 
 

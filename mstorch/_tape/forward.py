@@ -1,9 +1,8 @@
-"""Forward mode: the tangents of results, operation by operation.
+"""Forward mode: propagate tangents operation by operation.
 
-An operation's tangent is made by the first of these that there is: a rule declared in ``rules/forward``; the rule of its
-gradient, transposed. A gradient is linear in what it is pulled back from, so its own gradient with respect to that, pulled back
-from the tangents, is the derivative along them (Townsend, "A new trick for calculating Jacobian vector products", 2017). What has
-neither raises.
+The tangent is computed by the rule declared in ``rules/forward`` or, without one, by transposing the gradient rule: a gradient is linear in
+the incoming gradient, so that pulling the tangents back through it gives the directional derivative (Townsend, "A new trick for calculating
+Jacobian vector products", 2017). Operations with neither raise.
 """
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; nothi
 
 
 class Held:
-    """A tensor (or an array as a constant) that a rule needs, as it was when the operation ran."""
+    """An operand of a rule (a tensor, or an array as a constant) with the value it had when the operation ran."""
 
     __slots__ = ("item",)
 
@@ -58,7 +57,7 @@ class Held:
         self.item = item
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Return the value: bare, or the tensor."""
+        """Return the value: bare, or as a tensor."""
         item = self.item
         if isinstance(item, TensorBase):
             return item if recorded else bare(item)
@@ -66,7 +65,7 @@ class Held:
 
 
 class Call:
-    """An operation that has run, as its forward rule sees it: values and tangents, all bare or all tensors."""
+    """An executed operation as its forward rule sees it: values and tangents, all bare or all tensors."""
 
     def __init__(self, op: Kernel, kind: dtype, inputs: Any, args: Any, results: Any, tangents: list[Any], plain: bool) -> None:
         self.op, self.kind, self.args, self.results, self.plain = op, kind, args, results, plain
@@ -80,15 +79,15 @@ class Call:
         return tensor_of(item) if isinstance(item, np.ndarray) and not self.plain else item
 
     def x(self, place: int = 0) -> Any:
-        """Return an input."""
+        """Return the input at ``place``."""
         return self._shown(self.inputs[place])
 
     def y(self, place: int = 0) -> Any:
-        """Return a result."""
+        """Return the result at ``place``."""
         return self._shown(self.results[place])
 
     def t(self, place: int = 0) -> Any:
-        """Return the tangent of an input, or None."""
+        """Return the tangent of the input at ``place``, or None."""
         return self.tangents[place]
 
     def shape(self) -> tuple[int, ...]:
@@ -96,19 +95,19 @@ class Call:
         return tuple(self.results[0]._shape)
 
     def zeros(self, place: int) -> Any:
-        """Return zeros like an input."""
+        """Return zeros like the input at ``place``."""
         item = self.inputs[place]
         return self._shown(zeros_for[0](item)) if isinstance(item, TensorBase) else np.zeros_like(item)
 
     def run(self, *inputs: Any) -> Any:
-        """Return the operation itself on other inputs."""
+        """Run the operation on other inputs."""
         given: tuple[Any, ...] = (list(inputs),) if self.listed else inputs
         if self.plain:
             return self.op.host[self.kind.name](*given, *self.args)
         return apply(self.op, self.kind, given, self.args)
 
     def pull(self, tangent: TensorBase | np.ndarray, place: int = 0) -> Any:
-        """Return the gradient rule's result for a value."""
+        """Apply the gradient rule to a value; return the result for the input at ``place``."""
         node = applied_node(RULES[self.op.op], self.kind, self.inputs, self.args, self.results, [True] * len(self.inputs))
         found = node.run([tangent], not self.plain)
         return found[place]
@@ -118,7 +117,7 @@ FORWARD: dict[str, Callable[[Call], Any]] = {}
 
 
 def forward_rule(*ops: str) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]:
-    """Enter a function as the forward derivative of operations: it gives the result's tangent, or a list for several results."""
+    """Register the decorated function as the forward rule of operations: it returns the tangent of the result, or a list of tangents."""
 
     def enter(function: Callable[[Call], Any]) -> Callable[[Call], Any]:
         for op in ops:
@@ -129,14 +128,14 @@ def forward_rule(*ops: str) -> Callable[[Callable[[Call], Any]], Callable[[Call]
 
 
 def symmetric(call: Call) -> Any:
-    """Return the tangent by the rule of the gradient, whose Jacobian is symmetric; for complex numbers the rule has its conjugate."""
+    """Return the tangent by the gradient rule of an operation with a symmetric Jacobian, conjugated around it for complex numbers."""
     return call.pull(call.t()) if call.kind.is_floating_point else conj(call.pull(conj(call.t())))
 
 
 def applied_node(
     derivative: Derivative, kind: dtype, inputs: list[Any], args: tuple[int | tuple[int, ...], ...], results: Sequence[Any], has: list[bool]
 ) -> Any:
-    """Return a node of an operation with a rule, outside of every graph."""
+    """Return a node of an operation with a gradient rule, detached from every graph."""
     node: Any = derivative.node([SOMEWHERE if one else None for one in has])
     node.rule, node.args, node.kind = derivative.rule, args, kind
     node.results = len(results) if len(results) > 1 else 0
@@ -146,7 +145,7 @@ def applied_node(
 
 
 def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase) -> None:
-    """Give the results of an operation their tangents."""
+    """Set the tangents of the results of an operation."""
     flat: list[Any] = []
     for item in inputs:
         if isinstance(item, (list, tuple)):
@@ -189,7 +188,7 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
 
 
 def _apart(found: TensorBase | np.ndarray, tangents: list[Any]) -> Any:
-    """Return a tangent that shares no memory with those it was made of: it may be written."""
+    """Return a tangent that shares no memory with the tangents it was computed from, so that it may be written to."""
     if found.__class__ is np.ndarray:
         shared = found.base is not None or any(found is one for one in tangents)
         return np.array(found, order="C") if shared and not repeats(found) else found
@@ -202,7 +201,7 @@ def _push_function(
     function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], tensors: list[Any], results: Any,
     again: Callable[[Sequence[Any]], Any] | None = None,
 ) -> None:  # fmt: skip
-    """Give the results of a function of MindSpore tensors their tangents; ``again`` applies the function to tangents if it is linear."""
+    """Set the tangents of the results of a function of MindSpore tensors; ``again`` applies a linear function to the tangents."""
 
     def direct(tangents: list[Any], outputs: Any, inputs: Any) -> Any:
         assert again is not None
@@ -219,11 +218,10 @@ def _push_gradient(
     again: Callable[[list[Any]], list[Any]], function: Callable[..., Any], tensors: list[Any], places: list[int], count: int,
     results: list[Any],
 ) -> None:  # fmt: skip
-    """Give gradients that MindSpore computed of ``tensors`` (the first ``count`` values, then the incoming gradients) their tangents.
+    """Set the tangents of gradients that MindSpore computed of ``tensors`` (the first ``count`` are values, then incoming gradients).
 
-    They are linear in the latter, where ``again`` is applied to the tangents. With respect to the values they are a product with a
-    symmetric matrix of second derivatives, so that one pass back from the tangents gives it: a third one, MindSpore's of some
-    kernels lacks terms.
+    The gradients are linear in the incoming ones, to whose tangents ``again`` is applied. In the values they are a product with the
+    symmetric Hessian, computed by one backward pass; a third-order pass is avoided, because MindSpore's lacks terms for some kernels.
     """
 
     def direct(tangents: list[Any], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> list[TensorBase | None]:
@@ -257,9 +255,9 @@ def push(
     inputs: Sequence[Any], results: Sequence[Any], make: Callable[[list[Any], list[Any]], Any],
     direct: Callable[..., Sequence[Any]] | None = None, written: bool = False,
 ) -> None:  # fmt: skip
-    """Give results their tangents: by ``direct(tangents, results, inputs)``, or by the node that ``make(edges, saved)`` makes.
+    """Set the tangents of results: by ``direct(tangents, results, inputs)``, or by the node that ``make(edges, saved)`` returns.
 
-    The node saves its inputs, or where its gradient is ``written`` with tensors the results and the inputs.
+    The node saves its inputs or, if its gradient is ``written`` in terms of tensors, its results and inputs.
     """
     levels = levels_of_all(inputs)
     if not levels or not any(_inexact(item) for item in results):
@@ -312,7 +310,7 @@ def _cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def _plain(items: Sequence[Any]) -> bool:
-    """Return whether tangents can be computed on bare values: nothing records them, and no level around follows them."""
+    """Return whether tangents can be computed on bare values: grad mode and outer forward levels do not track them."""
     if on():
         return False
     recorded = modes.grad
@@ -327,9 +325,9 @@ def _plain(items: Sequence[Any]) -> bool:
 
 
 def transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe: bool = True) -> list[Any]:
-    """Return the tangents of a node's results: the transpose of its gradients, which are linear in the incoming ones.
+    """Return the tangents of a node's results by transposing its gradients, which are linear in the incoming ones.
 
-    ``probe``: pull back from values that would show a gradient whose history got lost; else from zeros, which no gradient refuses.
+    ``probe``: pull back from nonzero values, which reveal a gradient that lost its history; else from zeros, which every gradient accepts.
     """
     if not isinstance(node, Native):
         return _transposed(node, tangents, results, probe)
@@ -379,7 +377,7 @@ def _transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], prob
 
 
 def _own(value: TensorBase | np.ndarray) -> Any:
-    """Return a tangent in memory of its own."""
+    """Return a tangent that owns its memory."""
     if isinstance(value, np.ndarray) and (value.base is not None or not value.flags.writeable):
         value = np.array(value, order="C")
     return dressed(value)
@@ -403,7 +401,7 @@ def _keeps_tracked(node: Any) -> bool:
 
 
 def _seed(result: TensorBase, probe: bool) -> TensorBase:
-    """Return the placeholder gradient of a forward-mode pass, whose own history gives the tangents."""
+    """Return the placeholder gradient of a forward-mode pass, whose history gives the tangents."""
     if is_meta(result):
         return meta_tensor(result._shape, result._dtype, None, True)
     kind, count = result._dtype.np, int(np.prod(result._shape))
@@ -418,7 +416,7 @@ def _seed(result: TensorBase, probe: bool) -> TensorBase:
 
 
 def _zeros_for(like: TensorBase) -> TensorBase:
-    """Return zeros with a tensor's shape, dtype and strides, without a history."""
+    """Return detached zeros with the shape, dtype and strides of a tensor."""
     shape, kind, strides = like._shape, like._dtype, like._stride
     if is_meta(like):
         return meta_tensor(shape, kind, strides)
@@ -436,7 +434,7 @@ def _in_gaps(shape: tuple[int, ...], kind: dtype, strides: Any) -> Any:
 
 
 def _relaid(tangent: TensorBase, like: TensorBase) -> TensorBase:
-    """Return a tangent in the order of a tensor's memory."""
+    """Return a tangent in the memory order of a tensor."""
     strides = like._stride
     if strides is None or dense_order(like._shape, strides) is not None:
         copy = linear(tangent, _COPIED, _COPIED, "CloneBackward0")
@@ -459,7 +457,7 @@ _COPIED = Move(_copied, cloned)
 
 
 def in_storage(tangent: TensorBase, like: TensorBase) -> TensorBase:
-    """Return a tangent as large as a tensor's whole storage, at the same offset: views may reach beyond the tensor."""
+    """Return a tangent as large as the tensor's whole storage, at the same offset, because views may exceed the tensor."""
     whole = tensor_of(np.zeros(like._storage.nbytes // like._dtype.itemsize, tangent._dtype.np))
     made = window(whole._storage, tangent._dtype, like._shape, like._stride, like._offset)
     write_into[0](made, tangent)

@@ -1,7 +1,7 @@
-"""Lazy signs: views of memory whose elements are seen conjugated or negated (torch's conjugate and negative bits).
+"""Lazy conjugation and negation: views with torch's conjugate and negative bits.
 
-A tensor over a ``Mirror`` is of the class ``CLASSES[-1]``, by which the way into operations (``_namespace/unresolved.py``) tells it from
-plain tensors. What meets one all the same reads right values: ``array_of`` turns them, ``put_array`` turns them back.
+A tensor over a ``Mirror`` has the class ``CLASSES[-1]``, by which dispatch (``_namespace/unresolved.py``) recognizes it. Code that does not
+check reads correct values nevertheless: ``array_of`` applies the bits, ``put_array`` undoes them.
 """
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ CLASSES: list[Any] = []  # of plain tensors, and of those over a mirror
 
 
 def signs_of(tensor: TensorBase) -> tuple[bool, bool]:
-    """Return whether a tensor shows its memory conjugated, and whether negated."""
+    """Return the conjugate bit and the negative bit of a tensor."""
     storage = tensor._storage
     return (storage.conj, storage.neg) if storage.__class__ is Mirror else (False, False)
 
 
 def can_be_lazy(tensor: TensorBase) -> bool:
-    """Return whether a tensor's signs may stay lazy: values of devices, captures and tangents are computed at once."""
+    """Return whether conjugation and negation may stay lazy; on devices, in captures and in forward mode they are computed at once."""
     return tensor._storage.__class__ in (Storage, Mirror) and modes.native is None and not LEVELS
 
 
 def with_signs(tensor: TensorBase, conj: bool, neg: bool) -> TensorBase:
-    """Return a tensor that nobody else holds, seen with these signs instead of its own."""
+    """Set the conjugate and the negative bit of a tensor without other references, and return it."""
     storage = tensor._storage.inner if tensor._storage.__class__ is Mirror else tensor._storage
     tensor._storage = Mirror(storage, conj, neg) if conj or neg else storage
     tensor._array = None
@@ -43,7 +43,7 @@ def with_signs(tensor: TensorBase, conj: bool, neg: bool) -> TensorBase:
 
 
 def turned(input: TensorBase, conj: bool = False, neg: bool = False) -> TensorBase:
-    """Return the view of a tensor on the host that shows its elements conjugated or negated."""
+    """Return a view of a host tensor with its elements conjugated or negated."""
     own_conj, own_neg = signs_of(input)
     turn = np.conjugate if conj else np.negative
     label = "ConjBackward0" if conj else "NegViewBackward0"
@@ -54,7 +54,7 @@ def turned(input: TensorBase, conj: bool = False, neg: bool = False) -> TensorBa
 
 
 def resolved(tensor: Any) -> Any:
-    """Return a tensor over a mirror as a plain one in new memory, without a node in the history; any other unchanged."""
+    """Return a tensor over a mirror as a plain, detached tensor in new memory; return any other tensor unchanged."""
     if tensor.__class__ not in CLASSES or tensor._storage.__class__ is not Mirror:
         return tensor
     made = laid_out(array_of(tensor), preserved_strides(tensor._shape, strides_of(tensor)))
@@ -69,7 +69,7 @@ def resolved(tensor: Any) -> Any:
 
 
 def has_mirrored(values: Iterable[Any]) -> bool:
-    """Return whether a tensor over a mirror is among the values, or in a list or tuple of them."""
+    """Return whether one of the values, also in lists and tuples, is a tensor over a mirror."""
     return any(
         has_mirrored(value) if value.__class__ in (tuple, list) else value.__class__ in CLASSES and value._storage.__class__ is Mirror
         for value in values
@@ -77,7 +77,7 @@ def has_mirrored(values: Iterable[Any]) -> bool:
 
 
 def all_resolved(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the values with plain tensors in the place of those over mirrors, in lists and tuples of them, too."""
+    """Return the values with tensors over mirrors resolved to plain ones, also in lists and tuples."""
     return tuple(_resolved(value) for value in values)
 
 
@@ -88,7 +88,9 @@ def _resolved(value: TensorBase | float) -> Any:
 
 
 def seen_alike(found: TensorBase | tuple[TensorBase, TensorBase], source: TensorBase, lying: TensorBase) -> Any:
-    """Return the views that a function made of ``lying`` (``source`` without its signs), with the signs of ``source``; None for copies."""
+    """Return the views that a function made of ``lying`` (``source`` without its bits), with the bits of ``source``; None if they are
+    copies.
+    """
     if found is lying:
         return source
     if isinstance(found, (tuple, list)):

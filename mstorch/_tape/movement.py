@@ -1,4 +1,4 @@
-"""Movements of elements on values of a device, in words: what a view shows, what its gradient is, without tables of positions."""
+"""Data movement on device values: views and their gradients without index arrays."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ _window, _window_placed, _div = kernel("window"), kernel("window_placed"), kerne
 
 
 class Move:
-    """A linear map in two forms: of an array of the host, and of a value of a device."""
+    """Linear map with one implementation for host arrays and one for device values."""
 
     __slots__ = ("array", "raw")
 
@@ -48,49 +48,48 @@ SAME = Move(_unchanged, lambda raw: raw)
 
 
 def apply_map(function: Map | Move, raw: Raw) -> Raw:
-    """Apply a linear map to a device's value: by the map's own form for devices if it has one, else on the host."""
+    """Apply a linear map to a device value, on the host if the map has no device implementation."""
     if isinstance(function, Move):
         return function.raw(raw)
     return from_numpy(np.array(function(raw.asnumpy()), order="C"))
 
 
 def zeros(shape: Sequence[int], name: str) -> Raw:
-    """Return zeros made on the device."""
+    """Return zeros in device memory."""
     return full(tuple(shape), 0, name)
 
 
 def same(raw: Raw) -> Raw:
-    """Return the value itself."""
+    """Return the value unchanged."""
     return raw
 
 
 def cloned(raw: Raw) -> Raw:
-    """Return the value in memory of its own."""
+    """Return a copy of the value."""
     return kernel("clone")[NAME_OF[raw.dtype]](raw)
 
 
 def casting(name: str) -> OnRaw:
-    """Return a conversion to a dtype."""
+    """Return a function that casts to a dtype."""
     return lambda raw: cast(raw, name)
 
 
 def conversion(name: str, source: str = "") -> Move:
-    """Return a conversion to a dtype by torch's rules, on arrays too; ``source`` is the dtype of the values, where MindSpore holds bytes.
-    """
+    """Return a map that casts to a dtype by torch's rules; ``source`` is the dtype of values that MindSpore holds as bytes."""
     if name in STORED or source in STORED:
         return Move(partial(numpy_cast, target=NP_DTYPE[name]), lambda raw: _of_codes(raw, name, source))
     return Move(partial(numpy_cast, target=NP_DTYPE[name]), casting(name))
 
 
 def _of_codes(raw: Raw, name: str, source: str) -> Raw:
-    """Return a conversion from or to a dtype that MindSpore holds as bytes, by the host."""
+    """Cast on the host from or to a dtype that MindSpore holds as bytes."""
     array = raw.asnumpy()
     array = array.view(NP_DTYPE[source]) if source in STORED else array
     return from_numpy(np.asarray(numpy_cast(array, NP_DTYPE[name]), order="C"))
 
 
 def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:
-    """Return the elements in another shape."""
+    """Return the value reshaped."""
     wanted = tuple(map(int, shape))
     if raw.__class__ is np.ndarray:  # positions that are made of sizes
         raw = constant_of(raw)
@@ -98,12 +97,12 @@ def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:
 
 
 def permuted(raw: Raw, order: Sequence[int]) -> Raw:
-    """Return the dimensions in another order."""
+    """Return the value with its dimensions permuted."""
     return _permute[NAME_OF[raw.dtype]](raw, tuple(map(int, order)))
 
 
 def fitted(raw: Raw, shape: Sequence[int]) -> Raw:
-    """Return the sum over what broadcasting repeated."""
+    """Sum the value over its broadcast dimensions to ``shape``."""
     own, name = tuple(raw.shape), NAME_OF[raw.dtype]
     lead = len(own) - len(shape)
     if lead and own[lead:] == tuple(shape):
@@ -113,22 +112,22 @@ def fitted(raw: Raw, shape: Sequence[int]) -> Raw:
 
 
 def spread(raw: Raw, shape: Sequence[int]) -> Raw:
-    """Return dimensions of length 1 repeated."""
+    """Expand dimensions of length 1 to ``shape``."""
     return raw if tuple(raw.shape) == tuple(shape) else _expand[NAME_OF[raw.dtype]](raw, tuple(shape))
 
 
 def flipped(raw: Raw, dims: Sequence[int]) -> Raw:
-    """Return dimensions the other way round."""
+    """Reverse the value along ``dims``."""
     return _flip[NAME_OF[raw.dtype]](raw, tuple(dims)) if dims else raw
 
 
 def joined(raws: Sequence[Raw], dim: int) -> Raw:
-    """Return values side by side."""
+    """Concatenate values along ``dim``."""
     return raws[0] if len(raws) == 1 else _cat[NAME_OF[raws[0].dtype]](tuple(raws), dim)
 
 
 def stacked(raws: Sequence[Raw], dim: int) -> Raw:
-    """Return values along a new dimension."""
+    """Stack values along a new dimension."""
     return _stack[NAME_OF[raws[0].dtype]](tuple(raws), dim)
 
 
@@ -136,9 +135,7 @@ def stacked(raws: Sequence[Raw], dim: int) -> Raw:
 
 
 def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], list[int]]:
-    """Return for each dimension a slice with a positive step, by a key of numbers, slices, None and Ellipsis; the dimensions to reverse;
-    the shape of the part.
-    """
+    """Return for a key of basic indexing a slice with positive step per dimension, the dimensions to reverse, and the result's shape."""
     items = list(key) if key.__class__ is tuple else [key]
     lengthless = items.count(None)
     named = len(items) - lengthless - items.count(Ellipsis)
@@ -169,7 +166,7 @@ def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], li
 
 
 def part(raw: Raw, key: Any) -> Raw:
-    """Return the part that a key of basic indexing names."""
+    """Index the value with a key of basic indexing."""
     own, name = tuple(raw.shape), NAME_OF[raw.dtype]
     spans, turned, lengths = _spans(key, own)
     for dim, (span, length) in enumerate(zip(spans, own)):
@@ -179,12 +176,12 @@ def part(raw: Raw, key: Any) -> Raw:
 
 
 def _is_of_slices(key: Any) -> bool:
-    """Return whether a key has slices alone, so that the part has as many dimensions as the whole."""
+    """Return whether a key consists of slices only, so that indexing keeps the number of dimensions."""
     return key.__class__ is slice or (key.__class__ is tuple and all(item.__class__ is slice for item in key))
 
 
 def placed(raw: Raw, key: Any, shape: tuple[int, ...]) -> Raw:
-    """Return zeros of a shape with a value in the place that a key of basic indexing names."""
+    """Return zeros of a shape with the value written at a key of basic indexing."""
     spans, turned, _ = _spans(key, shape)
     if 0 in raw.shape:
         return zeros(shape, NAME_OF[raw.dtype])
@@ -208,8 +205,7 @@ def _pads(raw: Raw, widths: Sequence[tuple[int, int]]) -> Raw:
 
 
 def put_together(parts: dict[int, Raw], keys: Sequence[Any], shape: tuple[int, ...]) -> Raw:
-    """Return zeros of a shape with parts in the places that keys name. Keys of a split or an unbind go through a dimension from end to end.
-    """
+    """Return zeros of a shape with parts written at their keys; the keys of a split or an unbind cover a dimension."""
     name = NAME_OF[next(iter(parts.values())).dtype]
     dim = len(keys[0]) - 1
     of_split = isinstance(keys[0][dim], slice)
@@ -239,17 +235,17 @@ def _seen_as(raw: Raw, name: str, shape: Sequence[int]) -> Raw:
 
 
 def as_real(raw: Raw) -> Raw:
-    """Return complex numbers as pairs, in a last dimension."""
+    """View complex numbers as pairs of real ones in a new last dimension."""
     return _seen_as(raw, "float64" if NAME_OF[raw.dtype] == "complex128" else "float32", (*raw.shape, 2))
 
 
 def as_complex(raw: Raw) -> Raw:
-    """Return pairs in the last dimension as complex numbers."""
+    """View the pairs in the last dimension as complex numbers."""
     return _seen_as(raw, "complex128" if NAME_OF[raw.dtype] == "float64" else "complex64", tuple(raw.shape)[:-1])
 
 
 def part_of_complex(number: int) -> tuple[OnRaw, OnRaw]:
-    """Return real (0) or imaginary (1) parts, and complex numbers that have these alone."""
+    """Return the map to the real (0) or imaginary (1) part, whose transpose fills the other part with zeros."""
 
     def placed_part(raw: Raw) -> Raw:
         nothing = zeros(tuple(raw.shape), NAME_OF[raw.dtype])
@@ -275,7 +271,7 @@ def _covers(own: Geometry, low: int, high: int) -> bool:
 
 
 def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
-    """Return what another window on the memory shows of a tensor's elements; zeros outside of them."""
+    """Return another window of the memory as far as a tensor's elements fill it, zeros elsewhere."""
     low, high = _memory_of(own, other)
     shape, strides, offset = other
     name = NAME_OF[raw.dtype]
@@ -286,7 +282,7 @@ def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
 
 
 def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
-    """Return the transpose: a gradient of another window in its places, added up if places are shared, as the tensor's elements."""
+    """Return the transpose of ``window``: the gradient is scattered to the tensor's elements, and summed where the window repeats them."""
     low, high = _memory_of(own, other)
     name = NAME_OF[raw.dtype]
     if not raw.size or 0 in own[0]:
@@ -305,7 +301,7 @@ def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
 def unfolding(
     forward: Callable[..., Any], back: Callable[..., Any], own: Sequence[int], shape: Sequence[int], dim: int, step: int
 ) -> tuple[Move, Move]:
-    """Return the map from a tensor to its windows along a dimension, and its transpose."""
+    """Return the map from a tensor to its sliding windows along a dimension, and its transpose."""
     rows = contiguous_strides(tuple(own))
     whole: Geometry = (tuple(own), rows, 0)
     seen: Geometry = (tuple(shape), (*rows[:dim], rows[dim] * step, *rows[dim + 1 :], rows[dim]), 0)
@@ -313,7 +309,7 @@ def unfolding(
 
 
 def cleared(raw: Raw, back: OnRaw, shape: Sequence[int]) -> Raw:
-    """Return a value with zeros where ``back`` puts a part of a shape."""
+    """Return the value with zeros where ``back`` places a part of the given shape."""
     name = NAME_OF[raw.dtype]
     zero = zeros((), name)
     outside = kernel("eq")[name](back(full(tuple(shape), 1, name)), zero)

@@ -1,4 +1,4 @@
-"""Tensors that go from one memory to another, recorded: between the host and an accelerator, and to a device that holds no values."""
+"""Recorded copies between devices: host, accelerator and meta."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -28,13 +28,13 @@ def _to_accelerator(value: Any) -> Any:
 
 
 class _Moved(Node):
-    """The node of a copy to another device: the gradient takes the way back."""
+    """Node of a copy to another device; backward copies the gradient back."""
 
     __slots__ = ("back",)
     back: Callable[[Any], Any]
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradient where the source is."""
+        """Return the gradient on the source's device."""
         gradient = gradients[0]
         if isinstance(gradient, TensorBase):
             return (moved(gradient, self.back is _to_host),)
@@ -42,7 +42,7 @@ class _Moved(Node):
 
 
 def moved(tensor: Any, home: bool) -> Any:
-    """Return a copy of a tensor on the host (``home``) or on the accelerator, with the same strides, recorded."""
+    """Return a recorded copy of a tensor on the host (``home``) or on the accelerator, with the same strides."""
     strides = None if tensor._stride is None else strides_of(tensor)
     if home:
         made = laid_out(copied(tensor, typed(_to_host(bare(tensor)), tensor._dtype.np)), strides if _dense(tensor) else None)
@@ -64,7 +64,7 @@ def _dense(tensor: Any) -> bool:
 
 
 def brought(tensor: TensorBase, place: device) -> TensorBase:
-    """Return a tensor on a device, without a copy if it is there; raise NotImplementedError if it has no values to copy."""
+    """Return a tensor on a device, without a copy if it is there already; raise NotImplementedError if it is on meta."""
     if is_meta(tensor) and place is not devices.META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if place is devices.META:
@@ -78,7 +78,7 @@ def brought(tensor: TensorBase, place: device) -> TensorBase:
 
 
 def beside(constant: TensorBase, like: Any) -> Any:
-    """Return a constant that was made on the host, on the device of a tensor."""
+    """Return a constant made on the host, on the device of a tensor."""
     if modes.native is None and is_meta(like):
         return constant if is_meta(constant) else meta_tensor(constant._shape, constant._dtype)
     if ON_CPU or modes.native is not None or like._storage.__class__ not in NATIVE or constant._storage.__class__ in NATIVE:
@@ -87,7 +87,7 @@ def beside(constant: TensorBase, like: Any) -> Any:
 
 
 def stays_readable(made: Any, source: Any, kind: Any) -> None:
-    """Let integers that were cast on a device be read without a transfer, like those they came from."""
+    """Mark integers cast on a device as readable without a transfer if their source is."""
     storage = made._storage
     if storage.__class__ is DeviceMemory and source._storage.reads_are_free:
         storage.shadow = numpy_cast(array_of(source), kind.np)

@@ -1,4 +1,4 @@
-"""Operations without a rule: MindSpore's tape differentiates the kernel in backward."""
+"""Operations without a gradient rule, which MindSpore's autograd differentiates in backward."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ pushed_gradient: list[Callable[..., None]] = []
 
 
 class Native(Node):
-    """A node whose gradient MindSpore's tape finds, by running the kernel once more under its eyes."""
+    """Node whose gradient MindSpore's autograd computes by running the kernel again."""
 
     __slots__ = ("function", "given", "args", "places", "outputs", "count")
     function: Any
@@ -42,7 +42,7 @@ class Native(Node):
     count: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradients by MindSpore's tape; recorded ones are found again by it when they are differentiated."""
+        """Return the gradients from MindSpore's autograd; recorded ones can be differentiated again in the same way."""
         forked.refuse(self.name())
         values = [item.value(self, recorded) for item in self.saved]
         if recorded and not modes.grad and without_values(gradients):
@@ -91,7 +91,7 @@ def _raw(item: Any) -> Raw:
 
 
 def _found(function: Callable[..., Any], tensors: list[Any], results: int, count: int, places: list[int]) -> list[Any]:
-    """Return recorded gradients: an operation that MindSpore's tape can differentiate again."""
+    """Return recorded gradients, as an operation that MindSpore's autograd can differentiate again."""
     missing: list[int] = []
 
     def whole(*raws: Raw) -> tuple[Raw, ...]:
@@ -121,19 +121,20 @@ def _unwrapped(raw: Raw, tensors: list[Any]) -> np.ndarray:
 
 
 def refuse_trained(what: str) -> None:
-    """Raise RuntimeError within a Module that MindSpore trains, whose tape cannot do what is asked for."""
+    """Raise RuntimeError inside a Module that MindSpore trains, whose autograd does not support ``what``."""
     if modes.native is not None:
         raise RuntimeError(f"mstorch: {what} cannot be trained by MindSpore itself")
 
 
 def attach_native(label: str, op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], results: Sequence[Any]) -> None:
-    """Record an operation without a rule."""
+    """Record an operation without a gradient rule."""
     given, flat = operands(inputs)
     _attach(label, op.beside_host(kind.name), given, tuple(map(as_raw, args)), flat, results)
 
 
 def operands(inputs: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-    """Return the arguments of a function of MindSpore tensors (None for a tensor, a number for that many, or a constant), and the tensors.
+    """Split the arguments of a function of MindSpore tensors into a pattern (None for a tensor, a count for a list of tensors, else a
+    constant) and the tensors.
     """
     given: list[Any] = []
     flat: list[Any] = []
@@ -150,12 +151,12 @@ def operands(inputs: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
 
 
 def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[Any], results: Sequence[Any]) -> None:
-    """Record a function of MindSpore's tensors, whose results are given, by MindSpore's own derivative of it."""
+    """Record a function of MindSpore tensors with the given results, differentiated by MindSpore."""
     _attach(label, function, [None] * len(tensors), (), list(tensors), results)
 
 
 class _Rowless(dict):
-    """An operation without a row in the kernel table: a function of MindSpore's tensors and one of arrays."""
+    """Operation without a row in the kernel table: a function of MindSpore tensors and one of arrays."""
 
     op = ""
 
@@ -168,12 +169,11 @@ def through(
     label: str, function: Callable[..., Any], tensors: Sequence[Any], constants: Sequence[Any] = (),
     host: Callable[..., Any] | None = None, linear: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return ``function(*tensors, *constants)`` of MindSpore tensors, applied to tensors and recorded by MindSpore's own derivative.
+    """Apply ``function(*tensors, *constants)`` of MindSpore tensors to tensors, and record it for MindSpore's autograd.
 
-    ``linear``: in all tensors together, so that forward mode applies it to their tangents.
+    ``linear``: the function is linear in all tensors jointly, so that forward mode applies it to the tangents.
 
-    The results have memory of their own. For what has no row of its own: a row's kernel with its arguments in another order;
-    ``host`` is the same of arrays.
+    The results own their memory. ``host`` is the same function of arrays.
     """
     result = compute(_Rowless(function, host or through_mindspore(function)), "", tensors, tuple(constants))[0]
     if modes.native is None and recording(tensors):
@@ -200,7 +200,7 @@ def native_node(
     label: str, edges: list[Any], function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], saved: list[Any],
     results: Sequence[Any],
 ) -> Any:  # fmt: skip
-    """Return the node of a function of MindSpore's tensors."""
+    """Return the node of a function of MindSpore tensors."""
     node: Any = named(Native, label)(edges)
     node.function, node.given, node.args = function, given, args
     node.places = [i for i, edge in enumerate(edges) if edge is not None]

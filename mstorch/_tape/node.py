@@ -1,4 +1,4 @@
-"""Nodes of the tape: one for each recorded operation, with the edges to where its gradients go."""
+"""Nodes of the tape: one per recorded operation, with edges to the nodes that its gradients go to."""
 from __future__ import annotations
 
 import itertools
@@ -48,7 +48,7 @@ FREED = (
 
 
 class _Marks:
-    """The attributes and hooks that users put on a node."""
+    """Attributes and hooks that users set on a node."""
 
     pre: dict[int, Any] | None = None
     retained: dict[int, Any] | None = None
@@ -74,10 +74,10 @@ _OF_ENGINE = {label: f"torch::autograd::{label}" for label in ("AccumulateGrad",
 
 
 class Node:
-    """A recorded operation. Shown to users as ``tensor.grad_fn``.
+    """A recorded operation, which users see as ``tensor.grad_fn``.
 
-    ``run(gradients, recorded)`` gives the gradients for ``edges``, one each or None. Gradients are bare values (NumPy arrays,
-    MindSpore's tensors on a device), or tensors whose history is recorded where ``recorded`` is set.
+    ``run(gradients, recorded)`` returns one gradient or None per edge. Gradients are bare values (NumPy arrays, or MindSpore tensors on a
+    device), or tensors with a history if ``recorded`` is set.
     """
 
     __slots__ = ("edges", "sequence", "saved", "marks", "__dict__", "__weakref__")
@@ -101,37 +101,37 @@ class Node:
         self.marks: _Marks | None = None
 
     def __init_subclass__(cls) -> None:
-        """Set the name that users see in ``type(grad_fn)`` to the class's label."""
+        """Set the name of ``type(grad_fn)`` to the label of the class."""
         if "label" in cls.__dict__:
             cls.__name__ = cls.label
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradients for the edges."""
+        """Return one gradient or None per edge."""
         raise NotImplementedError
 
     def fit(self, gradients: list[Any]) -> None:
-        """Reshape the gradients in their list to the outputs, before hooks see them."""
+        """Reshape the gradients in place, in their list, to the shapes of the outputs before hooks see them."""
 
     def release(self) -> None:
-        """Free the saved tensors after backward; the graph is used up."""
+        """Free the saved tensors after backward; the graph cannot run again."""
         if self.saved:
             self.saved = None
 
     # What users see
 
     def name(self) -> str:
-        """Return the node's name: ``AddBackward0``."""
+        """Return the name of the node, for example ``AddBackward0``."""
         label = type(self).label
         return _OF_ENGINE.get(label, label)
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
-        """The nodes that the gradients go to, each with the number of its output."""
+        """The pairs (node, output number) that the gradients go to."""
         return tuple((None, 0) if edge is None else edge for edge in self.edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dictionary for the user's notes."""
+        """Dictionary for the user's data."""
         if self._metadata is None:
             self._metadata = {}
         return self._metadata
@@ -140,7 +140,7 @@ class Node:
         return self.sequence
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
-        """Call ``fn(grad_inputs, grad_outputs)`` after the node ran; what it returns replaces the first."""
+        """Register ``fn(grad_inputs, grad_outputs)`` to run after the node; a returned value replaces ``grad_inputs``."""
         if self.hooks is None:
             self.hooks = OrderedDict()
         handle = RemovableHandle(self.hooks)
@@ -148,7 +148,7 @@ class Node:
         return handle
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
-        """Call ``fn(grad_outputs)`` before the node runs; what it returns replaces them."""
+        """Register ``fn(grad_outputs)`` to run before the node; a returned value replaces ``grad_outputs``."""
         if self.before is None:
             self.before = OrderedDict()
         handle = RemovableHandle(self.before)
@@ -163,7 +163,7 @@ _classes: dict[tuple[type, str], type] = {}
 
 
 def named(base: type, label: str) -> type:
-    """Return the class of nodes like ``base`` that are called ``label``."""
+    """Return the subclass of ``base`` whose instances are named ``label``."""
     found = _classes.get((base, label))
     if found is None:
         found = _classes[base, label] = type(label, (base,), {"label": label, "__slots__": ()})
@@ -171,7 +171,7 @@ def named(base: type, label: str) -> type:
 
 
 class Accumulate(Node):
-    """The end of the tape: adds what arrives to the ``grad`` of a leaf."""
+    """Node of a leaf, which accumulates gradients into ``grad``."""
 
     __slots__ = ("tensor", "shape")
 
@@ -186,7 +186,7 @@ class Accumulate(Node):
 
     @property
     def variable(self) -> TensorBase:
-        """The leaf."""
+        """The leaf tensor."""
         return self.tensor
 
 
@@ -194,7 +194,7 @@ _LAST = 1 << 62
 
 
 def edge_of(tensor: Any) -> Edge | None:
-    """Return where gradients of a tensor go; None if it takes no part."""
+    """Return the edge that a tensor's gradients take; None if it does not require grad."""
     auto = tensor._auto
     node = tensor._node if auto is None else node_of(tensor)
     if node is not None:
@@ -211,7 +211,7 @@ def edge_of(tensor: Any) -> Edge | None:
 
 
 def node_of(tensor: Any) -> Node | None:
-    """Return the node that made a tensor (torch's ``grad_fn``); computed anew for a view whose base was written to since."""
+    """Return the node that made a tensor (torch's ``grad_fn``); recomputed for a view whose base was modified in place."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         version = tensor._counter.version
@@ -240,7 +240,7 @@ def _look_again(tensor: TensorBase, auto: Any, version: int) -> None:
 
 
 def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
-    """Return a view's history of its last write, where the base was detached since, of which versions tell nothing."""
+    """Return the history of a view's last write when its base has been detached since, which versions do not show."""
     base._node, base._number = node, 0
     try:
         return _look[0](tensor)
@@ -265,17 +265,17 @@ _CUT = (
 
 
 class Passed(Node):
-    """The node of a tensor that stands for another: gradients pass through."""
+    """Node that passes gradients through unchanged, for a tensor that stands for another one."""
 
     __slots__ = ()
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradients as they are."""
+        """Return the gradients unchanged."""
         return gradients
 
 
 class SavedInput:
-    """An input that backward needs, with its version then, where no saved-tensor hooks are set."""
+    """Input saved for backward with its version, when no saved-tensor hooks are set."""
 
     __slots__ = ("tensor", "version")
 
@@ -290,7 +290,7 @@ class SavedInput:
         self.version = tensor._counter.version
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Return the value as it was saved: bare, or the tensor."""
+        """Return the value as it was saved: bare, or as a tensor."""
         tensor = self.tensor
         if tensor._counter.version != self.version:
             raise RuntimeError(changed_text(tensor, self.version, node if self.output else None))
@@ -306,7 +306,7 @@ USED_UP = (None,)  # in the place of what is saved: nothing, but backward goes t
 
 
 class Watched:
-    """The version of a tensor that torch saves although our gradient does not need it; kept, as in torch, until backward is done."""
+    """Version of a tensor that torch saves but our gradient does not read; kept, as in torch, until backward is done."""
 
     __slots__ = ("_counter", "_dtype", "_shape", "_node", "_number", "version", "own")
 
@@ -319,13 +319,13 @@ class Watched:
         self.version, self.own = tensor._counter.version, own
 
     def check(self, node: Any) -> None:
-        """Raise torch's error if the tensor was written to."""
+        """Raise torch's error if the tensor was modified in place."""
         if self._counter.version != self.version:
             raise RuntimeError(changed_text(self, self.version, node if self.own else None))
 
 
 def watch(result: TensorBase, *tensors: Any) -> TensorBase:
-    """Return the result (of one node); its backward raises if one of the tensors (None: the result itself) was written to."""
+    """Return the result; backward through its node raises if one of the tensors (None: the result) was modified in place."""
     node = result._node
     if node is not None and modes.grad:  # else it is the node that an ``out=`` had
         found = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
@@ -336,7 +336,7 @@ def watch(result: TensorBase, *tensors: Any) -> TensorBase:
 
 
 class SavedWindow(SavedInput):
-    """An input that torch saves as a view: the memory it had then, even if it was given other memory since."""
+    """Input that torch saves as a view, which keeps its memory even if ``.data`` is assigned later."""
 
     __slots__ = ("storage", "array", "counter")
 
@@ -345,7 +345,7 @@ class SavedWindow(SavedInput):
         self.storage, self.array, self.counter = tensor._storage, bare(tensor), tensor._counter
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Return the value as it was saved, where the tensor has other memory now."""
+        """Return the value as it was saved, from the old memory if the tensor has other memory now."""
         tensor = self.tensor
         if tensor._storage is self.storage:
             return super().value(node, recorded)
@@ -359,12 +359,12 @@ class SavedWindow(SavedInput):
 
 
 def saved_input(tensor: TensorBase) -> Any:
-    """Return the record of an input that a node saves; hooks do not see a number that gradients are multiplied by."""
+    """Return the record of an input that a node saves; a number that was wrapped in a tensor bypasses the saved-tensor hooks."""
     return Saved(tensor) if modes.saved_hooks and not tensor.__dict__.get("_wrapped_number") else SavedInput(tensor)
 
 
 class Saved:
-    """A tensor that backward needs, with its version then; or the result of a pair of saved-tensor hooks."""
+    """Tensor saved for backward with its version, or the packed value of a pair of saved-tensor hooks."""
 
     __slots__ = ("tensor", "version", "unpack", "packed", "output", "number")
 
@@ -388,7 +388,7 @@ class Saved:
 
     @property
     def changed(self) -> bool:
-        """Whether the tensor was written to since."""
+        """Whether the tensor was modified in place after it was saved."""
         return self.unpack is None and self.tensor._counter.version != self.version
 
     def value(self, node: Node | None, recorded: bool) -> Any:
@@ -435,7 +435,7 @@ def _as_leaf(made: Any, leaf: Any) -> Any:
 
 
 def bare_twin(tensor: Any) -> TensorBase:
-    """Return the same window without history."""
+    """Return a detached alias of the tensor: same storage, shape and strides."""
     made = twin(tensor)
     made._node, made._number = None, 0
     if LEVELS:
@@ -444,7 +444,7 @@ def bare_twin(tensor: Any) -> TensorBase:
 
 
 def shown_name(tensor: TensorBase) -> str | None:
-    """Return the node's name for printing a tensor; "Invalid" for a view whose base was written to so that its ``grad_fn`` raises."""
+    """Return the node's name for printing a tensor; "Invalid" for a view whose ``grad_fn`` raises."""
     if may_not_be_asked(tensor) and is_tracked(tensor):
         return "Invalid"
     node = node_of(tensor)
@@ -452,23 +452,23 @@ def shown_name(tensor: TensorBase) -> str | None:
 
 
 def refuse_history(kind: dtype) -> None:
-    """Raise torch's error if results of this dtype cannot have a history: integers that were made of integers that have one."""
+    """Raise torch's error for an integer dtype, whose tensors cannot have a history."""
     if kind.is_integral:
         raise RuntimeError(f"Autograd not support dtype: {WORDS[kind.name]}")
 
 
 def does_not_fit(node: Any, error: Exception) -> RuntimeError:
-    """Return the error for a gradient, or a saved tensor, whose shape is not the one it had in forward."""
+    """Return the error for a gradient or a saved tensor whose shape differs from the one in forward."""
     return RuntimeError(f"Function {node.name()} got a gradient, or has saved a tensor, of a shape that it cannot use: {error}")
 
 
 def plain_name(node: Any) -> str:
-    """Return a node's name in messages: ``Exp`` for ExpBackward0."""
+    """Return the node's name for messages, for example ``Exp`` for ExpBackward0."""
     return re.sub(r"Backward\d*$", "", node.name())
 
 
 def changed_text(tensor: TensorBase | Watched, version: int, maker: Any = None) -> str:
-    """torch's message for a saved tensor that was written to."""
+    """Return torch's message for a saved tensor that was modified in place."""
     kind = type_text(tensor._dtype)
     node = maker or tensor._node
     where = f"is at version {tensor._counter.version}; expected version {version} instead"
@@ -481,12 +481,12 @@ def changed_text(tensor: TensorBase | Watched, version: int, maker: Any = None) 
 
 
 def bare(tensor: Any) -> Any:
-    """Return a tensor's value without its wrapper: an array on the host, MindSpore's tensor elsewhere."""
+    """Return a tensor's bare value: an array on the host, a MindSpore tensor elsewhere."""
     return array_of(tensor) if on_host(tensor) else value_of(tensor)
 
 
 def on_host(tensor: TensorBase) -> bool:
-    """Return whether the tensor's memory is the host's."""
+    """Return whether the tensor is in host memory."""
     return tensor._storage.__class__ is Storage
 
 
@@ -500,7 +500,7 @@ def dressed(value: TensorBase | np.ndarray) -> Any:
 
 
 def repeats(array: np.ndarray) -> bool:
-    """Return whether an array is expanded, so that elements repeat."""
+    """Return whether an array is expanded (has strides of 0)."""
     if array.size > 1:
         return 0 in array.strides
     if array.size:  # a new axis has a stride of zero too, and may be written to; the strides of what is reshaped say nothing
@@ -510,7 +510,7 @@ def repeats(array: np.ndarray) -> bool:
 
 
 def _expanded(array: np.ndarray) -> TensorBase:
-    """Return a tensor of an array that repeats elements (the gradient of a sum), which stays expanded as torch's does."""
+    """Return a tensor that stays expanded, as torch's gradient of a sum does."""
     if not array.size:
         one = tensor_of(np.array(array.base, array.dtype).reshape(1))
         return window(one._storage, one._dtype, array.shape, (0,) * array.ndim, 0)
@@ -523,7 +523,7 @@ def _expanded(array: np.ndarray) -> TensorBase:
 
 
 def _expanded_raw(raw: Any) -> TensorBase:
-    """Return a tensor of a device's expanded or permuted value, which keeps its strides; a copy of any other window."""
+    """Return a tensor of an expanded or permuted device value, with its strides; other windows are copied."""
     steps, shape = tuple(raw.stride()), tuple(raw.shape)
     if 0 not in steps:
         return wrap(raw, steps if raw.size > 1 and dense_order(shape, steps) is not None else None)
@@ -539,7 +539,7 @@ def _expanded_raw(raw: Any) -> TensorBase:
 
 
 def bare_of(value: Any, recorded: bool) -> Any:
-    """Return the bare form of a tensor from a hook or the user."""
+    """Return the bare value of a tensor from a hook or the user, or the tensor if ``recorded``."""
     if recorded or not isinstance(value, TensorBase) or value._sparse or is_meta(value):
         return value  # a sparse gradient stays a tensor, and one without memory
     if type(value) not in PLAIN and dispatches(type(value)):
@@ -548,5 +548,5 @@ def bare_of(value: Any, recorded: bool) -> Any:
 
 
 def is_leaf(tensor: TensorBase) -> bool:
-    """Return whether no recorded operation made the tensor."""
+    """Return whether the tensor is a leaf."""
     return node_of(tensor) is None

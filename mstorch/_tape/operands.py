@@ -1,4 +1,4 @@
-"""Convert arguments and results of kernels: tensors to arrays or MindSpore's values, and back."""
+"""Conversion of kernel arguments and results: tensors to arrays or MindSpore values, and back."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def all_simple(args: tuple[Any, ...]) -> bool:
 
 
 def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Return tensors among the arguments as arrays; those without memory only beside inputs without memory."""
+    """Return the arguments with tensors as arrays; meta tensors are allowed only beside meta inputs."""
     if all_simple(args):
         return args
     plain = _plain(args)
@@ -59,7 +59,7 @@ def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return the arguments with arrays for tensors on the host, at the least cost; None if there is anything else among them."""
+    """Fast path: return the arguments with host tensors as arrays; None if there are other objects among them."""
     found: list[Any] = []
     for arg in args:
         kind = arg.__class__
@@ -88,7 +88,7 @@ def as_array(item: TensorBase | bool | np.ndarray) -> Any:
 
 
 def as_raw(item: Any) -> Any:
-    """Return a tensor or array, or a sequence with such, as MindSpore's values; anything else as it is."""
+    """Return a tensor or array, or a sequence of them, as MindSpore values; anything else unchanged."""
     if isinstance(item, TensorBase):
         if not ON_CPU and not item._shape and item._storage.__class__ is Storage and modes.native is None:
             return constant_of(array_of(item))
@@ -101,7 +101,7 @@ def as_raw(item: Any) -> Any:
 
 
 def tensors_as_raw(item: Any) -> Any:
-    """Return a tensor, or tensors in a sequence, as MindSpore's values; arrays and anything else as they are."""
+    """Return a tensor, or tensors in a sequence, as MindSpore values; arrays and anything else unchanged."""
     if isinstance(item, TensorBase):
         return value_of(item)
     if isinstance(item, (list, tuple)) and any(isinstance(part, TensorBase) for part in item):
@@ -110,7 +110,7 @@ def tensors_as_raw(item: Any) -> Any:
 
 
 def in_order_of_memory(function: Any, name: str, inputs: Sequence[Any], strides: Strides) -> Any:
-    """Return a device kernel's pointwise result with these strides: the kernel gets the operands permuted into that order."""
+    """Return the result of an elementwise device kernel with the given strides, by permuting the operands to that memory order."""
     shape: tuple[int, ...] = ()
     for item in inputs:
         shape = broadcast_shape(shape, item._shape if isinstance(item, TensorBase) else np.shape(item))
@@ -121,7 +121,7 @@ def in_order_of_memory(function: Any, name: str, inputs: Sequence[Any], strides:
 
 
 def _in_order(item: Any, name: str, rank: int, order: Sequence[int]) -> Any:
-    """Return an operand's dimensions in another order, as many as the result has."""
+    """Permute an operand's dimensions, after adding leading ones up to ``rank``."""
     if item is None:
         return None
     if not isinstance(item, TensorBase):
@@ -168,7 +168,7 @@ def _of_shapes(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ..
 
 
 def _raw_of(item: Any, inputs: Sequence[Any]) -> Any:
-    """Return an operand as a device's kernel takes it; numbers of the CPU go with any device."""
+    """Return an operand as a device kernel takes it; 0-d CPU tensors may be combined with any device."""
     if isinstance(item, TensorBase):
         at, storage = item._at, item._storage
         if at is not None and at[0] is storage and storage.__class__ is DeviceMemory and at[1] == storage.exchanges:
@@ -181,7 +181,7 @@ def _raw_of(item: Any, inputs: Sequence[Any]) -> Any:
 
 
 def compute_on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
-    """``compute`` where the operands are a device's, and numbers."""
+    """Do what ``compute`` does for operands on a device and numbers."""
     if name in STORED and op.op not in MOVED_AS_BYTES:
         return _codes_by_host(op, name, inputs, args, strides)
     raws = [_raw_of(item, inputs) for item in inputs]
@@ -197,7 +197,7 @@ def compute_on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any
 
 
 def _of_bytes(value: Any, kind: dtype) -> Any:
-    """Return a kernel's results with each tensor of bytes as one of the dtype that its bytes encode."""
+    """Return kernel results with each byte tensor viewed as the dtype that it encodes."""
     if isinstance(value, (tuple, list)):
         return tuple(_of_bytes(item, kind) for item in value)
     if isinstance(value, TensorBase) and value._dtype is uint8:
@@ -206,7 +206,7 @@ def _of_bytes(value: Any, kind: dtype) -> Any:
 
 
 def _codes_by_host(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any) -> tuple[Any, Any]:
-    """Compute on the host with a device's tensors whose dtype is kept in bytes, and return the results on the device."""
+    """Compute on the host for device tensors whose dtype is held as bytes; return the results on the device."""
     for told in on_fallback:
         told(op.op)
     found = op.host[name](*map(as_array, inputs), *map(as_array, args))
@@ -232,10 +232,10 @@ _COMPUTE = {"host": _in_arrays, "mirrored": _in_arrays, "absent": _of_shapes, "d
 def compute(
     op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...] = (), strides: Any = None, pointwise: bool = False
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return a kernel's result for operands, on the device they are on, and the arguments for a node: arrays, or MindSpore's.
+    """Run a kernel on its operands' device; return the result, and the arguments for a node as arrays or MindSpore values.
 
-    ``op`` has a function of MindSpore's tensors by the dtype's ``name``, and one of arrays in ``op.host``. The result has ``strides``;
-    ``pointwise`` as in ``apply``.
+    ``op[name]`` is the function of MindSpore tensors for a dtype, ``op.host`` those of arrays. The result has ``strides``; for
+    ``pointwise`` see ``apply``.
     """
     kind = kind_among(inputs)
     if kind == "mirrored" and has_mirrored(inputs):
@@ -244,5 +244,5 @@ def compute(
 
 
 def computed(kernel_: Kernel, *operands: Any) -> Any:
-    """Return a kernel's result for tensors of one dtype and further arguments as tensors without history, on the first one's device."""
+    """Run a kernel on tensors of one dtype and further arguments; return detached tensors on the device of the first."""
     return compute(kernel_, operands[0]._dtype.name, operands)[0]

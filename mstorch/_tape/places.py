@@ -1,4 +1,4 @@
-"""The device of an operation's operands, and which operands may be combined."""
+"""The device of an operation, and the rules which operands may be combined."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from .._core.tensor_base import TensorBase, is_meta, meta_tensor
 
 
 def kind_among(inputs: Sequence[Any]) -> str:
-    """Return the storage class that computes with these operands: one without memory, or a mirror's; else a device's; else the host's."""
+    """Return the storage class that dispatch uses for these operands: meta or mirror first, then a device, then the host."""
     if modes.native is not None:
         return "captured"
     found = "host"
@@ -31,7 +31,7 @@ def kind_among(inputs: Sequence[Any]) -> str:
 
 
 def elsewhere(inputs: Sequence[Any]) -> RuntimeError:
-    """torch's error for tensors of a device and of the host in one operation, other than numbers."""
+    """Return torch's error for operands on different devices, 0-d CPU tensors aside."""
     places = [item.device for item in _flat(inputs)]
     other = next(place for place in places if place != places[0])
     return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {places[0]} and {other}!")
@@ -42,14 +42,14 @@ def _flat(inputs: Sequence[Any]) -> list[Any]:
 
 
 def without_memory(inputs: Sequence[Any]) -> bool:
-    """Return whether a tensor among the inputs is on the meta device."""
+    """Return whether one of the inputs is on the meta device."""
     return any(
         is_meta(item) if isinstance(item, TensorBase) else isinstance(item, (list, tuple)) and without_memory(item) for item in inputs
     )
 
 
 def without_values(gradients: Iterable[Any]) -> bool:
-    """Return True if one of the gradients is a tensor on the meta device, of which only the shape is known."""
+    """Return True if one of the gradients is on the meta device."""
     for item in gradients:
         if item.__class__ is not np.ndarray and isinstance(item, TensorBase) and not item._sparse and is_meta(item):
             return True
@@ -61,7 +61,7 @@ _LENIENT = frozenset("mm bmm small_matmul linear conv conv2d conv_transpose conv
 
 
 def check_places(op: str, inputs: Sequence[Any]) -> None:
-    """Raise torch's error where tensors with memory stand beside ones without; numbers of the CPU may."""
+    """Raise torch's error if meta tensors are combined with others; 0-d CPU tensors are allowed."""
     placed = [item for item in _flat(inputs) if is_meta(item) or item._shape]
     if op in _LENIENT and is_meta(placed[0]):
         return
@@ -75,34 +75,34 @@ _SHAPED_BY_VALUES = {"nonzero", "masked_select", "bincount", "unique", "repeat_i
 
 
 def check_meta(op: str) -> None:
-    """Raise NotImplementedError for an operation whose result's shape depends on values."""
+    """Raise NotImplementedError for an operation whose output shape depends on values."""
     if op in _SHAPED_BY_VALUES:
         raise NotImplementedError(f"The shape of torch.{op}() depends on values, which tensors on the meta device have not")
 
 
 class Shaped(NamedTuple):
-    """The result of an operation on the meta device: a shape and a dtype."""
+    """Result of an operation on the meta device: a shape and a dtype."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
 
 
 def shaped(value: np.ndarray) -> Any:
-    """Return arrays without values as their shape and dtype."""
+    """Return ``Shaped`` in place of arrays."""
     if isinstance(value, (np.ndarray, np.generic)):
         return Shaped(value.shape, value.dtype)
     return tuple(map(shaped, value)) if isinstance(value, (tuple, list)) else value
 
 
 def onto_meta(value: TensorBase | float) -> Any:
-    """Return a tensor of the host or of a device as one without memory; anything else as it is."""
+    """Return a tensor as a meta tensor; anything else unchanged."""
     if isinstance(value, TensorBase) and value._storage.__class__ in (Storage, DeviceMemory):
         return meta_tensor(value._shape, value._dtype)
     return value
 
 
 def check_copy(source: TensorBase, target: TensorBase) -> None:
-    """Raise torch's error if a result is to be stored where there is no memory, or comes from there."""
+    """Raise torch's error if only one of source and target is on the meta device."""
     if (source._storage.__class__ is Absent) is not (target._storage.__class__ is Absent):
         raise RuntimeError(
             f"Attempting to copy from device {source.device} to device {target.device}, but cross-device copies are not allowed!"

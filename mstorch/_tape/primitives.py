@@ -1,4 +1,4 @@
-"""Operations as rules use them: on bare values they compute, on tensors they are recorded as well."""
+"""Operations as gradient rules use them: computed on bare values, recorded on tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,10 +19,7 @@ _BARE = frozenset((Raw, int, float, bool, str, type(None)))
 
 
 class Primitive:
-    """An operation as rules use it: on bare values it computes, on tensors it is recorded as well.
-
-    ``elementwise``: it makes each element of its result of one element of each operand.
-    """
+    """Operation as gradient rules use it: computed on bare values, recorded on tensors."""
 
     __slots__ = ("kernel", "elementwise")
 
@@ -45,7 +42,7 @@ class Primitive:
         return self.kernel[OF_MS[first.dtype].name](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
 
     def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> TensorBase:
-        """Return the operation on tensors, computed in a dtype."""
+        """Apply the operation to tensors in a dtype, recorded."""
         return apply(self.kernel, kind, operands, args, strides=_strides(operands) if self.elementwise else None)
 
 
@@ -55,7 +52,7 @@ def elementwise(op: str) -> Primitive:
 
 
 def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
-    """Return the strides of an elementwise result, so that gradients are laid out like values, as in torch."""
+    """Return the strides of an elementwise result, so that gradients have the layout of values, as in torch."""
     if all(operand._stride is None for operand in operands):
         return None
     shape = np.broadcast_shapes(*[operand._shape for operand in operands])
@@ -63,7 +60,7 @@ def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
 
 
 def dtype_name(value: Any) -> str:
-    """Return the dtype's name of a bare value or a tensor."""
+    """Return the dtype's name for a bare value or a tensor."""
     if value.__class__ is Raw:
         return NAME_OF[value.dtype]
     if isinstance(value, TensorBase):
@@ -80,7 +77,7 @@ _HALVES = frozenset(("float16", "bfloat16"))
 
 
 def factor(number: float, like: TensorBase | np.ndarray) -> Any:
-    """Return a 0-d factor for a value: a constant, in single precision for half precision on the host."""
+    """Return a 0-d constant factor for a value; in single precision for half precision on the host."""
     name = dtype_name(like)
     if name not in _HALVES or not (like.__class__ is np.ndarray or (isinstance(like, TensorBase) and like._storage.__class__ is Storage)):
         return constant(number, like)
@@ -95,7 +92,7 @@ def _wrapped_number(array: np.ndarray) -> TensorBase:
 
 
 def constant(number: float, like: Any) -> Any:
-    """Return a 0-d value of the dtype and kind of another."""
+    """Return a 0-d constant with the dtype and kind (bare or tensor) of another value."""
     name = dtype_name(like)
     if like.__class__ is Raw:
         return number_of(number, name)

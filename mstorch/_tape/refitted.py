@@ -1,4 +1,4 @@
-"""Tensors whose shape or dtype was changed without autograd's knowledge: their gradients must fit what was recorded."""
+"""Tensors whose shape or dtype was changed behind autograd's back: gradients are fitted to the recorded ones."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from .primitives import dtype_name
 
 
 class Refitted(Node):
-    """A node before that of a tensor whose shape or dtype has changed; it has that node's name."""
+    """Node in front of the node of a tensor whose shape or dtype has changed; it has the same name."""
 
     __slots__ = ("shape", "kind", "recorded", "number")
     shape: tuple[int, ...]
@@ -23,16 +23,16 @@ class Refitted(Node):
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        """Outputs keep their numbers."""
+        """Number of outputs, so that output numbers stay valid."""
         return self.number + 1
 
     def fit(self, gradients: list[Any]) -> None:
-        """The gradient in the shape and dtype that were recorded."""
+        """Reshape and cast the gradient to the recorded shape and dtype."""
         if len(gradients) > self.number and gradients[self.number] is not None:
             gradients[self.number] = self._fitted(gradients[self.number])
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the same, passed on."""
+        """Pass the gradients on."""
         return (self._fitted(gradients[self.number]),)
 
     def _fitted(self, gradient: Any) -> Any:
@@ -43,12 +43,12 @@ class Refitted(Node):
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
-        """Where the gradients of the recorded node go."""
+        """The edges of the recorded node."""
         return self.recorded.next_functions
 
 
 def refit(tensor: TensorBase, shape: tuple[int, ...], kind: dtype) -> None:
-    """Fit the gradients of a tensor whose shape or dtype has changed since its node made it."""
+    """Insert a node that fits the gradients of a tensor whose shape or dtype has changed since it was recorded."""
     node = tensor._node
     if node is None or shape == tensor._shape and kind is tensor._dtype or isinstance(node, Refitted):
         return

@@ -1,4 +1,4 @@
-"""Checks of the gradients that hooks return: same type and size, or the pass would go on with something else."""
+"""Checks of gradients returned by hooks: type and size must not change."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from .._core.tensor_base import TensorBase, is_meta
 
 
 def replaced(hook: Callable[..., Any] | str, held: Any, changed: TensorBase | int | Sequence[TensorBase]) -> TensorBase | None:
-    """Return a hook's gradient; raise TypeError if it is no tensor, RuntimeError for another type or size. ``name`` is for the message."""
+    """Return a hook's gradient; raise TypeError if it is not a tensor, RuntimeError if its type or size differs."""
     if changed is None:
         return None
     if not isinstance(changed, TensorBase):
@@ -25,7 +25,7 @@ def replaced(hook: Callable[..., Any] | str, held: Any, changed: TensorBase | in
 
 
 def all_replaced(hook: Callable[..., Any], held: Sequence[Any], changed: Any) -> tuple[Any, ...]:
-    """``replaced`` for the tuple of all gradients of a node."""
+    """Do what ``replaced`` does for the tuple of all gradients of a node."""
     if not isinstance(changed, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(changed).__name__}'")
     if len(changed) != len(held):
@@ -40,7 +40,7 @@ def _name(hook: Callable[..., Any] | str) -> str:
 
 
 def _type_of(tensor: TensorBase) -> str:
-    """Return the name of a tensor's type in this message: dtype, layout and, for what has no name of old, the device."""
+    """Return the tensor's type name for this message, which includes the layout and, for newer backends, the device."""
     kind, layout = tensor.dtype, str(tensor.layout)
     if layout == "torch.strided":
         return f"Meta{WORDS[kind.name]}Type" if is_meta(tensor) else type_text(kind)

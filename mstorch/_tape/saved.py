@@ -1,4 +1,4 @@
-"""The saved tensors that users see on a node: ``grad_fn._saved_self``, ``grad_fn._raw_saved_self``."""
+"""Saved tensors as attributes of a node: ``grad_fn._saved_self`` and ``grad_fn._raw_saved_self``."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,26 +17,26 @@ _PLAIN = ("self", "other")
 
 
 class SavedTensor:
-    """A tensor that a node saved, for hooks of its own."""
+    """Saved tensor of a node, to which pack and unpack hooks can be attached."""
 
     def __init__(self, node: Any, kept: list[Any], place: int) -> None:
         self._node, self._kept, self._place = node, kept, place
 
     @property
     def data(self) -> Any:
-        """The saved tensor; detached where the node keeps it so. None once the graph is used up."""
+        """The saved tensor, detached if the node saves it so; None once the graph has been freed."""
         if self._node.saved is None:
             return None
         item = self._kept[self._place]
         return None if item is None else dressed(item.value(self._node, not item.output and item.unpack is None))
 
     def unpack(self) -> Any:
-        """Return the tensor as backward sees it."""
+        """Return the saved tensor as backward sees it."""
         item = self._kept[self._place]
         return None if item is None else item.value(self._node, True)
 
     def register_hooks(self, *hooks: Callable[[Any], Any]) -> None:
-        """Pack the saved tensor by the first of two hooks; the second unpacks it."""
+        """Pack the saved tensor by the first hook; the second unpacks it."""
         if len(hooks) != 2 or not all(callable(hook) for hook in hooks):
             raise TypeError(
                 "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
@@ -64,7 +64,7 @@ class SavedTensor:
 
 
 def names_of(keep: tuple[int, ...], results: tuple[int, ...], label: str) -> tuple[str, ...]:
-    """torch's names of what a rule saves, in its order."""
+    """Return torch's attribute names for the values that a rule saves, in order."""
     start = label.partition("Backward")[0]
     inputs = _INPUTS.get(start, _PLAIN)
     return (

@@ -1,4 +1,4 @@
-"""Operations that gradient rules are written with: computed on bare values, recorded on tensors."""
+"""Operations for writing gradient rules: computed on bare values, recorded on tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ by_gradient = partial(ways, at=1)
 
 
 def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) -> tuple[Any, Any]:
-    """Return the products of two pairs of matrices, None of none; arrays of single precision share the host's threads."""
+    """Return the products of two pairs of matrices, None for a missing pair; single-precision arrays share the host's threads."""
     if first is None or second is None:
         return (None if first is None else mm(*first)), (None if second is None else mm(*second))
     if all(matrix.__class__ is np.ndarray and matrix.dtype.char == "f" for matrix in (*first, *second)):
@@ -55,14 +55,14 @@ def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) 
 
 
 def conj(value: TensorBase | np.ndarray) -> Any:
-    """Return the conjugate; a real value itself."""
+    """Return the conjugate; return a real value unchanged."""
     if value.__class__ is np.ndarray and value.dtype.kind != "c":
         return value
     return conj_(value) if dtype_name(value) in ("complex64", "complex128") else value
 
 
 def mapped(value: Any, forward: Any, back: Any, label: str, raw: Any = None, raw_back: Any = None) -> Any:
-    """Return a linear map of a value, given with its transpose; ``raw`` and ``raw_back`` do the same with a value of a device."""
+    """Apply a linear map that is given with its transpose; ``raw`` and ``raw_back`` are the same maps for device values."""
     if value.__class__ is np.ndarray:
         return np.asarray(forward(value))
     if isinstance(value, TensorBase):
@@ -73,7 +73,7 @@ def mapped(value: Any, forward: Any, back: Any, label: str, raw: Any = None, raw
 
 
 def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """Return the sum over what broadcasting repeated."""
+    """Sum an array over its broadcast dimensions to ``shape``."""
     lead = array.ndim - len(shape)
     axes = tuple(i for i in range(array.ndim) if i < lead or (shape[i - lead] == 1 and array.shape[i] != 1))
     if not axes:
@@ -86,7 +86,7 @@ def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def fit(gradient: TensorBase | np.ndarray, shape: tuple[int, ...]) -> Any:
-    """Return the gradient of an operand that was broadcast: the sum over what was repeated."""
+    """Reduce the gradient of a broadcast operand to ``shape`` by summation."""
     own = gradient.shape if gradient.__class__ is np.ndarray else shape_of(gradient)
     if own == shape or own == tuple(shape):
         return gradient
@@ -99,7 +99,7 @@ def fit(gradient: TensorBase | np.ndarray, shape: tuple[int, ...]) -> Any:
 
 
 def spread(value: Any, shape: tuple[int, ...]) -> Any:
-    """Return the value broadcast to a shape."""
+    """Broadcast the value to a shape."""
     if value.__class__ is np.ndarray:
         return value if value.shape == shape else expanded(value, tuple(shape))
     own = shape_of(value)
@@ -114,14 +114,14 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
 
 
 def alias(value: TensorBase | np.ndarray) -> Any:
-    """Return a view of a 0-d value, as torch's ``expand`` to its own shape gives."""
+    """Return a view of a 0-d value, as torch's ``expand`` to the same shape does."""
     if value.__class__ is np.ndarray:
         return expanded(value, value.shape)
     return mapped(value, np.ndarray.view, np.asarray, "ExpandBackward0", movement.same, movement.same)
 
 
 def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """``np.broadcast_to`` in a tenth of its 4 µs, for row-major arrays of common dtypes."""
+    """Fast ``np.broadcast_to`` (a tenth of its 4 µs) for row-major arrays of common dtypes."""
     lead = len(shape) - array.ndim
     if lead < 0 or array.dtype.char not in "fd" or not array.flags.c_contiguous or not array.size:
         return np.broadcast_to(array, shape)
@@ -136,7 +136,7 @@ def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def reshape(value: TensorBase | np.ndarray, shape: Sequence[int]) -> Any:
-    """Return the value in another shape."""
+    """Return the value reshaped."""
     if value.__class__ is np.ndarray:
         return value.reshape(shape)
     if value.__class__ is Raw:
@@ -149,7 +149,7 @@ def reshape(value: TensorBase | np.ndarray, shape: Sequence[int]) -> Any:
 
 
 def permute(value: Any, order: Sequence[int]) -> Any:
-    """Return the value with its dimensions in another order."""
+    """Return the value with its dimensions permuted."""
     if value.__class__ is np.ndarray:
         return value.transpose(order)
     if value.__class__ is Raw:
@@ -162,7 +162,7 @@ def permute(value: Any, order: Sequence[int]) -> Any:
 
 
 def transpose(value: TensorBase | np.ndarray) -> Any:
-    """Return the last two dimensions exchanged."""
+    """Swap the last two dimensions."""
     if value.__class__ is np.ndarray:
         return value.swapaxes(-1, -2)
     rank = len(shape_of(value))
@@ -170,22 +170,22 @@ def transpose(value: TensorBase | np.ndarray) -> Any:
 
 
 def total(value: TensorBase | np.ndarray, axes: tuple[int, ...], keepdim: bool = True) -> Any:
-    """Return the sum along dimensions."""
+    """Sum the value along ``axes``."""
     return _sum(value, axes, keepdim)
 
 
 def times(value: TensorBase | np.ndarray, number: Any) -> Any:
-    """Return a value times a Python number."""
+    """Multiply a value by a Python number."""
     return mul(value, factor(number, value))
 
 
 def plus(value: TensorBase | np.ndarray, number: Any) -> Any:
-    """Return a value plus a Python number."""
+    """Add a Python number to a value."""
     return add(value, constant(number, value))
 
 
 def where(condition: Any, first: Any, second: Any) -> Any:
-    """Return the first value where the condition, a bare boolean, holds, else the second; either may be a number."""
+    """Select from the first value where the bare boolean condition holds, else from the second; either may be a number."""
     like = first if not isinstance(first, (int, float)) else second
     if like.__class__ is np.ndarray and condition.__class__ is np.ndarray:
         if first is not like:
@@ -205,17 +205,17 @@ def where(condition: Any, first: Any, second: Any) -> Any:
 
 
 def bare_condition(value: TensorBase | np.ndarray) -> Any:
-    """Return a condition without its wrapper."""
+    """Return the bare array of a condition."""
     return bare(value) if isinstance(value, TensorBase) else value
 
 
 def sum_of(first: TensorBase | np.ndarray | None, second: TensorBase | np.ndarray | None) -> Any:
-    """Return the sum of two values; None stands for zero."""
+    """Return the sum of two values, either of which may be None for zero."""
     return second if first is None else first if second is None else add(first, second)
 
 
 def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return the part of an array that a key names, and zeros of a shape with that part in its place."""
+    """Return the map that indexes an array with a key, and its transpose, which scatters into zeros of a shape."""
 
     def part(array: np.ndarray) -> np.ndarray:
         return array[key]
@@ -229,7 +229,7 @@ def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def part_of(value: Any, key: tuple[Any, ...], label: str = "SliceBackward0") -> Any:
-    """Return the part of a value that a key of slices and numbers names."""
+    """Index the value with a key of slices and integers."""
     if value.__class__ is Raw:
         return movement.part(value, key)
     own = shape_of(value)
@@ -238,7 +238,7 @@ def part_of(value: Any, key: tuple[Any, ...], label: str = "SliceBackward0") -> 
 
 
 def placed_in(value: TensorBase, key: Any, shape: tuple[int, ...], label: str = "SliceBackward0") -> TensorBase:
-    """Return zeros of a shape with a value in the place that a key names."""
+    """Return zeros of a shape with the value written at a key."""
     if value.__class__ is Raw:
         return movement.placed(value, key, shape)
     part, placed = _part_maps(key, shape)
@@ -246,13 +246,13 @@ def placed_in(value: TensorBase, key: Any, shape: tuple[int, ...], label: str = 
 
 
 def zeros_beside(shape: Sequence[int], value: Any) -> Any:
-    """Return zeros of a shape made on the device of a value, in its dtype: bare, or a tensor."""
+    """Return zeros of a shape on the device and in the dtype of a value: bare, or a tensor."""
     raw = movement.zeros(shape, dtype_name(value))
     return dressed(raw) if isinstance(value, TensorBase) else raw
 
 
 def tensor_beside(array: np.ndarray, like: TensorBase) -> TensorBase:
-    """Return an array as a constant tensor on the device of another."""
+    """Return an array as a constant tensor on the device of ``like``."""
     return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ in NATIVE else tensor_of(array)
 
 
@@ -260,17 +260,17 @@ _scatter, _index_write, _index_placed = Primitive("scatter"), Primitive("index_w
 
 
 def scattered(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
-    """Return zeros of a shape with a device's value added at an index along a dimension."""
+    """Scatter-add a device value into zeros of a shape at an index along a dimension."""
     return _scatter(zeros_beside(shape, value), value, dim, index, "add")
 
 
 def rows_added(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
-    """Return zeros of a shape with entries of a device's value added at the positions (a vector) of a dimension."""
+    """Add entries of a device value to zeros of a shape at the positions (a vector) along a dimension."""
     return _index_write(zeros_beside(shape, value), value, dim, index, True)
 
 
 def placed_at(value: Any, shape: tuple[int, ...], *key: Any) -> Any:
-    """Return zeros of a shape with a device's value added where index tensors name places (the arguments of ``index``)."""
+    """Add a device value to zeros of a shape where index tensors point (the arguments of ``index``)."""
     return _index_placed(value, shape, *key)
 
 
@@ -280,7 +280,7 @@ flip, pad = Primitive("flip"), Primitive("pad")
 
 
 def like(array: np.ndarray, value: Any) -> Any:
-    """Return an array, or a bare value of a device, as a constant of the kind of another value: bare, or a tensor."""
+    """Return an array, or a bare device value, as a constant of the same kind (bare or tensor) as another value."""
     if array.__class__ is Raw:
         return dressed(array) if isinstance(value, TensorBase) else array
     if array.dtype == np.float32 and dtype_name(value) == "bfloat16":  # host_array has widened it
@@ -293,7 +293,7 @@ def like(array: np.ndarray, value: Any) -> Any:
 
 
 def zeros(shape: tuple[int, ...], kind: dtype) -> np.ndarray:
-    """Return an array of zeros."""
+    """Return a zero-filled array."""
     return np.zeros(shape, kind.np)
 
 
@@ -305,32 +305,32 @@ def host_array(value: Any) -> np.ndarray:
 
 
 def _raw(value: Any) -> Raw | None:
-    """Return a value of a device without its wrapper; None for one on the host."""
+    """Return the bare device value; None for a value on the host."""
     found = bare_condition(value)
     return found if found.__class__ is Raw else None
 
 
 def compared(how: Any, value: Any, number: float) -> Raw:
-    """Return a comparison of a value of a device with a number, bare."""
+    """Compare a device value with a number; the result is bare."""
     raw = _raw(value)
     assert raw is not None
     return how.kernel[dtype_name(raw)](raw, constant(number, raw))
 
 
 def negated(condition: Raw) -> Raw:
-    """Return where a condition of a device does not hold."""
+    """Return the logical negation of a device condition."""
     return kernel("logical_not")["bool"](condition)
 
 
 def positive(value: TensorBase | np.ndarray) -> Any:
-    """Return where a value is above zero, bare."""
+    """Return where a value is positive, bare."""
     if _raw(value) is not None:
         return compared(gt, value, 0)
     return host_array(value) > 0
 
 
 def positive_or_nan(value: TensorBase | np.ndarray) -> np.ndarray:
-    """Return where a value is above zero, or no number, bare."""
+    """Return where a value is positive or NaN, bare."""
     if _raw(value) is not None:
         return negated(compared(le, value, 0))
     return np.logical_not(host_array(value) <= 0)
@@ -344,7 +344,7 @@ def is_zero(value: TensorBase | np.ndarray) -> np.ndarray:
 
 
 def at_least_zero(value: TensorBase | np.ndarray) -> Any:
-    """Return where a real value is zero or above, bare; a complex one counts as such."""
+    """Return where a real value is nonnegative, bare; True for complex values."""
     raw = _raw(value)
     if raw is not None:
         return from_numpy(np.ones(raw.shape, bool)) if dtype_name(raw).startswith("complex") else compared(ge, value, 0)
@@ -353,7 +353,7 @@ def at_least_zero(value: TensorBase | np.ndarray) -> Any:
 
 
 def in_one_kernel(op: str, slope: Callable[[Any, Any], Any], array: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
-    """Return the gradient ``slope(g, value)``: the kernel ``op`` on bare real values of a device, for arrays another function if given."""
+    """Return the gradient ``slope(g, value)``: on bare real device values by the kernel ``op``, on arrays by ``array`` if given."""
     row = Primitive(op)
     return ways(array=array, raw=lambda g, value: row(g, value) if dtype_name(g) in _REAL else None)(slope)
 
@@ -362,12 +362,12 @@ _REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 
 def converted(value: TensorBase | np.ndarray, name: str) -> Any:
-    """Return a value in another dtype; of complex numbers their real part where that is real."""
+    """Cast a value to another dtype; complex numbers to their real part if that dtype is real."""
     return mapped(value, movement.conversion(name), movement.conversion(dtype_name(value)), "ToCopyBackward0")
 
 
 def cat(values: Sequence[Any], axis: int) -> Any:
-    """Return values side by side along a dimension."""
+    """Concatenate values along an axis."""
     if values[0].__class__ is np.ndarray:
         return np.concatenate(values, axis)
     axis %= len(shape_of(values[0]))
@@ -380,14 +380,14 @@ _cat = kernel("cat")
 
 
 def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return where both conditions hold."""
+    """Return the logical and of two conditions."""
     if first.__class__ is Raw or second.__class__ is Raw:
         return kernel("logical_and")["bool"](*(item if item.__class__ is Raw else from_numpy(np.asarray(item)) for item in (first, second)))
     return np.logical_and(first, second)
 
 
 def either(first: np.ndarray, second: np.ndarray) -> Any:
-    """Return where one of two conditions holds."""
+    """Return the logical or of two conditions."""
     if first.__class__ is Raw:
         return kernel("logical_or")["bool"](first, second)
     return np.logical_or(first, second)
@@ -397,7 +397,7 @@ sgn, erf = elementwise("sgn"), elementwise("erf")
 
 
 def signs(value: Any) -> np.ndarray:
-    """-1, 0 or 1 for each element of a real value, bare; 0 for a NaN, as torch's ``sign`` gives."""
+    """Return the bare sign of each element of a real value; 0 for NaN, as in torch."""
     raw = _raw(value)
     if raw is not None:
         return sgn.kernel[dtype_name(raw)](raw)
@@ -406,7 +406,7 @@ def signs(value: Any) -> np.ndarray:
 
 
 def shares(first: TensorBase | np.ndarray, second: TensorBase | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each of two real values' share of a maximum's gradient, bare: half each if equal; both all of it for a NaN."""
+    """Return each operand's bare share of the gradient of a maximum: half each if equal, all to both for NaN."""
     a, b = _raw(first), _raw(second)
     if a is not None and b is not None:
         name = dtype_name(a)
@@ -419,9 +419,9 @@ def shares(first: TensorBase | np.ndarray, second: TensorBase | np.ndarray) -> t
 
 
 def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Arithmetic of a rule in float32 where its values are bare arrays of half precision, rounded once at the end.
+    """Decorate a rule that is computed in float32 for bare half-precision arrays and rounded once at the end.
 
-    Where the gradient is recorded it goes step by step: for what torch composes of operations there.
+    A recorded gradient is rounded at each operation, as torch rounds what it composes.
     """
 
     def computed(*values: Any) -> Any:
@@ -435,7 +435,7 @@ def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As ``wide_where_bare``, and a recorded gradient has the values of one step: for torch's own kernels."""
+    """Decorate a rule like ``wide_where_bare`` whose recorded gradient is rounded once too, as in torch's own kernels."""
     in_one_step = wide_where_bare(function)
 
     def computed(*values: Any) -> Any:
@@ -448,9 +448,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_values(found: TensorBase, values: np.ndarray) -> TensorBase:
-    """Return the recorded results of a composition with values that were computed in one step, as torch's, whose derivative is step by
-    step.
-    """
+    """Return the recorded results of a composition, with values that were computed in one step; gradients follow the composition."""
     for result, value in zip(found, values) if found.__class__ is tuple else ((found, values),):
         if isinstance(result, TensorBase):
             array_of(result)[...] = value
@@ -458,7 +456,7 @@ def _with_values(found: TensorBase, values: np.ndarray) -> TensorBase:
 
 
 def less_than(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
-    """Return where a value is below a number, bare."""
+    """Return where a value is less than a number, bare."""
     if _raw(value) is not None:
         return compared(lt, value, bound)
     array = comparable(value)
@@ -466,7 +464,7 @@ def less_than(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
 
 
 def at_most(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
-    """Return where a value is a number or below it, bare."""
+    """Return where a value is at most a number, bare."""
     if _raw(value) is not None:
         return compared(le, value, bound)
     array = comparable(value)
@@ -474,7 +472,7 @@ def at_most(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
 
 
 def above(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
-    """Return where a value is above a number, bare."""
+    """Return where a value is greater than a number, bare."""
     if _raw(value) is not None:
         return compared(gt, value, bound)
     array = comparable(value)
@@ -482,13 +480,13 @@ def above(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
 
 
 def comparable(value: TensorBase | np.ndarray) -> np.ndarray:
-    """Return a value as a bare array that can be compared with numbers: half precision in float32."""
+    """Return a bare array that can be compared with numbers: half precision is cast to float32."""
     array = host_array(value)
     return widened(array) if array.dtype.itemsize == 2 else array
 
 
 def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
-    """Return zeros, in the gradient's shape and order or row-major in a given shape, that do not depend on it."""
+    """Return zeros that do not depend on the gradient: in its shape and memory order, or row-major in ``shape``."""
     own = shape_of(g)
     if g.__class__ is Raw:
         return movement.zeros(own if shape is None else shape, dtype_name(g))
@@ -502,7 +500,7 @@ def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
 
 
 def flat_in(found: TensorBase | np.ndarray, value: Any) -> Any:
-    """Return a gradient whose slope in ``value`` is zero almost everywhere: recorded as depending on it, as torch's is."""
+    """Return a gradient whose derivative in ``value`` is zero almost everywhere, recorded as depending on it, as in torch."""
     if not isinstance(found, TensorBase) or not is_tracked(value):
         return found
     shape, name = value._shape, value._dtype.name

@@ -1,7 +1,7 @@
-"""Functions with one implementation for each kind of storage, chosen by an operand.
+"""Functions with one implementation per kind of storage, dispatched on an operand.
 
-``@ways(array=…, raw=…)`` above a function declares the ways of one or another kind of memory. A way that gives None does not take the
-call, which the function itself then computes, as it does for every kind that has no way of its own.
+``@ways(array=…, raw=…)`` declares the implementations for these kinds of memory. If an implementation returns None, the decorated function
+itself computes the call, as it does for kinds without an implementation.
 """
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def ways(
     *, at: int = 0, array: Function | None = None, raw: Function | None = None, native: Function | None = None,
     host: Function | None = None, device: Function | None = None, captured: Function | None = None, absent: Function | None = None,
 ) -> Callable[[Function], Function]:  # fmt: skip
-    """Declare a function's implementations by the storage of its operand number ``at`` (of a list its first item).
+    """Declare a function's implementations, dispatched on the storage of operand number ``at`` (the first item of a list).
 
-    Bare values: ``array`` of the host, ``raw`` of MindSpore. Tensors, by their home: ``host``, ``device``, ``captured``, ``absent``.
-    ``native``: whatever MindSpore holds, bare or a tensor.
+    For bare values: ``array`` on the host, ``raw`` in MindSpore. For tensors, by storage: ``host``, ``device``, ``captured``, ``absent``.
+    ``native``: everything that MindSpore holds, bare or tensor.
     """
     bare: dict[type, Function | None] = {np.ndarray: array, Raw: raw or native}
     kinds = {"host": host, "device": device or native, "captured": captured or native, "absent": absent}
@@ -54,24 +54,24 @@ def ways(
 
 @ways(captured=lambda tensor: not modes.native.captured or not trace.depends(value_of(tensor)))
 def is_known(tensor: TensorBase) -> bool:
-    """Return whether a tensor's values can be read at no cost: in a graph that is captured those of what depends on none of its inputs."""
+    """Return whether a tensor's values can be read at no cost; in a capture only those that do not depend on the graph's inputs."""
     return bool(home(tensor).reads_are_free)
 
 
 def values_if_any(tensor: TensorBase) -> np.ndarray | None:
-    """Return the values; a device is waited for, and a capture ends. None for a tensor on the meta device."""
+    """Return the values after waiting for the device or ending the capture; None for a meta tensor."""
     return None if home(tensor).kind == "absent" else array_of(tensor)
 
 
 def in_arrays(*tensors: Any) -> bool:
-    """Return whether the result may be computed by NumPy's functions from the tensors' elements."""
+    """Return whether NumPy functions may compute the result from the tensors' elements."""
     return all(home(tensor).kind == "host" for tensor in tensors)
 
 
 def fused(op: str, kind: dtype, *tensors: Any) -> bool:
-    """Return whether the device has one kernel for an operation that is composed elsewhere, and no tangents are wanted.
+    """Return whether the device has a fused kernel for an operation that is composed elsewhere, and no tangents are needed.
 
-    None among the tensors counts for nothing.
+    None among the tensors is ignored.
     """
     if LEVELS:
         return False
@@ -82,5 +82,5 @@ def fused(op: str, kind: dtype, *tensors: Any) -> bool:
 
 
 def followed(tensors: Sequence[Any]) -> bool:
-    """Return whether our own tape (not MindSpore's) needs a derivative of an operation on these tensors: one node may record it."""
+    """Return whether our tape (not MindSpore's) needs to record an operation on these tensors, which one node can do."""
     return modes.native is None and recording(tensors)

@@ -1,6 +1,6 @@
-"""Operations that the host computes in one piece, and that are composed of others everywhere else.
+"""Operations that the host computes in one kernel, and that are composed of others elsewhere.
 
-Their gradient is a function of arrays; where the gradient itself is recorded, the composed form is differentiated in its stead.
+Their gradient is a function of arrays; when the gradient itself is recorded, the composed form is differentiated instead.
 """
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Slope = Callable[..., Sequence[Any]]
 
 
 class _Whole(Node):
-    """The node of such an operation. ``slope(gradient, *inputs)`` is in arrays, ``composed(*inputs)`` in tensors.
+    """Node of an operation in one kernel: ``slope(gradient, *inputs)`` works on arrays, ``composed(*inputs)`` on tensors.
 
-    ``result`` is the operation's own, where that must be as it was.
+    ``result`` is set if the operation's result must not have been modified in place.
     """
 
     __slots__ = ("slope", "composed", "direct", "result")
@@ -50,15 +50,15 @@ class _Whole(Node):
         return engine.run([(edge_of(found), g)], True, recorded, [edge_of(tensor) for tensor in tensors])  # type: ignore[list-item, arg-type]
 
     def release(self) -> None:
-        """Let go of the inputs, and of what the slope keeps."""
+        """Free the inputs and the state of the slope."""
         self.saved = self.slope = self.result = None
 
 
 def apart(tensor: Any, edge: Edge | None) -> TensorBase:
-    """Return the same window with a node of its own above ``edge``, or without history.
+    """Return a detached alias of the tensor, with a node of its own in front of ``edge`` if there is one.
 
-    A pass that begins inside of another ends there: hooks of the inputs wait for the outer one, and where inputs depend on each
-    other, or are one tensor, each gets its own part.
+    A nested backward pass ends there: hooks of the inputs wait for the outer pass, and inputs that coincide or depend on each other get
+    separate gradients.
     """
     made = bare_twin(tensor)
     if edge is not None:
@@ -67,7 +67,7 @@ def apart(tensor: Any, edge: Edge | None) -> TensorBase:
 
 
 def in_one_piece(tensors: Sequence[Any]) -> bool:
-    """Return whether all tensors are in host memory, without tangents, hooks or a capture, so that such an operation computes."""
+    """Return whether all tensors are in host memory, without tangents, hooks or a capture, so that one kernel can compute."""
     if modes.native is not None or modes.saved_hooks:
         return False
     for tensor in tensors:
@@ -77,7 +77,7 @@ def in_one_piece(tensors: Sequence[Any]) -> bool:
 
 
 def followed(tensors: Sequence[Any]) -> bool:
-    """Return whether the operation is to be recorded."""
+    """Return whether the operation has to be recorded."""
     if modes.grad:
         for tensor in tensors:
             if is_tracked(tensor):
@@ -89,9 +89,9 @@ def record(
     result: TensorBase, tensors: Sequence[Any], label: str, slope: Slope, composed: Callable[..., Any], unchanged: bool = False,
     direct: bool = False,
 ) -> Any:  # fmt: skip
-    """Set the node of ``result``; if ``unchanged``, backward raises when the result was written to since.
+    """Set the node of ``result``; if ``unchanged``, backward raises if the result was modified in place.
 
-    ``direct``: ``composed(gradient, *inputs)`` gives the gradients themselves.
+    ``direct``: ``composed(gradient, *inputs)`` returns the gradients.
     """
     node: Any = named(_Whole, label)([edge_of(tensor) for tensor in tensors])
     node.slope, node.composed, node.direct = slope, composed, direct

@@ -1,4 +1,4 @@
-"""Histories of views: windows forward and back, as linear maps that differentiate any number of times."""
+"""Histories of views: as linear maps forward and back, which can be differentiated any number of times."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -38,21 +38,21 @@ Map = Callable[[np.ndarray], np.ndarray]
 
 
 def map_bare(function: Map, value: np.ndarray) -> Any:
-    """Return a map of arrays on a bare value."""
+    """Apply a map of arrays to a bare value."""
     if value.__class__ is np.ndarray:
         return np.asarray(function(value))
     return apply_map(function, value)
 
 
 class Linear(Node):
-    """A node of a linear map, given as two maps of arrays: forward, and back (its transpose)."""
+    """Node of a linear map, given as a map of arrays and its transpose."""
 
     __slots__ = ("forward", "back")
     forward: Any
     back: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the transpose on the gradient; recorded, it is a linear map again."""
+        """Apply the transpose to the gradient; if recorded, as a linear map again."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
             try:
@@ -72,7 +72,7 @@ _PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that may leave a gradi
 
 
 def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
-    """Return a linear map of a tensor, recorded. If the map of its array is a view, so is the result; else it has new memory."""
+    """Apply a linear map to a tensor, recorded. The result is a view if the map returns a view of its array."""
     if is_meta(tensor):
         with shapes_only():
             found = np.asarray(forward(array_of(tensor)))
@@ -104,7 +104,7 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
 
 
 def _owner(array: np.ndarray) -> np.ndarray:
-    """Return the array that owns the memory of a view."""
+    """Return the base array that owns the memory of a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -125,10 +125,10 @@ def view(
     source: TensorBase, label: str, shape: Sequence[int], strides: Strides, offset: int, read: Callable[[Raw], Raw] | None,
     forward: Map | None, back: Map | None, kind: dtype | None = None, again: Callable[[Any], Any] | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Return a view of ``source`` with its history. ``forward`` and ``back`` are its linear map on arrays and the transpose (None for a
-    view that has no gradient).
+    """Return a view of ``source`` with its history. ``forward`` and ``back`` are its linear map on arrays and the transpose (None: no
+    gradient).
 
-    ``again`` makes the same view of another tensor; needed where no window on the base does (another dtype).
+    ``again`` makes the same view of another tensor; it is needed if the dtype differs, so that no window on the base shows it.
     """
     made = make_view(source, read, shape, strides, offset, kind)
     if modes.native is not None:
@@ -146,10 +146,10 @@ def view(
 
 
 class Sort(NamedTuple):
-    """A kind of view: how it reads MindSpore's values, and its linear map. Both are made only where they are needed.
+    """Kind of view: how it reads MindSpore values, and its linear map; both are created on demand.
 
-    ``read(name, argument)``: a function of values whose dtype is ``name``. ``maps(shape, argument)``: the map of arrays of the
-    source's shape, and its transpose. ``back(value, shape, argument)``: the transpose of a value of a device.
+    ``read(name, argument)``: function of values with the dtype ``name``. ``maps(shape, argument)``: the map on arrays of the source's
+    shape, and its transpose. ``back(value, shape, argument)``: the transpose on a device value.
     """
 
     read: Callable[[str, Any], Callable[[Raw], Raw]]
@@ -185,7 +185,7 @@ def _part_maps(shape: tuple[int, ...], key: int | slice | tuple[int | slice, int
 
 
 def _is_all(key: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether a key of basic indexing selects all of an array, new dimensions aside; torch does not look into a single slice."""
+    """Return whether a basic-indexing key selects the whole array, new dimensions aside; a lone slice counts as partial, as in torch."""
     if key.__class__ is slice:
         return False
     parts = [part for part in (key if key.__class__ is tuple else (key,)) if part is not None]
@@ -249,7 +249,7 @@ def _window_again(made: TensorBase) -> Callable[[Any], Any]:
 
 
 def _same_view(tensor: Any, base: Any) -> TensorBase:
-    """Return the same view of another tensor with the strides of its base."""
+    """Return the same view of another tensor, which has the strides of its base."""
     own = tensor._auto.base
     if base._offset == own._offset:
         return (tensor._auto.again or _window_again(tensor))(base)
@@ -263,7 +263,7 @@ same_view.append(_same_view)
 
 
 def look_again(tensor: Any) -> TensorBase:
-    """Return the history of a view whose base was written to: a window on the base's new value; none if that has none."""
+    """Return the history of a view whose base was modified in place: a window on the base's new value, or None."""
     base = tensor._auto.base
     with grad_set_to(not tensor._dtype.is_integral and not base._dtype.is_integral):
         made = (tensor._auto.again or _window_again(tensor))(base)
@@ -282,7 +282,7 @@ _look.append(look_again)
 def window_on(
     base: TensorBase, shape: Sequence[int], strides: Strides, offset: int, label: str, maps: tuple[Map, Map] | None = None
 ) -> TensorBase:  # fmt: skip
-    """Return a view of a tensor's storage of any geometry; gradients reach the tensor by ``maps``, or else through the memory."""
+    """Return a view of the tensor's storage with any geometry; gradients reach the tensor by ``maps``, by default through the storage."""
     forward, back = maps or window_maps(base, tuple(shape), strides, offset)
 
     def read(raw: Raw) -> Raw:
@@ -295,7 +295,7 @@ _gather = kernel("storage_gather")
 
 
 def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray:
-    """Return where the elements of a window stand among a tensor's own, in row-major order."""
+    """Return the positions of a window's elements among those of a tensor, in row-major order."""
     wanted = flat_index(shape, strides, offset)
     if base._stride is None:
         return np.ascontiguousarray(wanted - base._offset)
@@ -353,7 +353,7 @@ def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 
 def no_view(tensor: Any) -> Any:
-    """Return the result of a composition, a view of memory that nobody else holds, as a tensor without a base."""
+    """Clear the base of a composed result, a view of memory without other owners, and return it."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         auto.base, auto.again, auto.origin = None, None, DEFAULT
@@ -361,7 +361,7 @@ def no_view(tensor: Any) -> Any:
 
 
 def view_of_hidden(tensor: Any) -> Any:
-    """Return the tensor as a view, made without grad, of a hidden one: as torch's expanded gradients are."""
+    """Mark the tensor as a view, made in no-grad mode, of a hidden base, as torch's expanded gradients are; return it."""
     auto = auto_of(tensor)
     auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._counter.version
     return tensor
@@ -371,7 +371,7 @@ def view_of_hidden(tensor: Any) -> Any:
 
 
 class Parts(Node):
-    """The node of views that share an operation: ``unbind``, ``split``. The parts' gradients are put together into one."""
+    """Node shared by the views of ``unbind`` or ``split``; the gradients of the parts are assembled into one."""
 
     __slots__ = ("shape", "keys", "kind")
     shape: Any
@@ -379,13 +379,13 @@ class Parts(Node):
     kind: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradients of the parts, each in its place."""
+        """Return the gradient of the source, with the gradient of each part in its place."""
         given = {number: gradient for number, gradient in enumerate(gradients) if gradient is not None}
         return (put_together(given, self.keys, self.shape, type(self).label),)
 
 
 def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, ...], label: str) -> Any:
-    """Return a value of zeros with parts in their places; recorded if the parts are tensors."""
+    """Return zeros with the parts written in their places; recorded if the parts are tensors."""
     first = next(iter(given.values()))
     if isinstance(first, TensorBase) and is_meta(first) and not modes.grad:
         return meta_tensor(tuple(shape), first._dtype)
@@ -418,14 +418,14 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
 
 
 class _Collected(Node):
-    """The node of a value put together from parts."""
+    """Node of a value assembled from parts."""
 
     __slots__ = ("keys", "shape")
     keys: Any
     shape: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Each part's piece of the gradient."""
+        """Return the piece of the gradient for each part."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
             return tuple(map_bare(_part_move(key, True), gradient) for key in self.keys)
@@ -433,7 +433,7 @@ class _Collected(Node):
 
 
 def _part_move(key: tuple[int | slice, ...], own: bool) -> Move:
-    """Return the part that a key names, in memory of its own if asked for."""
+    """Return the map that indexes with a key; its results own their memory if ``own``."""
     return Move(
         (lambda array: np.array(array[key], order="C")) if own else (lambda array: array[key]), lambda raw: movement.part(raw, key)
     )
@@ -444,7 +444,7 @@ def _placing_move(key: tuple[slice, ...], shape: tuple[int, ...]) -> Move:
 
 
 def placing(key: Any, shape: tuple[int, ...]) -> Map:
-    """Return a function that puts a part's gradient among zeros."""
+    """Return a function that writes a part's gradient into zeros."""
 
     def back(array: np.ndarray) -> np.ndarray:
         whole = np.zeros(shape, array.dtype)
@@ -457,7 +457,7 @@ def placing(key: Any, shape: tuple[int, ...]) -> Map:
 def views(
     source: TensorBase, label: str, parts: Sequence[tuple[Sequence[int], Strides, int, Callable[[Raw], Raw]]], keys: Sequence[Any]
 ) -> tuple[TensorBase, ...]:
-    """Return views that one operation returns: (shape, strides, offset, read) each; ``keys`` index the parts in the source's array."""
+    """Return the views of one operation, each given as (shape, strides, offset, read); ``keys`` index the parts in the source's array."""
     made = tuple(make_view(source, read, shape, strides, offset) for shape, strides, offset, read in parts)
     if modes.native is not None:
         refuse(source)
@@ -480,7 +480,7 @@ def views(
 
 
 def set_apart(parts: Sequence[Any], label: str) -> Any:
-    """Return views that autograd treats as tensors of their own: each may be written to, and has a version of its own."""
+    """Detach views from their base, so that each may be modified in place and has a version counter of its own."""
     for part in parts:
         tangents = None if part._auto is None else part._auto.tangents
         part._auto = None

@@ -1,4 +1,4 @@
-"""Histories of writes: the new history of a tensor, and of its base, after values were written into it."""
+"""Histories of in-place writes: the new nodes of a tensor and of its base after values were written."""
 from __future__ import annotations
 
 import sys
@@ -44,7 +44,7 @@ _clone = kernel("clone")
 
 
 class CopySlices(Node):
-    """The node of a tensor part of which was written to: gradients go to the old value outside of the part, and to the new part."""
+    """Node of a partly overwritten tensor: the gradient goes to the old value outside of the part, and to the written value inside."""
 
     __slots__ = ("forward", "back", "shape", "same")
     forward: Any
@@ -74,7 +74,7 @@ class CopySlices(Node):
         return rest, part
 
     def release(self) -> None:
-        """Free the written part's history: as in torch, backward runs through it once."""
+        """Free the history of the written part; as in torch, backward runs through it once."""
         super().release()
         self.forward = None
 
@@ -91,12 +91,12 @@ class CopySlices(Node):
 
 
 class Ended(Node):
-    """The node of a tensor that was overwritten: its old history gets no gradient."""
+    """Node of a tensor that was overwritten by a constant: its old history gets zeros."""
 
     __slots__ = ()
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Zeros."""
+        """Return zeros."""
         return (_zeros_like(gradients[0]),)
 
 
@@ -107,17 +107,17 @@ def _zeros_like(gradient: np.ndarray) -> Any:
 
 
 class Copied(Node):
-    """The node of a tensor that got the values of another: gradients go to that one, and zeros to the old value."""
+    """Node of a tensor that was overwritten by another: the gradient goes to the other one, zeros go to the old value."""
 
     __slots__ = ()
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Zeros, where something was before, and the gradient as it is."""
+        """Return zeros for the old value, if it had a history, and the gradient unchanged."""
         return None if self.edges[0] is None else _zeros_like(gradients[0]), gradients[0]
 
 
 class _Target(threading.local):
-    """The tensor whose in-place operation this thread computes without recording it: a kernel may write into it."""
+    """The target of the in-place operation that this thread computes without recording, into which a kernel may write."""
 
     tensor: Any = None
 
@@ -126,7 +126,7 @@ _target = _Target()
 
 
 def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequence[Any]) -> TensorBase:
-    """Return the in-place operation's result for its target; it may be the target itself, if a kernel wrote into it (``change``)."""
+    """Compute the result of an in-place operation; returns the target itself if a kernel wrote into it (see ``change``)."""
     if target._storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS:
         return function()
     if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in (target, *others)):
@@ -140,12 +140,12 @@ def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequen
 
 
 def change(target: TensorBase, op: str, *args: Any) -> bool:
-    """Write the result of an operation into its first operand if that is the target of an in-place operation; return whether it did."""
+    """Run an operation in place if its first operand is the target of an in-place operation; return whether it did."""
     return target is _target.tensor and change_raw(target, op, *map(as_raw, args))
 
 
 def snapshot(target: TensorBase) -> TensorBase:
-    """Return an operation's input for the target of a write: one that keeps the old value if the target is given another."""
+    """Return an alias of the target of a write as the operation's input; it keeps the old value if the target gets another."""
     if modes.grad:
         node_of(target)
     made = twin(target)
@@ -167,7 +167,7 @@ def snapshot(target: TensorBase) -> TensorBase:
 
 
 def _marked(view: Any) -> bool:
-    """Return whether users attached hooks to the history of a view between it and its base."""
+    """Return whether a history between a view and its base has user hooks."""
     node, end = view._node, view._auto.base._node
     while isinstance(node, Linear) and node is not end:
         if node.marks is not None:
@@ -184,7 +184,7 @@ _COPY = Move(_copy, cloned)
 
 
 def detach_snapshot(made: TensorBase) -> None:
-    """Copy a saved snapshot into memory of its own before the target is written to."""
+    """Copy a saved snapshot into memory of its own before the target is modified."""
     if on_host(made) or (modes.native is None and made._storage.__class__ in NATIVE):
         version = made._counter.version
         become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(_own_value(made)))
@@ -192,9 +192,9 @@ def detach_snapshot(made: TensorBase) -> None:
 
 
 def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", given: bool = False) -> None:
-    """Write a tensor of the target's shape and dtype into it; the target's history becomes that of the written value.
+    """Write a tensor with the target's shape and dtype into it; the target gets the history of the written value.
 
-    ``given``: somebody else holds the written tensor, so that a target without memory of the host gets a copy of its value.
+    ``given``: the written tensor has other owners, so that a target outside host memory gets a copy.
     """
     if target._auto is not None and target._auto.origin != DEFAULT and modes.grad and is_tracked(made):
         check_view(target)
@@ -213,7 +213,7 @@ def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", g
 
 
 def _has_memory_alone(made: Any) -> bool:
-    """Return whether no other tensor shares the device tensor's memory."""
+    """Return whether no other tensor shares the memory of the device tensor."""
     storage = made._storage
     held = 1 + (made._counter is storage) + (made._at is not None and made._at[0] is storage)
     return not on_host(made) and sys.getrefcount(storage) <= held + 2  # the name here, and the question
@@ -229,7 +229,8 @@ write_into.append(assign)
 
 
 def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: bool = False) -> None:
-    """Set the history of a tensor that was just written to: that of ``made`` (``copied``, or nobody else's), or none for a constant (None).
+    """Set the history of a tensor that was just written to: that of ``made`` (an unshared tensor unless ``copied``), or none if it is a
+    constant (None).
     """
     if modes.native is not None:
         return  # MindSpore's tape sees to it
@@ -265,7 +266,7 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
 
 
 def review(target: TensorBase, view: TensorBase) -> None:
-    """Let a tensor show what a view of it shows; the view's history follows its own."""
+    """Replace a tensor by a view of itself, in place; the view's history follows its own."""
     node, number = view._node, view._number
     tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
     shape, kind = target._shape, target._dtype
@@ -284,7 +285,7 @@ def review(target: TensorBase, view: TensorBase) -> None:
 
 
 def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
-    """As ``window_maps``, for a part that is seen as complex numbers where the base has real ones, or the reverse."""
+    """Do what ``window_maps`` does if a real base is viewed as complex, or the reverse."""
     own, kind = base._dtype.np, target._dtype.np
     size, shape = kind.itemsize, target._shape
     offset, steps = target._offset * size, [step * size for step in strides_of(target)]
@@ -307,7 +308,7 @@ def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
 
 
 def _move_hooks(tensor: TensorBase, node: Node, number: int) -> None:
-    """Move ``retain_grad`` to a tensor's new node; other hooks stay with the old one."""
+    """Move ``retain_grad`` to the tensor's new node; other hooks stay on the old one."""
     auto = tensor._auto
     if auto is None or auto.hooked is None:
         return

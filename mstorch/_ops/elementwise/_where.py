@@ -1,4 +1,4 @@
-"""Choosing between elements by a mask: what ``where`` and operations with two cases are made of."""
+"""Selection by a mask, from which ``where`` and piecewise operations are composed."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,8 +16,7 @@ _where = kernel("where")
 
 
 def chosen(condition: TensorBase, input: TensorBase | float, other: TensorBase | float, kind: dtype, tensors: list[Any]) -> TensorBase:
-    """Return ``input`` where the boolean condition holds, else ``other``, as elements of ``kind``; ``tensors`` are those among the three.
-    """
+    """Return ``input`` where ``condition`` is True, else ``other``, cast to ``kind``; ``tensors`` are the tensors among the three."""
     shape = condition._shape
     for tensor in tensors[1:]:
         shape = broadcast_shape(shape, tensor._shape)

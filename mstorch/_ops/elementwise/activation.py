@@ -58,7 +58,7 @@ def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: b
 
 
 def _stored(result: TensorBase, out: TensorBase, input: TensorBase) -> Any:
-    """Return ``out``, of the result's dtype, with the result stored in it; partial overlap with the input is refused."""
+    """Return ``out`` of the result's dtype with the result stored in it. Raise if it partly overlaps the input."""
     if isinstance(out, TensorBase):
         refuse_partial_overlap(out, input)
     return finish_exactly(result, out, FOUND)
@@ -70,7 +70,7 @@ def _floating(name: str, input: TensorBase) -> None:
 
 
 def _check_wide(input: Any, *numbers: Any) -> None:
-    """Raise torch's error for a number that does not fit the dtype in which torch computes."""
+    """Raise torch's error for a number that overflows the dtype in which torch computes."""
     if isinstance(input, TensorBase):
         for number in numbers:
             fitting(number, float32 if input._dtype.itemsize == 2 else input._dtype)
@@ -78,21 +78,21 @@ def _check_wide(input: Any, *numbers: Any) -> None:
 
 @operation(arguments_first=True, keeps_zero=True)
 def relu(input: TensorBase) -> TensorBase:
-    """``max(0, x)``."""
+    """Return ``max(0, x)`` elementwise."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
         raise RuntimeError("Boolean inputs not supported for relu")
     return unary(_relu, input)
 
 
 def relu6(input: TensorBase) -> TensorBase:
-    """``min(max(0, x), 6)``."""
+    """Return ``min(max(0, x), 6)`` elementwise."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
         raise RuntimeError("Bool inputs not supported for hardtanh")
     return _clamped("relu6", input, 0, 6)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> TensorBase:
-    """``min(max(min_val, x), max_val)``."""
+    """Return ``min(max(min_val, x), max_val)`` elementwise."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if isinstance(input, TensorBase) and input._dtype.is_integral:
@@ -114,7 +114,7 @@ def _clamped(name: str, input: TensorBase, low: float, high: float) -> TensorBas
 
 
 def leaky_relu(input: TensorBase, negative_slope: float = 0.01) -> TensorBase:
-    """``x`` where it is positive, else ``negative_slope * x``."""
+    """Return ``x`` where it is positive, else ``negative_slope * x``."""
     _floating("leaky_relu_cpu", input)
     _check_wide(input, negative_slope)
     return _apply(_leaky_relu, "leaky_relu", input, negative_slope)
@@ -122,7 +122,7 @@ def leaky_relu(input: TensorBase, negative_slope: float = 0.01) -> TensorBase:
 
 @operation(autocast=LOWER, one_device=OneDevice("__prelu_kernel"))
 def prelu(input: TensorBase, weight: TensorBase) -> TensorBase:
-    """``x`` where it is positive, else ``weight * x``, one weight for all or one for each channel (dimension 1)."""
+    """Return ``x`` where it is positive, else ``weight * x``, with one weight for all or one per channel (dimension 1)."""
     shape, count = input._shape, int(count_of(weight._shape))
     if len(weight._shape) > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(weight._shape)}")
@@ -143,7 +143,7 @@ def prelu(input: TensorBase, weight: TensorBase) -> TensorBase:
 
 
 def elu(input: TensorBase, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> TensorBase:
-    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
+    """Return ``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
     _floating("elu_cpu", input)
     _check_wide(input, alpha, scale, input_scale)
     return _apply(_elu, "elu", input, alpha, scale, input_scale)
@@ -153,13 +153,13 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804
 
 
 def selu(input: TensorBase) -> TensorBase:
-    """``scale * elu(x, alpha)`` with the constants of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
+    """Return ``scale * elu(x, alpha)`` with the constants of self-normalizing networks (https://arxiv.org/abs/1706.02515)."""
     _floating("elu_cpu", input)
     return _apply(_elu, "selu", input, _SELU_ALPHA, _SELU_SCALE, 1)
 
 
 def celu(input: TensorBase, alpha: float = 1.0) -> TensorBase:
-    """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``."""
+    """Return ``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     _floating("elu_cpu", input)
@@ -168,7 +168,7 @@ def celu(input: TensorBase, alpha: float = 1.0) -> TensorBase:
 
 
 def gelu(input: TensorBase, *, approximate: str = "none", out: TensorBase | None = None) -> TensorBase:
-    """``x`` times the share of the normal distribution below it, or its approximation by ``"tanh"``."""
+    """Return ``x`` times the standard normal CDF at ``x``, or its ``"tanh"`` approximation."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     _floating("GeluKernelImpl", input)
@@ -177,20 +177,20 @@ def gelu(input: TensorBase, *, approximate: str = "none", out: TensorBase | None
 
 
 def silu(input: TensorBase) -> TensorBase:
-    """``x * sigmoid(x)``."""
+    """Return ``x * sigmoid(x)``."""
     _floating("silu_cpu", input)
     return _apply(_silu, "silu", input)
 
 
 def mish(input: TensorBase) -> TensorBase:
-    """``x * tanh(softplus(x))``."""
+    """Return ``x * tanh(softplus(x))``."""
     _floating("mish_cpu", input)
     return _apply(_mish, "mish", input)
 
 
 @operation(autocast=FLOAT32_ON_DEVICES)
 def softplus(input: TensorBase, beta: float = 1, threshold: float = 20, *, out: TensorBase | None = None) -> TensorBase:
-    """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` is above the threshold."""
+    """Return ``log(1 + exp(beta * x)) / beta``, or ``x`` where ``beta * x`` is above the threshold."""
     _floating("softplus_cpu", input)
     _check_wide(input, beta, threshold)
     result = _apply(_softplus, "softplus", input, beta, threshold)
@@ -198,7 +198,7 @@ def softplus(input: TensorBase, beta: float = 1, threshold: float = 20, *, out: 
 
 
 def logsigmoid(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``log(sigmoid(x))``."""
+    """Return ``log(sigmoid(x))``."""
     _floating("log_sigmoid_cpu", input)
     if not isinstance(input, TensorBase):
         raise wrong_type(f"log_sigmoid(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
@@ -206,19 +206,19 @@ def logsigmoid(input: TensorBase, *, out: TensorBase | None = None) -> TensorBas
 
 
 def hardsigmoid(input: TensorBase) -> TensorBase:
-    """``relu6(x + 3) / 6``."""
+    """Return ``relu6(x + 3) / 6``."""
     _floating("hardsigmoid_cpu", input)
     return _apply(_hardsigmoid, "hardsigmoid", input)
 
 
 def hardswish(input: TensorBase) -> TensorBase:
-    """``x * relu6(x + 3) / 6``."""
+    """Return ``x * relu6(x + 3) / 6``."""
     _floating("hardswish_cpu", input)
     return _apply(_hardswish, "hardswish", input)
 
 
 def softshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None = None) -> TensorBase:
-    """``x`` moved towards 0 by ``lambd``, and 0 where that would pass it."""
+    """Return ``x`` moved towards 0 by ``lambd``, or 0 where ``|x| <= lambd``."""
     most = finfo(input._dtype).max if input._dtype.is_floating_point else 0
     if not 0 <= lambd <= most and (input._dtype.is_floating_point or lambd < 0):
         raise RuntimeError(
@@ -230,7 +230,7 @@ def softshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None 
 
 
 def hardshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None = None) -> TensorBase:
-    """``x``, and 0 where ``|x| <= lambd``."""
+    """Return ``x``, or 0 where ``|x| <= lambd``."""
     _floating("hardshrink_cpu", input)
     if isinstance(input, TensorBase) and input._dtype.itemsize == 2:
         fitting(lambd, input._dtype)
@@ -240,7 +240,7 @@ def hardshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None 
 
 
 def threshold(input: Any, threshold: float, value: float, *, out: Any = None) -> TensorBase:
-    """``x`` where it is above the threshold, else ``value``."""
+    """Return ``x`` where it is above the threshold, else ``value``."""
     if isinstance(input, TensorBase) and input._dtype.is_integral:
         if input._dtype.category == 0:
             raise not_for("threshold_cpu", "bool")
@@ -253,7 +253,7 @@ def threshold(input: Any, threshold: float, value: float, *, out: Any = None) ->
 
 
 def tanhshrink(input: Any) -> Any:
-    """``x - tanh(x)``."""
+    """Return ``x - tanh(x)``."""
     kind = input._dtype if isinstance(input, TensorBase) else float32
     if not kind.is_floating_point or kind.itemsize == 2 or (modes.grad and isinstance(input, TensorBase) and is_tracked(input)):
         return sub(input, tanh(input))  # backward keeps tanh(x), so that x may be written to
@@ -261,7 +261,7 @@ def tanhshrink(input: Any) -> Any:
 
 
 def softsign(input: Any) -> Any:
-    """``x / (1 + |x|)``."""
+    """Return ``x / (1 + |x|)``."""
     if isinstance(input, TensorBase) and (not input._dtype.is_floating_point or input._dtype.itemsize == 2):  # rounded step by step
         return div(input, add(magnitude(input), 1))
     return _apply(_softsign, "softsign", input)

@@ -1,4 +1,4 @@
-"""Bitwise operations of integers and bools; gcd and lcm."""
+"""Bitwise operations on integers and bools; gcd and lcm."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def bitwise_xor(input: TensorBase, other: TensorBase | int, *, out: TensorBase |
 
 
 def bitwise_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return all bits turned; of a bool, its negation."""
+    """Return the bitwise complement; for bool, the logical negation."""
     _check("bitwise_not_cpu", input._dtype)
     if out is not None:
         expect_out_dtype(out, input._dtype, FOUND)
@@ -74,7 +74,7 @@ def bitwise_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBa
 
 @operation(forms=SELF)
 def bitwise_left_shift(input: TensorBase | int, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
-    """``input`` shifted left by ``other`` bits."""
+    """Return ``input`` shifted left by ``other`` bits."""
     expect_a_tensor("bitwise_left_shift", input, other)
     kind = result_dtype((input, other))
     _check("lshift_cpu", kind, 1, (input, other))
@@ -83,7 +83,7 @@ def bitwise_left_shift(input: TensorBase | int, other: TensorBase | int, *, out:
 
 @operation(forms=SELF)
 def bitwise_right_shift(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
-    """``input`` shifted right by ``other`` bits, keeping the sign."""
+    """Return ``input`` shifted right by ``other`` bits, keeping the sign."""
     expect_a_tensor("bitwise_right_shift", input, other)
     kind = result_dtype((input, other))
     _check("rshift_cpu", kind, 1, (input, other))
@@ -91,7 +91,7 @@ def bitwise_right_shift(input: TensorBase, other: TensorBase | int, *, out: Tens
 
 
 def invert(self: TensorBase) -> TensorBase:
-    """``~self``."""
+    """Return ``~self``."""
     if not self._dtype.is_integral:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return bitwise_not(self)
@@ -99,7 +99,7 @@ def invert(self: TensorBase) -> TensorBase:
 
 @operation(one_device=OneDevice())
 def gcd(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the greatest common divisor, not negative."""
+    """Return the greatest common divisor, nonnegative."""
     expect_tensors("gcd", input, other)
     _check("gcd_cpu", result_dtype((input, other)), 1, (input, other))
     return binary(_gcd, input, other, out)
@@ -107,7 +107,7 @@ def gcd(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) 
 
 @operation(one_device=OneDevice())
 def lcm(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the least common multiple, not negative."""
+    """Return the least common multiple, nonnegative."""
     expect_tensors("lcm", input, other)
     _check("lcm_cpu", result_dtype((input, other)), 1, (input, other))
     kind = result_dtype((input, other))

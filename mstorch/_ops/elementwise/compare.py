@@ -1,4 +1,4 @@
-"""Comparisons, logic, selection, tests for NaN and infinity, clamps."""
+"""Comparisons, logic, selection, tests for NaN and infinity, clamping."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _clamp, _where = kernel("clamp"), kernel("where")
 
 
 def _compared(kernel: Kernel, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
-    """Return a comparison; as in torch, operands are converted where autograd does not see it."""
+    """Run a comparison; as in torch, casts of the operands are not recorded."""
     if out is None and isinstance(other, TensorBase) and input._dtype is not other._dtype:
         with grad_set_to(False):
             return binary(kernel, input, other)
@@ -61,37 +61,37 @@ def _compared(kernel: Kernel, input: TensorBase, other: TensorBase | float, out:
 
 
 def eq(input: Any, other: TensorBase | float, *, out: TensorBase | None = None) -> Any:
-    """``input == other``, elementwise."""
+    """Return ``input == other``, elementwise."""
     expect_tensor("eq", input)
     return _compared(_eq, input, other, out)
 
 
 def ne(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """``input != other``, elementwise."""
+    """Return ``input != other``, elementwise."""
     expect_tensor("ne", input)
     return _compared(_ne, input, other, out)
 
 
 def lt(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
-    """``input < other``, elementwise."""
+    """Return ``input < other``, elementwise."""
     expect_tensor("lt", input)
     return _compared(_lt, input, other, out)
 
 
 def le(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
-    """``input <= other``, elementwise."""
+    """Return ``input <= other``, elementwise."""
     expect_tensor("le", input)
     return _compared(_le, input, other, out)
 
 
 def gt(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
-    """``input > other``, elementwise."""
+    """Return ``input > other``, elementwise."""
     expect_tensor("gt", input)
     return _compared(_gt, input, other, out)
 
 
 def ge(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """``input >= other``, elementwise."""
+    """Return ``input >= other``, elementwise."""
     expect_tensor("ge", input)
     return _compared(_ge, input, other, out)
 
@@ -126,7 +126,7 @@ def logical_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBa
 
 
 def _constant(input: TensorBase, value: bool, kept: bool = True) -> TensorBase:
-    """Return a bool tensor of one value, laid out as a copy of ``input``, or else as an elementwise result of it."""
+    """Return a bool tensor filled with one value, with the strides of a copy of ``input``, or of an elementwise result."""
     shape = input._shape
     strides = None if input._stride is None else preserved_strides(shape, input._stride) if kept else result_strides((input,), shape)
     return beside(laid_out(np.full(input._shape, value, bool), strides), input)
@@ -134,7 +134,7 @@ def _constant(input: TensorBase, value: bool, kept: bool = True) -> TensorBase:
 
 @operation(keeps_zero=True)
 def isnan(input: TensorBase) -> TensorBase:
-    """Return whether the element is NaN (for a complex number, a part of it)."""
+    """Return whether each element is NaN (for complex, in either part)."""
     return unary(_isnan, input) if not input._dtype.is_integral else _constant(input, False, False)
 
 
@@ -279,7 +279,7 @@ def minimum(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> 
 
 
 def fmax(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the larger of the two, elementwise; a NaN gives way to a number."""
+    """Return the larger of the two, elementwise; NaN only if both are NaN."""
     expect_tensors("fmax", input, other)
     if kind_is_integral(input, other):
         return binary(_maximum, input, other, out)
@@ -287,7 +287,7 @@ def fmax(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
 
 
 def fmin(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the smaller of the two, elementwise; a NaN gives way to a number."""
+    """Return the smaller of the two, elementwise; NaN only if both are NaN."""
     expect_tensors("fmin", input, other)
     if kind_is_integral(input, other):
         return binary(_minimum, input, other, out)
@@ -295,7 +295,7 @@ def fmin(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
 
 
 def kind_is_integral(*operands: Any) -> bool:
-    """Return whether all operands together promote to an integer dtype or bool."""
+    """Return whether the operands promote to an integer dtype or bool."""
     return result_dtype(operands).is_integral
 
 
@@ -305,7 +305,7 @@ _SURE = 60000  # numbers below fit every floating type
 
 @operation(one_device=OneDevice("clamp_Tensor"))
 def clamp(input: TensorBase, min: Any = None, max: Any = None, *, out: TensorBase | None = None) -> Any:
-    """Return each element, but no less than ``min`` and no more than ``max`` (numbers or tensors)."""
+    """Return each element clamped to [``min``, ``max``] (numbers or tensors)."""
     kind = input._dtype
     if out is None and kind.is_floating_point and input._stride is None and min.__class__ in _PLAIN and max.__class__ in _PLAIN:
         if -_SURE < min < _SURE and -_SURE < max < _SURE:  # the common case
@@ -333,7 +333,7 @@ def clamp(input: TensorBase, min: Any = None, max: Any = None, *, out: TensorBas
 
 
 def _refuse_truth(low: Any, high: Any) -> None:
-    """Raise torch's error for boolean bounds: a tensor is one if given for one end alone."""
+    """Raise torch's error for boolean bounds; a tensor counts only if it is the only bound."""
     scalar = not isinstance(low, TensorBase) and not isinstance(high, TensorBase)
     if scalar or low is not None and high is not None:
         end = "" if low is not None and high is not None else "_max" if low is None else "_min"
@@ -353,14 +353,14 @@ def _name(value: Any) -> str:
 @operation(one_device=OneDevice("clamp_min_Tensor"))
 @node_called(by_value("ClampMinBackward", 1, "min"))
 def clamp_min(input: TensorBase, min: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return each element, but no less than ``min``."""
+    """Return each element clamped to at least ``min``."""
     return clamp(input, min, None, out=out)
 
 
 @operation(one_device=OneDevice("clamp_max_Tensor"))
 @node_called(by_value("ClampMaxBackward", 1, "max"))
 def clamp_max(input: TensorBase, max: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return each element, but no more than ``max``."""
+    """Return each element clamped to at most ``max``."""
     return clamp(input, None, max, out=out)
 
 
@@ -369,7 +369,7 @@ clip = clamp
 
 @operation(forms=SELF)
 def where(condition: TensorBase, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
-    """``input`` where the condition holds, else ``other``; alone, the indices where the condition is nonzero."""
+    """Return ``input`` where the condition is True, else ``other``; for a condition alone, the indices of its nonzero elements."""
     if input is None and other is None:
         return _nonzero(condition)
     if not isinstance(condition, TensorBase) or input is None or other is None:
@@ -396,7 +396,7 @@ def _nonzero(condition: TensorBase | None) -> tuple[Any, ...]:
 
 
 def where_method(self: TensorBase, condition: TensorBase | int | tuple[Any, ...], other: TensorBase | float) -> TensorBase:
-    """Return the tensor where the condition holds, else ``other``."""
+    """Return the tensor where the condition is True, else ``other``."""
     return where(condition, self, other)
 
 
@@ -405,7 +405,7 @@ def where_method(self: TensorBase, condition: TensorBase | int | tuple[Any, ...]
 def nan_to_num(
     input: TensorBase, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: TensorBase | None = None
 ) -> TensorBase:
-    """NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the limits of the dtype)."""
+    """Return NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the dtype's limits)."""
     kind = input._dtype
     if out is not None:
         expect_out_dtype(out, kind, "nan_to_num: dtype of out: {out} should be same as input: {kind}")
@@ -436,7 +436,7 @@ def is_floating_point(input: TensorBase) -> bool:
 
 
 def is_signed(input: TensorBase) -> bool:
-    """Return whether the dtype can hold negative numbers."""
+    """Return whether the dtype is signed."""
     return input._dtype.is_signed
 
 
@@ -451,7 +451,7 @@ def is_same_size(input: TensorBase, other: TensorBase) -> bool:
     "tensor": ("tensor1", "tensor2"), "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1", "scalar2": "tensor2",
 }))  # fmt: skip
 def result_type(tensor1: Any, tensor2: Any) -> dtype:
-    """Return the dtype that an operation of the two (tensors or numbers) gives."""
+    """Return the promoted dtype of two tensors or numbers."""
     return result_dtype((tensor1, tensor2))
 
 

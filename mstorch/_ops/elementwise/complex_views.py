@@ -1,4 +1,4 @@
-"""Complex numbers and their parts; tensors seen in another dtype. ``real``, ``imag`` and ``view(dtype)`` are views."""
+"""Complex numbers and their parts; reinterpretation as another dtype. ``real``, ``imag`` and ``view(dtype)`` are views."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _seen(
 
 
 def view_as_real(input: TensorBase) -> TensorBase:
-    """Return a complex tensor as a real one with a last dimension of 2: a view."""
+    """Return a view of a complex tensor as real, with a last dimension of 2."""
     if not input._dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if mirrored.signs_of(input)[0]:
@@ -83,7 +83,7 @@ def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
 
 @operation(autocast=FLOAT32_ON_CPU)
 def view_as_complex(input: TensorBase) -> TensorBase:
-    """Return a real tensor with a last dimension of 2 as a complex one: a view."""
+    """Return a view of a real tensor with a last dimension of 2 as complex."""
     if not input._dtype.is_floating_point or input._dtype.itemsize < 4:
         raise RuntimeError(
             f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
@@ -115,14 +115,14 @@ def _part(input: TensorBase, number: int, label: str, forward: Callable[..., Any
 
 
 def real(input: TensorBase) -> Any:
-    """Return the real part: a view; a real tensor itself."""
+    """Return a view of the real part; a real tensor itself."""
     if not input._dtype.is_complex:
         return input
     return _signed_part(input, 0, "RealBackward0", lambda array: array.real, real)
 
 
 def imag(input: TensorBase) -> Any:
-    """Return the imaginary part: a view."""
+    """Return a view of the imaginary part. Raise RuntimeError for a real tensor."""
     if not input._dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return _signed_part(input, 1, "ImagBackward0", lambda array: array.imag, imag)
@@ -136,8 +136,7 @@ def _signed_part(input: TensorBase, number: int, label: str, forward: Callable[.
 
 
 def conj(input: TensorBase) -> Any:
-    """Return the conjugate, as a view of the same memory; a real tensor itself. In new memory on a device, in a capture and in forward
-    mode.
+    """Return the conjugate, as a view of the same memory; a real tensor itself. On a device, in a capture and in forward mode it is a copy.
     """
     if not input._dtype.is_complex:
         return input
@@ -145,13 +144,13 @@ def conj(input: TensorBase) -> Any:
 
 
 def neg_view(input: TensorBase) -> TensorBase:
-    """Return the negative, as a view of the same memory, where ``conj`` gives a view."""
+    """Return the negative, as a view of the same memory where ``conj`` returns a view."""
     return mirrored.turned(input, neg=True) if mirrored.can_be_lazy(input) else neg(input)
 
 
 @operation(keeps_zero=True)
 def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return the conjugate, in memory of its own."""
+    """Return the conjugate in new memory."""
     if out is not None:
         expect_out_dtype(out, input._dtype, FOUND)
         refuse_partly(out, input)
@@ -167,28 +166,28 @@ def conj_physical_(self: TensorBase) -> TensorBase:
 
 
 def resolve_conj(input: TensorBase) -> TensorBase:
-    """Return the conjugate that a view shows, in memory of its own; any other tensor itself."""
+    """Return a copy with the conjugation computed; a tensor without conjugate bit itself."""
     return clone(mirrored.resolved(input)) if is_conj(input) else input
 
 
 def resolve_neg(input: TensorBase) -> TensorBase:
-    """Return the negative that a view shows, in memory of its own; any other tensor itself."""
+    """Return a copy with the negation computed; a tensor without negative bit itself."""
     return clone(mirrored.resolved(input)) if is_neg(input) else input
 
 
 def is_conj(input: TensorBase) -> bool:
-    """Return whether the tensor is a view that shows the conjugates of its memory."""
+    """Return whether the tensor has its conjugate bit set."""
     return mirrored.signs_of(input)[0]
 
 
 def is_neg(input: TensorBase) -> bool:
-    """Return whether the tensor is a view that shows the negatives of its memory."""
+    """Return whether the tensor has its negative bit set."""
     return mirrored.signs_of(input)[1]
 
 
 @operation(one_device=OneDevice("out_complex_out"))
 def complex(real: TensorBase, imag: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return the complex tensor of two real ones."""
+    """Return the complex tensor with the given real and imaginary parts."""
     _check_parts(real, imag, out)
     return watch(elementwise(_complex, (real, imag), out), *filter(is_tracked, (real, imag)))
 
@@ -214,18 +213,18 @@ def _check_parts(first: TensorBase, second: TensorBase, out: TensorBase | None) 
 
 @operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice("out_polar_out"))
 def polar(abs: TensorBase, angle: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the complex tensor of sizes and angles."""
+    """Return the complex tensor with the given absolute values and angles."""
     _check_parts(abs, angle, out)
     return elementwise(_polar, (abs, angle), out)
 
 
 def set_real(self: TensorBase, value: TensorBase) -> None:
-    """``tensor.real = value``."""
+    """Implement ``tensor.real = value``."""
     copy_(real(self), value)
 
 
 def set_imag(self: TensorBase, value: TensorBase | Any) -> None:
-    """``tensor.imag = value``."""
+    """Implement ``tensor.imag = value``."""
     copy_(imag(self), value)
 
 

@@ -64,7 +64,7 @@ _square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("
 
 
 def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None = None, out: TensorBase | None = None) -> Any:
-    """Return an elementwise operation of one tensor and Python values."""
+    """Run an elementwise kernel on one tensor and Python arguments."""
     strides, source = result_strides((input,), input._shape, kind=kind), input
     if kind is not None and kind is not input._dtype:
         input = cast_tensor(input, kind)
@@ -72,12 +72,12 @@ def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None 
 
 
 def kind_of(value: TensorBase | complex) -> dtype:
-    """Return the dtype of a tensor, or the one that a number stands for."""
+    """Return the dtype of a tensor, or the one to which a number promotes."""
     return value._dtype if isinstance(value, TensorBase) else result_dtype((value,))
 
 
 def _scaled(other: Any, alpha: complex, first: Any) -> Any:
-    """Return ``alpha * other`` in the dtype in which torch computes the sum, after its checks of alpha."""
+    """Return ``alpha * other`` in the dtype in which torch computes the sum, after checking alpha."""
     kind = result_dtype((first, other))
     if isinstance(alpha, bool) and kind.category != 0:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -99,7 +99,7 @@ def _scaled(other: Any, alpha: complex, first: Any) -> Any:
 
 
 def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled") -> bool:
-    """Return True if a device has one kernel for ``input + alpha * other``, or for ``op`` of two tensors and a number."""
+    """Return whether a device has one kernel for ``input + alpha * other``, or for ``op`` of two tensors and a number."""
     if alpha.__class__ not in (int, float) or not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
         return False
     kind = input._dtype
@@ -107,7 +107,7 @@ def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled
 
 
 def _added_scaled(input: Any, other: Any, alpha: Any, label: str, out: Any) -> Any:
-    """Return ``input + alpha * other`` by that kernel; raise RuntimeError for a number that the dtype cannot hold."""
+    """Return ``input + alpha * other`` by that kernel. Raise RuntimeError for an alpha that overflows the dtype."""
     fitting(alpha, input._dtype)
     return finish(elementwise_in(input._dtype, _add_scaled, (input, other), (float(alpha),), label=label), out)
 
@@ -116,7 +116,7 @@ _HALVES = frozenset((float16, bfloat16))
 
 
 def _halves(*tensors: Any) -> bool:
-    """Return whether all are tensors of the same half precision."""
+    """Return whether all are tensors of the same half-precision dtype."""
     kind = tensors[0]._dtype if isinstance(tensors[0], TensorBase) else None
     return kind in _HALVES and all(isinstance(t, TensorBase) and t._dtype is kind for t in tensors)
 
@@ -127,7 +127,7 @@ def _rounded(value: Any, kind: dtype) -> float:
 
 @operation(forms=ALPHA)
 def add(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None) -> Any:
-    """``input + alpha * other``, elementwise."""
+    """Return ``input + alpha * other``, elementwise."""
     if alpha != 1 or alpha.__class__ is bool:
         if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
             return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
@@ -155,7 +155,7 @@ def _check_subtraction(input: TensorBase | float, other: TensorBase | float) -> 
 
 @operation(forms=ALPHA)
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None) -> Any:
-    """``input - alpha * other``, elementwise."""
+    """Return ``input - alpha * other``, elementwise."""
     _check_subtraction(input, other)
     if alpha != 1 or alpha.__class__ is bool:
         if _halves(input, other) and alpha.__class__ is not bool:
@@ -168,25 +168,25 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None
 
 @operation(forms=Forms(old=(("input", "other", "alpha"),)))
 def subtract(input: TensorBase, other: TensorBase | int, *, alpha: complex = 1, out: TensorBase | None = None) -> TensorBase:
-    """Return the same as ``sub``."""
+    """Return ``sub`` of the arguments; an alias."""
     return sub(input, other, alpha=alpha, out=out)
 
 
 @operation(forms=Forms(old=(("input", "other", "alpha"),)))
 @node_called(by_value("RsubBackward", 1, "other", number=1))
 def rsub(input: TensorBase, other: Any, *, alpha: complex = 1) -> TensorBase:
-    """``other - alpha * input``, elementwise."""
+    """Return ``other - alpha * input``, elementwise."""
     expect_tensor("rsub", input)
     return sub(other, input, alpha=alpha)
 
 
 def mul(input: Any, other: Any, *, out: TensorBase | None = None) -> Any:
-    """``input * other``, elementwise."""
+    """Return ``input * other``, elementwise."""
     return binary(_mul, input, other, out)
 
 
 def div(input: TensorBase, other: TensorBase | float, *, rounding_mode: str | None = None, out: TensorBase | None = None) -> TensorBase:
-    """``input / other``, elementwise; rounded toward zero ("trunc") or down ("floor") if asked for."""
+    """Return ``input / other``, elementwise; rounded toward zero ("trunc") or down ("floor") on request."""
     if rounding_mode is None:
         return binary(_div, input, other, out, to_float=True)
     if rounding_mode in ("floor", "trunc"):
@@ -198,17 +198,17 @@ def div(input: TensorBase, other: TensorBase | float, *, rounding_mode: str | No
 
 
 def _number_times(number: complex, tensor: TensorBase) -> TensorBase:
-    """``number * tensor`` as torch takes it: the tensor first."""
+    """Return ``number * tensor``, computed as torch does: the tensor first."""
     return mul(tensor, number)
 
 
 def _number_less(number: float, tensor: TensorBase) -> TensorBase:
-    """``number - tensor``, with a node of that name."""
+    """Return ``number - tensor``, with torch's node name."""
     return rsub(tensor, number)
 
 
 def _number_over(number: float, tensor: TensorBase) -> TensorBase:
-    """``number / tensor`` as torch rounds it: the number times the reciprocal."""
+    """Return ``number / tensor``, computed as torch does: the number times the reciprocal."""
     return mul(reciprocal(tensor), number)
 
 
@@ -238,7 +238,7 @@ def _integer(how: str, input: TensorBase, other: Any, kind: dtype, out: TensorBa
 
 
 def floor_divide(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
-    """``input // other``, elementwise, rounded down. As in torch it has no gradient: backward through it raises RuntimeError."""
+    """Return ``input // other``, elementwise, rounded down. As in torch it has no gradient: backward raises RuntimeError."""
     found = div(input, other, rounding_mode="floor", out=out)
     error = RuntimeError("derivative for aten::floor_divide is not implemented")
     operands = [item for item in (input, other) if isinstance(item, TensorBase)]
@@ -250,7 +250,7 @@ def floor_divide(input: TensorBase, other: TensorBase | float, *, out: TensorBas
 @operation(forms=SELF)
 @node_called(by_value("RemainderBackward", 1, "other"))
 def remainder(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the remainder with the sign of the divisor, as Python's ``%``."""
+    """Return the remainder with the sign of the divisor, like Python's ``%``."""
     expect_a_tensor("remainder", input, other)
     kind = result_dtype((input, other))
     if not kind.is_integral:
@@ -263,7 +263,7 @@ def remainder(input: TensorBase, other: Any, *, out: TensorBase | None = None) -
 
 @node_called(by_value("FmodBackward", 1, "other"))
 def fmod(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the remainder with the sign of the dividend, as C's ``fmod``."""
+    """Return the remainder with the sign of the dividend, like C's ``fmod``."""
     expect_tensor("fmod", input)
     kind = result_dtype((input, other))
     if not kind.is_integral:
@@ -282,7 +282,7 @@ _NO_TRUTH = (
 
 @operation(forms=SELF, autocast=FLOAT32_ON_DEVICES)
 def pow(input: TensorBase, exponent: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """``input ** exponent``, elementwise; either may be a number."""
+    """Return ``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
     if not isinstance(exponent, TensorBase) and exponent in (0, 1):
         pass  # ones or a copy, of bools too
@@ -314,7 +314,7 @@ def pow(input: TensorBase, exponent: Any, *, out: TensorBase | None = None) -> T
 
 
 def _number_to_the(base: Any, exponent: TensorBase, kind: dtype, out: TensorBase | None) -> TensorBase:
-    """Return a number to the power of a tensor, with row-major strides as in torch."""
+    """Return a number to the power of a tensor, row-major as in torch."""
     exponent = exponent if exponent._dtype is kind else cast_tensor(exponent, kind)
     result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent), label="PowBackward2")
     return finish(result, out, exponent)
@@ -335,7 +335,7 @@ def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: d
 
 
 def _either(condition: Any, input: TensorBase, other: TensorBase) -> TensorBase:
-    """``input`` where the condition holds, else ``other``: tensors of one dtype."""
+    """Return ``input`` where the condition is True, else ``other``, for tensors of one dtype."""
     return chosen(condition, input, other, input._dtype, [condition, input, other])
 
 
@@ -346,7 +346,7 @@ def scalar_like(value: Any, kind: dtype) -> TensorBase:
 
 @operation(forms=SELF)
 def float_power(input: TensorBase, exponent: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the power, computed in float64 (complex128 for complex numbers)."""
+    """Return the power, computed in float64 (complex128 for complex operands)."""
     kind = complex128 if max(kind_of(input).category, kind_of(exponent).category) == 3 else float64
     if out is not None and out._dtype is not kind:
         raise RuntimeError(
@@ -391,7 +391,7 @@ def neg(input: TensorBase, *, out: TensorBase | None = None) -> Any:
 
 @operation(keeps_zero=True)
 def positive(input: TensorBase) -> TensorBase:
-    """Return the tensor itself."""
+    """Return the tensor itself. Raise RuntimeError for bool."""
     if input._dtype.category == 0:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
@@ -418,7 +418,7 @@ def abs_(input: TensorBase) -> TensorBase:
 
 @operation(keeps_zero=True)
 def sign(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """-1, 0 or 1, the sign of each element."""
+    """Return the sign of each element: -1, 0 or 1."""
     if input._dtype.is_complex:
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
@@ -430,7 +430,7 @@ def sign(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @operation(keeps_zero=True)
 def sgn(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the sign of each element; of a complex number the number of modulus 1 in its direction."""
+    """Return the sign of each element; for complex, ``x / |x|``, and 0 at 0."""
     if out is not None:
         expect_out_dtype(out, input._dtype, FOUND)
     found = unary(_sgn, input, out)
@@ -447,24 +447,24 @@ def square(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @operation(keeps_zero=True)
 def sqrt(input: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return the square root of each element."""
+    """Return the square root of each element; NaN for negative ones."""
     return unary(_sqrt, input, out, to_float=True)
 
 
 @operation(autocast=FLOAT32_ON_DEVICES)
 def rsqrt(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return one over the square root of each element."""
+    """Return the reciprocal of the square root of each element."""
     return unary(_rsqrt, input, out, to_float=True)
 
 
 @operation(autocast=FLOAT32_ON_DEVICES)
 def reciprocal(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return one over each element."""
+    """Return the reciprocal of each element."""
     return unary(_reciprocal, input, out, to_float=True)
 
 
 def _expect_number(name: str, value: Any) -> None:
-    """Raise torch's TypeError unless the value is a number, or a tensor of one that needs no gradient."""
+    """Raise torch's TypeError unless the value is a number, or a 0-d tensor that does not require grad."""
     if isinstance(value, TensorBase) and (value._shape or value.requires_grad):
         raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
 
@@ -472,7 +472,7 @@ def _expect_number(name: str, value: Any) -> None:
 @operation(forms=VALUE, autocast=WIDEST_ON_DEVICES, one_device=OneDevice(words=found_two, numbers=("tensor2",)))
 @node_called("AddcmulBackward0")
 def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
-    """``input + value * tensor1 * tensor2``, elementwise."""
+    """Return ``input + value * tensor1 * tensor2``, elementwise."""
     _expect_number("addcmul", value)
     refuse_partly(out, tensor1, tensor2)
     refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)), operands=(input, tensor1, tensor2))
@@ -486,7 +486,7 @@ def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any 
 @operation(forms=VALUE, autocast=WIDEST_ON_DEVICES, one_device=OneDevice(words=found_two))
 @node_called("AddcdivBackward0", "tensor2")
 def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
-    """``input + value * tensor1 / tensor2``, elementwise."""
+    """Return ``input + value * tensor1 / tensor2``, elementwise."""
     _expect_number("addcdiv", value)
     if tensor1._dtype.is_integral and tensor2._dtype.is_integral:
         raise RuntimeError(
@@ -508,7 +508,7 @@ def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, valu
 
 
 def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, value: Any) -> TensorBase:
-    """Return ``value * tensor1`` in the dtype of the result; for integers torch truncates the value."""
+    """Return ``value * tensor1`` in the result's dtype; for integers torch truncates the value."""
     kind = result_dtype((input, tensor1, tensor2))
     if isinstance(value, TensorBase):
         return mul(tensor1, value)
@@ -521,7 +521,7 @@ def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, v
 @operation(arguments_first=True, one_device=OneDevice(words=found_two, numbers=("weight",)))
 @node_called(by_value("LerpBackward", 2, "weight"))
 def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """``input + weight * (end - input)``, computed from the nearer end."""
+    """Return ``input + weight * (end - input)``, computed from the nearer end."""
     for other in (end, weight):
         if isinstance(other, TensorBase) and other._dtype is not input._dtype:
             name = "end" if other is end else "weight"
@@ -557,7 +557,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) ->
 def _lerp_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]
 ) -> tuple[TensorBase, TensorBase, TensorBase]:
-    """Return the gradients for the two ends and the weight, which do not depend on which end is nearer."""
+    """Return the gradients of both ends and the weight, which do not depend on which end is nearer."""
     (g,), (first, end, weight) = gradients, inputs
     if g is None:
         return None, None, None
@@ -565,7 +565,7 @@ def _lerp_slopes(
 
 
 def unkept(input: TensorBase, number: Any, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
-    """Return a tensor times (or divided by) a number; backward saves nothing, so it can run again."""
+    """Return a tensor times (or divided by) a number; backward needs no saved tensor, so it can run again."""
     real = isinstance(number, (int, float)) and input._dtype.is_floating_point
     if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)
@@ -577,7 +577,7 @@ def unkept(input: TensorBase, number: Any, label: str, operation: Callable[..., 
 
 
 def _rest(weight: Any, kind: dtype) -> float:
-    """Return ``1 - weight`` in the precision in which torch computes: float32, unless the tensor is wider."""
+    """Return ``1 - weight`` in torch's precision: float32, unless the tensor is wider."""
     if kind.name in ("float64", "complex128") or isinstance(weight, complex):
         return 1 - weight
     return float(np.float32(1) - np.float32(weight))

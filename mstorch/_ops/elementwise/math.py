@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, trigonometry, rounding and their like."""
+"""Exponentials, logarithms, trigonometric functions, rounding and the like."""
 
 from __future__ import annotations
 
@@ -79,18 +79,18 @@ _angle, _frexp, _logit = kernel("angle"), kernel("frexp"), kernel("logit")
 
 @operation(autocast=FLOAT32_ON_DEVICES)
 def exp(input: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """e to the power of each element."""
+    """Return e to the power of each element."""
     return unary(_exp, input, out, to_float=True)
 
 
 def exp2(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """2 to the power of each element."""
+    """Return 2 to the power of each element."""
     return unary(_exp2, input, out, to_float=True)
 
 
 @operation(autocast=FLOAT32_ON_DEVICES, keeps_zero=True)
 def expm1(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``exp(x) - 1``, exact for small x."""
+    """Return ``exp(x) - 1``, accurate for small x."""
     return unary(_expm1, input, out, to_float=True)
 
 
@@ -114,7 +114,7 @@ def log10(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @operation(autocast=FLOAT32_ON_DEVICES, keeps_zero=True)
 def log1p(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``log(1 + x)``, exact for small x."""
+    """Return ``log(1 + x)``, accurate for small x."""
     return unary(_log1p, input, out, to_float=True)
 
 
@@ -189,12 +189,12 @@ def atanh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def sinc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``sin(pi x) / (pi x)``, 1 at 0."""
+    """Return ``sin(pi x) / (pi x)``, 1 at 0."""
     return unary(_sinc, input, out, to_float=True)
 
 
 def sigmoid(input: Any, *, out: Any = None) -> Any:
-    """``1 / (1 + exp(-x))`` of each element."""
+    """Return ``1 / (1 + exp(-x))`` of each element."""
     return unary(_sigmoid, input, out, to_float=True)
 
 
@@ -203,7 +203,7 @@ arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, aco
 
 @operation(autocast=WIDEST_ON_DEVICES)
 def atan2(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the angle of the point (``other``, ``input``)."""
+    """Return the angle of the point (``other``, ``input``) in radians."""
     expect_tensors("atan2", input, other)
     return binary(_atan2, input, other, out, to_float=True)
 
@@ -212,7 +212,7 @@ arctan2 = atan2
 
 
 def hypot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the length of the hypotenuse."""
+    """Return ``sqrt(input**2 + other**2)``."""
     expect_tensors("hypot", input, other)
     refuse_dtype("hypot_cpu", result_dtype((input, other)), 2, (input, other))
     return binary(_hypot, input, other, out)
@@ -226,7 +226,9 @@ def copysign(input: TensorBase, other: TensorBase | float, *, out: TensorBase | 
 
 
 def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.ndarray:
-    """Return the bits of 16-bit numbers ``first`` one step nearer to ``second``; both are given in 32 bits, ``first`` as bits too."""
+    """Return the bits of the 16-bit floats next to ``first`` towards ``second``; both are given as 32-bit floats, ``first`` also as 16
+    bits.
+    """
     away = (first < second) == (first > 0)  # the size grows
     moved = np.where(away, bits + 1, bits - 1)
     moved = np.where(first == 0, np.where(second > 0, 1, np.int16(-0x7FFF)), moved)
@@ -236,7 +238,7 @@ def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.nd
 
 @operation(one_device=OneDevice())
 def nextafter(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the next floating number after ``input`` toward ``other``."""
+    """Return the next floating-point number after ``input`` towards ``other``."""
     expect_tensors("nextafter", input, other)
     kind = result_dtype((input, other))
     refuse_dtype("nextafter_cpu", kind, 2, (input, other))
@@ -250,7 +252,7 @@ def nextafter(input: TensorBase, other: TensorBase, *, out: TensorBase | None = 
 
 
 def heaviside(input: TensorBase, values: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """0 for a negative element, 1 for a positive one, ``values`` for 0."""
+    """Return 0 where ``input`` is negative, 1 where positive, ``values`` where 0."""
     if 3 in (input._dtype.category, values._dtype.category, 0 if out is None else out._dtype.category):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input._dtype is not values._dtype or (out is not None and out._dtype is not input._dtype):
@@ -263,27 +265,27 @@ def heaviside(input: TensorBase, values: TensorBase, *, out: TensorBase | None =
 
 @operation(one_device=OneDevice())
 def logaddexp(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``log(exp(input) + exp(other))``, without overflow."""
+    """Return ``log(exp(input) + exp(other))``, without overflow."""
     expect_tensors("logaddexp", input, other)
     return binary(_logaddexp, input, other, out)
 
 
 @operation(one_device=OneDevice())
 def logaddexp2(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``log2(2**input + 2**other)``, without overflow."""
+    """Return ``log2(2**input + 2**other)``, without overflow."""
     expect_tensors("logaddexp2", input, other)
     return binary(_logaddexp2, input, other, out)
 
 
 @operation(forms=SELF)
 def xlogy(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``input * log(other)``, 0 where ``input`` is 0."""
+    """Return ``input * log(other)``, 0 where ``input`` is 0."""
     expect_a_tensor("xlogy", input, other)
     return binary(_xlogy, input, other, out, to_float=True)
 
 
 def ldexp(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``input * 2**other``; by an integer the exponent moves, so that the power itself may be too large or too small for the dtype."""
+    """Return ``input * 2**other``; for an integer ``other`` the exponent is shifted, so the power itself may overflow or underflow."""
     expect_tensors("ldexp", input, other)
     moved = other._dtype.is_integral and input._dtype.is_floating_point
     if moved and other._dtype.name not in ("uint8", "int8", "int16", "int32", "int64"):
@@ -307,7 +309,7 @@ def _exponents_moved(input: TensorBase, other: TensorBase, moved: bool, out: Ten
 
 
 def _moved_on_device(input: Any, other: Any) -> Any:
-    """Return the same, by powers of two within the range of single precision, or double."""
+    """Return ``input * 2**other`` by powers of two within the range of float32, or float64."""
     double = input._dtype.name == "float64"
     most, count = (1000, 3) if double else (120, 3)
     found, left = to_dtype(input, float64 if double else float32), clamp(to_dtype(other, int32), -most * count, most * count)
@@ -320,7 +322,7 @@ def _moved_on_device(input: Any, other: Any) -> Any:
 
 @ways(native=_moved_on_device)
 def _moved(input: TensorBase, other: TensorBase) -> TensorBase:
-    """Return numbers with shifted exponents; as in torch, by the lower 32 bits of longer integers."""
+    """Return ``input`` with shifted exponents; as in torch, only the lower 32 bits of longer integers count."""
     kind = input._dtype
     strides = result_strides((input, other), broadcast_shape(input._shape, other._shape))
     numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)
@@ -330,7 +332,7 @@ def _moved(input: TensorBase, other: TensorBase) -> TensorBase:
 
 
 def _ldexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> Any:
-    """Return the gradient, computed from the exponents and the result."""
+    """Return the gradients, computed from the exponents and the result."""
     (g,), (result,), (input, other) = gradients, outputs, inputs
     if g is None:
         return None, None
@@ -341,7 +343,7 @@ def _ldexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBas
 
 
 def frexp(input: Any, *, out: Any = None) -> Any:
-    """Return each element as ``mantissa * 2**exponent``, with a mantissa of size 0.5 to 1."""
+    """Return mantissa and exponent of each element, ``mantissa * 2**exponent`` with ``0.5 <= |mantissa| < 1``."""
     if not input._dtype.is_floating_point:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     kind = input._dtype
@@ -386,14 +388,14 @@ def ceil(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @operation(keeps_zero=True)
 def trunc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return each element without its fraction."""
+    """Return each element truncated towards zero."""
     return _rounding(_trunc, input, out)
 
 
 @operation(keeps_zero=True)
 @node_called(lambda *args, decimals=0, **given: f"RoundBackward{int(decimals != 0)}")
 def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None) -> TensorBase:
-    """Return the nearest integer (of two, the even one), or the nearest number of so many decimals."""
+    """Return each element rounded to the nearest integer (ties to even), or to ``decimals`` decimals."""
     if input._dtype.is_integral and decimals:
         raise not_for("round_cpu", input._dtype.name)
     return _rounding(_round, input, out, decimals)
@@ -401,7 +403,7 @@ def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None
 
 @operation(keeps_zero=True)
 def frac(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the fraction of each element."""
+    """Return the fractional part of each element."""
     if out is not None:
         expect_out_dtype(out, input._dtype, FOUND)
     return unary(_frac, input, out)
@@ -412,7 +414,7 @@ fix = trunc
 
 @operation(keeps_zero=True)
 def deg2rad(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Degrees as radians."""
+    """Convert degrees to radians."""
     if input._dtype.is_complex:
         raise RuntimeError("deg2rad is not supported for complex tensors.")
     return finish(kept_order(unkept(input, math.pi / 180, "Deg2RadBackward0"), input), out, input)
@@ -420,14 +422,14 @@ def deg2rad(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @operation(keeps_zero=True)
 def rad2deg(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Radians as degrees."""
+    """Convert radians to degrees."""
     if input._dtype.is_complex:
         raise RuntimeError("rad2deg is not supported for complex tensors.")
     return finish(kept_order(unkept(input, 180 / math.pi, "Rad2DegBackward0"), input), out, input)
 
 
 def logit(input: TensorBase, eps: float | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """``log(x / (1 - x))``, with x clamped to [eps, 1 - eps] if ``eps`` is given."""
+    """Return ``log(x / (1 - x))``, with x clamped to [eps, 1 - eps] if ``eps`` is given."""
     if input._dtype.is_integral:
         input = to_dtype(input, get_default_dtype())
     if eps is None or eps < 0:
@@ -438,7 +440,7 @@ def logit(input: TensorBase, eps: float | None = None, *, out: TensorBase | None
 
 
 def angle(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the argument of each element in radians."""
+    """Return the angle of each element in radians; for real elements 0 or pi."""
     if input._dtype.is_complex and input._stride is not None and out is None:
         return row_major(unary(_angle, input))
     return unary(_angle, input, out, to_float=True)

@@ -61,40 +61,40 @@ def _refuse_half(name: str, *operands: Any) -> None:
 
 @operation(keeps_zero=True)
 def erf(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the error function."""
+    """Return the error function of each element."""
     return unary(_erf, input, out, to_float=True)
 
 
 def erfc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``1 - erf(x)``."""
+    """Return ``1 - erf(x)``."""
     return unary(_erfc, input, out, to_float=True)
 
 
 @operation(autocast=FLOAT32_ON_DEVICES, keeps_zero=True)
 def erfinv(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the inverse of the error function."""
+    """Return the inverse error function of each element."""
     return unary(_erfinv, input, out, to_float=True)
 
 
 def erfcx(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``exp(x^2) * erfc(x)``."""
+    """Return ``exp(x^2) * erfc(x)``."""
     _refuse_half("erfcx", input)
     return unary(_erfcx, input, out, to_float=True)
 
 
 def ndtr(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the normal distribution function."""
+    """Return the standard normal CDF."""
     return finish_recorded(unary(_ndtr, input, to_float=True), out)
 
 
 def ndtri(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the inverse of the normal distribution function."""
+    """Return the inverse of the standard normal CDF."""
     _refuse_half("ndtri", input)
     return unary(_ndtri, input, out, to_float=True)
 
 
 def log_ndtr(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the logarithm of the normal distribution function."""
+    """Return the logarithm of the standard normal CDF."""
     _refuse_half("log_ndtr", input)
     return unary(_log_ndtr, input, out, to_float=True)
 
@@ -110,7 +110,7 @@ def digamma(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def entr(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``-x * log(x)``, 0 at 0 and minus infinity below."""
+    """Return ``-x * log(x)``, 0 at 0 and -inf for negative x."""
     return unary(_entr, input, out, to_float=True)
 
 
@@ -120,7 +120,7 @@ def i0(input: TensorBase, *, out: TensorBase | None = None) -> Any:
 
 
 def i0e(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``exp(-|x|) * i0(x)``."""
+    """Return ``exp(-|x|) * i0(x)``."""
     return unary(_i0e, input, out, to_float=True)
 
 
@@ -130,7 +130,7 @@ def i1(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def i1e(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """``exp(-|x|) * i1(x)``."""
+    """Return ``exp(-|x|) * i1(x)``."""
     return unary(_i1e, input, out, to_float=True)
 
 
@@ -139,7 +139,7 @@ def _floating(input: TensorBase) -> TensorBase:
 
 
 def polygamma(n: int, input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the derivative of order ``n`` of the digamma function."""
+    """Return the ``n``-th derivative of the digamma function."""
     if isinstance(n, TensorBase):
         raise TypeError("polygamma(): argument 'n' (position 1) must be int, not Tensor")
     if n < 0:
@@ -148,7 +148,7 @@ def polygamma(n: int, input: TensorBase, *, out: TensorBase | None = None) -> Te
 
 
 def polygamma_method(self: TensorBase, n: int) -> TensorBase:
-    """Return the derivative of order ``n`` of the digamma function."""
+    """Return the ``n``-th derivative of the digamma function."""
     return polygamma(n, self)
 
 
@@ -159,7 +159,7 @@ def polygamma_(self: Any, n: int) -> Any:
 
 @node_called("MvlgammaBackward0", "input")
 def mvlgamma(input: TensorBase, p: int, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the logarithm of the gamma function of ``p`` dimensions."""
+    """Return the logarithm of the multivariate gamma function of dimension ``p``."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     values = _floating(input)
@@ -184,14 +184,14 @@ def gammaincc(input: TensorBase, other: TensorBase, *, out: TensorBase | None = 
 
 
 def zeta(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
-    """Hurwitz's zeta function. Differs from torch: the gradient of ``input`` is zero."""
+    """Return the Hurwitz zeta function. Differs from torch: the gradient of ``input`` is zero."""
     expect_a_tensor("zeta", input, other)
     _refuse_half("zeta", input, other)
     return binary(_zeta, input, other, out, to_float=True)
 
 
 def xlog1py(input: TensorBase | float, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
-    """``input * log1p(other)``, 0 where ``input`` is 0."""
+    """Return ``input * log1p(other)``, 0 where ``input`` is 0."""
     expect_a_tensor("xlog1py", input, other)
     return binary(_xlog1py, input, other, out, to_float=True)
 
@@ -209,7 +209,7 @@ def spherical_bessel_j0(x: TensorBase, *, out: TensorBase | None = None) -> Tens
 
 
 def _series(square: TensorBase) -> TensorBase:
-    """``sin(x) / x`` near 0 as a series in x squared."""
+    """Return ``sin(x) / x`` near 0, by a series in x squared."""
     total: Any = 1.0
     for divisor in (156.0, 110.0, 72.0, 42.0, 20.0, 6.0):
         total = sub(1.0, mul(div(square, divisor), total))
@@ -243,7 +243,7 @@ scaled_modified_bessel_k1 = _kernel_function("scaled_modified_bessel_k1", "``exp
 
 
 def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callable[[int, Any, Any, Any], Any]) -> Any:
-    """Return an orthogonal polynomial of degree ``n``: 1 for degree 0, ``first(x)`` for degree 1, then a recurrence."""
+    """Return a function for an orthogonal polynomial of degree ``n``: 1 for degree 0, ``first(x)`` for degree 1, then a recurrence."""
 
     def function(x: TensorBase | float, n: Any, *, out: TensorBase | None = None) -> Any:
         expect_a_tensor(name, x, n)

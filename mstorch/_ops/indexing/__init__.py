@@ -1,1 +1,1 @@
-"""Elements by positions, masks and keys: read, written, scattered."""
+"""Indexing: reading, writing and scattering elements by indices, masks and keys."""

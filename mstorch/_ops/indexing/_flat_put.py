@@ -1,4 +1,4 @@
-"""Writes at flat positions of a device's tensor, and the flat positions of an index."""
+"""Writes at flat indices of a device tensor, and the flat indices of a key."""
 from __future__ import annotations
 
 from typing import Any
@@ -29,12 +29,12 @@ def _made_there(value: Any, current: Any, shape: tuple[int, ...]) -> Any:
 
 @ways(at=1, device=_made_there)
 def filling(value: Any, current: TensorBase, shape: tuple[int, ...]) -> TensorBase:
-    """Return a value expanded to the part it is written to; a number is made on the device of that."""
+    """Return a value expanded to the part it is written to; a number is created on that part's device."""
     return fitted(value, current, shape)
 
 
 def flat_positions(shape: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, beside_: Any) -> Any:
-    """Return the flat positions, in a row-major tensor, of the elements that index tensors name, on the device of another tensor."""
+    """Return the flat indices, for a row-major tensor, of the elements that index tensors select, on another tensor's device."""
     indices = tuple(beside(index, beside_) for index in indices)
     return call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
 
@@ -58,15 +58,15 @@ def _put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common:
 
 @ways(device=_put_by_one_kernel)
 def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
-    """Put (or add) elements at index tensors by the device's kernel, if nothing is recorded; return False if it cannot.
+    """Put (or add) elements at index tensors by the device's kernel, if nothing is recorded; return False if that is impossible.
 
-    The kernel takes indices of the first dimensions: the window is told with the indexed ones first.
+    The kernel indexes leading dimensions: the view is passed with the indexed ones first.
     """
     return False
 
 
 def put_on_device(target: Any, positions: Any, source: Any, watched: tuple[Any, ...] = ()) -> None:
-    """Put the elements of ``source`` at flat positions of a target on a device; ``watched`` as in ``put_at``."""
+    """Put the elements of ``source`` at flat indices of a device tensor; ``watched`` as in ``put_at``."""
     check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
     source = beside(source, target)
     source = source if source._stride is None else contiguous_copy(source)
@@ -82,14 +82,14 @@ def put_on_device(target: Any, positions: Any, source: Any, watched: tuple[Any, 
 
 
 class Put(Node):
-    """A node of elements that were put into a tensor: its edges lead to the tensor before, and to the elements."""
+    """The node of a write at indices: its edges lead to the tensor before the write, and to the source."""
 
     __slots__ = ()
     label = "IndexPutBackward0"
 
     @classmethod
     def recorded(cls, before: TensorBase, source: TensorBase, **members: Any) -> TensorBase:
-        """Return a tensor with the history of the one written to: a node with these members."""
+        """Give the written tensor this node, with these members, as history; return it."""
         made = bare_twin(before)
         node = cls((edge_of(before), edge_of(source)))
         for name, value in members.items():
@@ -99,13 +99,13 @@ class Put(Node):
 
 
 class _FlatPut(Put):
-    """The node of elements that were put at flat positions on a device."""
+    """The node of a write at flat indices on a device."""
 
     __slots__ = ("positions",)
     positions: Any
 
     def run(self, gradients: Any, recorded: bool) -> Any:
-        """Return the gradient with zeros where elements were put, and the gradient at those positions."""
+        """Return the gradient with zeros at the written indices, and the gradient at those indices."""
         gradient, raw = gradients[0], value_of(self.positions)
         whole = dressed(gradient)
         rest = part = None

@@ -1,4 +1,4 @@
-"""Checks of index tensors: dtype and range, as torch does in gather, scatter and the like."""
+"""Checks of index tensors: dtype and range, as torch checks them in gather, scatter and the like."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from .._dispatch import cast_tensor, readable, type_word
 
 
 def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Any:
-    """Return an index tensor as int64; torch's error for another dtype."""
+    """Return an index tensor as int64. Raise torch's error for another dtype."""
     if not isinstance(index, TensorBase):
         raise wrong_type(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
     if index._dtype is int64:
@@ -22,7 +22,7 @@ def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type =
 
 
 def check_range(index: Any, low: int, high: int, error: Callable[..., Any]) -> None:
-    """Raise ``error(value)`` for the first index outside ``low`` to ``high`` (excluded); a capture checks nothing."""
+    """Raise ``error(value)`` for the first index outside [low, high); in a capture nothing is checked."""
     values = None if 0 in index._shape else readable(index)
     if values is None:
         return
@@ -32,7 +32,7 @@ def check_range(index: Any, low: int, high: int, error: Callable[..., Any]) -> N
 
 
 def check_index_dim(index: TensorBase, dim: int, shape: tuple[int, ...]) -> None:
-    """Raise torch's error of gather and scatter for an index outside of its dimension."""
+    """Raise torch's gather and scatter error for an index out of range for its dimension."""
     size = shape[dim] if shape else 1
     check_range(
         index, 0, size, lambda value: RuntimeError(f"index {value} is out of bounds for dimension {dim} with size {size}")

@@ -1,4 +1,4 @@
-"""Items of an index: lists that stand for tuples, and masks."""
+"""Items of a key: lists that torch reads as tuples, and masks."""
 from __future__ import annotations
 
 import operator
@@ -14,7 +14,7 @@ from ..._tape.ways import ways
 
 
 def stands_for_a_tuple(key: Any) -> bool:
-    """Return whether torch reads a list as a tuple of indices: a short one with a sequence, slice, None or tensor in it."""
+    """Return whether torch reads a list as a tuple of indices: a short one that contains a sequence, slice, None or tensor."""
     return (
         isinstance(key, list)
         and len(key) < 32
@@ -23,7 +23,7 @@ def stands_for_a_tuple(key: Any) -> bool:
 
 
 def lone_mask(key: TensorBase | Sequence[TensorBase | int | None]) -> Any:
-    """Return the mask of a key that has only ints, slices and Nones besides, for which torch fills; None for other keys."""
+    """Return the mask of a key that otherwise has only ints, slices and Nones, for which torch fills; None for other keys."""
     items = [item for item in (key if isinstance(key, tuple) else (key,)) if isinstance(item, (TensorBase, np.ndarray, list))]
     only: Any = items[0] if len(items) == 1 else None
     if isinstance(only, TensorBase):
@@ -34,13 +34,13 @@ def lone_mask(key: TensorBase | Sequence[TensorBase | int | None]) -> Any:
 
 
 def refuse_mask_of_bytes(mask: TensorBase) -> None:
-    """Raise torch's error for a uint8 mask that is the only index tensor of a key."""
+    """Raise torch's error for a uint8 mask that is the only index tensor in a key."""
     if getattr(mask, "dtype", None) in (uint8, np.uint8):
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
 
 
 def has_full_slices(key: tuple[TensorBase | slice, TensorBase | slice]) -> bool:
-    """Return whether all slices of a key cover their dimension whatever its length."""
+    """Return whether all slices in a key cover their dimension whatever its length."""
     return all(
         part.start in (None, 0) and part.stop is None and part.step in (None, 1)
         for part in (key if key.__class__ is tuple else (key,)) if part.__class__ is slice
@@ -48,7 +48,7 @@ def has_full_slices(key: tuple[TensorBase | slice, TensorBase | slice]) -> bool:
 
 
 def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether a key consists of ellipses and full slices only; torch then writes to the tensor itself."""
+    """Return whether a key has only ellipses and full slices; torch then writes to the tensor itself."""
     parts = key if key.__class__ is tuple else (key,)
     dim, skipped = 0, False
     for number, part in enumerate(parts):
@@ -67,9 +67,9 @@ def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
 
 
 def with_ellipses(items: list[Any], rank: int, used: int) -> list[Any]:
-    """Return the items of a key with slices in place of several ellipses: each skips as many dimensions as the key leaves, as in torch.
+    """Return the items of a key with several ellipses expanded: each skips as many dimensions as the key leaves, as in torch.
 
-    So what follows the second is beyond the last dimension, where that is not a whole slice: an IndexError.
+    So items after the second one are beyond the last dimension, which raises IndexError unless they are full slices.
     """
     skipped, dim, beyond, dropped = rank - used, 0, 0, 0
     spread: list[Any] = []
@@ -108,7 +108,7 @@ def _without_last_slice(items: list[Any]) -> list[Any]:
 
 
 def place_in_key(key: Any, number: int, count: int) -> int:
-    """Return the position in a key of the ``number``-th of ``count`` items without ellipsis, as torch's messages count."""
+    """Return the position in a key of the ``number``-th of ``count`` items without the ellipsis, as torch's messages count."""
     before = next((place for place, item in enumerate(key) if item is Ellipsis), count) if isinstance(key, tuple) else count
     return number if number < before else number + len(key) - count
 

@@ -1,4 +1,4 @@
-"""``tensor[mask] = number`` on a device: as in torch a masked fill, without the positions of true elements."""
+"""``tensor[mask] = number`` on a device: a masked fill, as in torch, without computing the indices of True elements."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -54,15 +54,15 @@ def _window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) 
 def window_of_mask(
     self: TensorBase, key: Any, value: TensorBase | complex, expanded: Callable[..., Any], basic: Callable[..., Any]
 ) -> tuple[Any, Any] | None:
-    """Return the part of a device's tensor that a key selects besides its one mask, and the mask in a fitting shape; None for other keys.
+    """Return the view of a device tensor that a key selects apart from its one mask, and the mask reshaped to it; None for other keys.
 
-    ``expanded`` and ``basic`` read keys (``subscript.py``).
+    ``expanded`` and ``basic`` parse keys (``subscript.py``).
     """
     return None
 
 
 def fill(part: tuple[Any, Any], value: Any) -> None:
-    """Fill a part of a tensor where its mask is true."""
+    """Fill a view of a tensor where its mask is True."""
     current, mask = part
     if is_number(value):
         number_as(value, current)  # as in torch, the number is looked at first, then the history

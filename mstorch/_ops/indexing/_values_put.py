@@ -1,4 +1,4 @@
-"""Values to be written to a part of a tensor, converted to its dtype and shape."""
+"""Conversion of values to be written to a part of a tensor: dtype and shape."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ from ..shape import views
 
 
 def without_leading_ones(value: TensorBase) -> TensorBase:
-    """Return a value in the shape that torch compares with that of the target."""
+    """Return a value without leading dimensions of length 1, as torch compares its shape with the target's."""
     shape = value._shape
     while shape and shape[0] == 1:
         shape = shape[1:]
@@ -24,7 +24,7 @@ def without_leading_ones(value: TensorBase) -> TensorBase:
 
 
 def stands_in(value: TensorBase, target: TensorBase) -> bool:
-    """Return whether a value, broadcast to the target, is the memory that the target has already."""
+    """Return whether a value, broadcast to the target, is the target's own memory."""
     if value._storage is not target._storage or value._offset != target._offset or value._dtype is not target._dtype:
         return False
     shape, own, steps = target._shape, value._shape, strides_of(value)
@@ -39,18 +39,18 @@ def stands_in(value: TensorBase, target: TensorBase) -> bool:
 
 
 def refuse_exponents(target: TensorBase) -> None:
-    """Raise torch's error where elements of a dtype of exponents alone are written at index tensors."""
+    """Raise torch's error for a write at index tensors to float8_e8m0fnu."""
     if target._dtype is float8_e8m0fnu:
         refuse_codes("index_put", target)
 
 
 def number_as(value: Any, target: TensorBase) -> np.ndarray:
-    """Return a number as a 0-d array of the target's dtype; torch's error if it does not fit."""
+    """Return a number as a 0-d array of the target's dtype. Raise torch's error on overflow."""
     return scalar_array(written(python_number(value), target._dtype), target._dtype)
 
 
 def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> TensorBase:
-    """Return the value as a tensor of the target's dtype and the given shape, recorded; it may share memory with the value."""
+    """Return the value as a tensor of the target's dtype and the given shape, recorded; it may share the value's memory."""
     if is_number(value):
         return views.expand(tensor_of(number_as(value, target).copy()), shape)
     if isinstance(value, np.ndarray):

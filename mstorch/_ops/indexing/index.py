@@ -1,4 +1,4 @@
-"""Read elements by index tensors; fill and select by masks."""
+"""Reading elements by index tensors; filling and selecting by masks."""
 from __future__ import annotations
 
 import functools
@@ -84,14 +84,14 @@ _SAME = "{}(): self and result must have the same scalar type"
 
 
 def keep_layout(input: TensorBase, found: TensorBase) -> Any:
-    """Return a fresh contiguous result of the size of ``input``, in the strides of ``input`` if they are dense."""
+    """Return a new contiguous result of the shape of ``input``, rearranged to the strides of ``input`` if they are dense."""
     if input._stride is None or found is input:
         return found
     return in_order(found, preserved_strides(found._shape, input._stride))
 
 
 def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
-    """``keep_layout``, but with the gaps of ``input`` if its memory has any: in a copy of all of its memory."""
+    """Return a new result like ``keep_layout``, but with the gaps of ``input``'s memory if it has any, by copying all of that memory."""
     strides = strides_of(input)
     if not in_arrays(input, found) or overlaps(input._shape, strides) or is_dual(found) or (input._stride is None and not input._offset):
         return keep_layout(input, found)
@@ -104,7 +104,7 @@ def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
 
 @operation(numpy_names=True, one_device=OneDevice())
 def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool = False, out: TensorBase | None = None) -> TensorBase:
-    """``input`` taken along ``dim`` at ``index``, whose other dimensions run along those of ``input``."""
+    """Return the elements of ``input`` at ``index`` along ``dim``; the other indices are those in ``index``."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     refuse_overlap(out, input, index)
@@ -126,7 +126,7 @@ def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool 
 
 @operation(numpy_names=True, one_device=OneDevice("_index_select"))
 def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | None = None) -> Any:
-    """Return the entries ``index`` (a vector) along a dimension, as a copy."""
+    """Return a copy of the slices ``index`` (a vector) along a dimension."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     refuse_overlap(out, input, index)
@@ -151,7 +151,7 @@ def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | N
 
 @operation(one_device=OneDevice("_take"))
 def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the elements at positions of the flat tensor, in the shape of ``index``."""
+    """Return the elements at flat indices, in the shape of ``index``."""
     refuse_overlap(out, input, index)
     positions = index_tensor(index, "take", int32_too=False)
     size = count_of(input._shape)
@@ -169,7 +169,7 @@ def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> Ten
 
 @operation(numpy_names=True, one_device=OneDevice())
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """``input`` at ``indices`` along ``dim``, the other dimensions broadcast; without ``dim`` from the flat tensor."""
+    """Return ``input`` at ``indices`` along ``dim``, with the other dimensions broadcast; without ``dim``, of the flattened tensor."""
     if indices._dtype is not int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_word(indices._dtype)}")
     if dim is None:
@@ -202,7 +202,7 @@ _C_TYPE = {
 @operation(one_device=OneDevice(words=mask_elsewhere, numbers=("value",)))
 @node_called(by_value("MaskedFillBackward", 2, "value"))
 def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
-    """Return a copy with ``value`` (a number or a tensor of no dimensions) where the mask holds; both shapes broadcast."""
+    """Return a copy with ``value`` (a number or 0-d tensor) where the mask is True; both shapes broadcast."""
     if mask._dtype is not bool_:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
@@ -236,7 +236,7 @@ def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
 
 @operation(one_device=OneDevice("_masked_select"))
 def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the elements where the mask holds, in one dimension; the shapes broadcast."""
+    """Return a 1-d tensor of the elements where the mask is True; the shapes broadcast."""
     if mask._dtype is not bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     refuse_overlap(out, input, mask)
@@ -253,7 +253,7 @@ def _expect_long(name: str, out: TensorBase | None) -> None:
 
 
 def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> Any:
-    """Return the positions of the elements that are not zero: a matrix of one row each, or one vector a dimension."""
+    """Return the indices of nonzero elements: a matrix with a row each, or a tuple of a vector per dimension."""
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     _expect_long("nonzero", out)
@@ -272,12 +272,12 @@ def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> An
 
 
 def argwhere(input: TensorBase) -> TensorBase:
-    """Return the positions of the elements that are not zero, one a row."""
+    """Return the indices of nonzero elements, one row each."""
     return nonzero(input)
 
 
 def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: TensorBase | None = None) -> TensorBase:
-    """Return the first ``size`` positions of ``nonzero``, filled up with rows of ``fill_value``."""
+    """Return the first ``size`` rows of ``nonzero``, padded with rows of ``fill_value``."""
     _expect_long("nonzero_static", out)
     found = nonzero(input)
     count, rank = shape_of(found)
@@ -296,7 +296,7 @@ _PUT = OneDevice(words=found_two, numbers=("values",), anywhere=("indices",))
 @operation(autocast=WIDEST_ON_DEVICES, reads_while_it_writes=True, one_device=_PUT)
 @node_called("IndexPutBackward0")
 def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
-    """Return a copy with ``values`` put (or added) at the index tensors."""
+    """Return a copy with ``values`` written (or accumulated) at the index tensors."""
     found = index_put_(input.clone(), indices, values, accumulate)
     found._counter.version = 0  # a result of its own, which nobody has written to yet
     return found
@@ -304,7 +304,7 @@ def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
 
 @operation(forms=Forms({"input": "self"}), one_device=_PUT)
 def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
-    """Put (or add) ``values`` at the index tensors; returns the tensor."""
+    """Write (or accumulate) ``values`` at the index tensors; return the tensor."""
     check_history(self)
     key = tuple(slice(None) if index is None else index for index in indices)
     if len(indices) > len(self._shape):
@@ -352,7 +352,7 @@ _MANY = 1 << 22  # elements whose positions take more memory than they are worth
 
 
 def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: TensorBase) -> TensorBase:
-    """Add values at index tensors without computing flat positions; returns the tensor."""
+    """Add values at index tensors without computing flat indices; return the tensor."""
     shape = shape_of(target)
     shown = subscript.getitem(views.expand(tensor_of(np.zeros((1,) * len(shape), np.int8)), shape), key)  # checks the key
     spread = views.expand(values, shape_of(shown))
@@ -366,7 +366,7 @@ def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: Tensor
 
 @operation(reads_while_it_writes=True, arguments_first=True, one_device=OneDevice("_put_"))
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
-    """Return a copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
+    """Return a copy with the elements of ``source`` written (or accumulated) at flat indices."""
     if 0 not in index._shape:
         refuse_codes("take_put_cpu", input)
     return _put_at(input, index, source, accumulate)
@@ -404,7 +404,7 @@ _put_anywhere = in_place_form(_put_at, "put_", uniform=True)
 @operation(numpy_names=True, one_device=OneDevice(words=found_two, numbers=("value",)))
 @node_called(by_value("IndexFillBackward", 3, "value"))
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
-    """Return a copy with ``value`` in the entries ``index`` of a dimension."""
+    """Return a copy with ``value`` in the slices ``index`` of a dimension."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(
@@ -434,7 +434,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
 
 
 def _check_empty_fill(input: Any, dim: int, count: int) -> None:
-    """Raise torch's error if no entries are to be filled and their position would be outside of the memory."""
+    """Raise torch's error if nothing is to be filled but the position would be out of bounds."""
     lengths = [count if d == dim else length for d, length in enumerate(input._shape)]
     steps = [0 if d == dim else step for d, step in enumerate(strides_of(input))]
     size, offset = input._dtype.itemsize, input._offset
@@ -447,7 +447,7 @@ def _check_empty_fill(input: Any, dim: int, count: int) -> None:
 
 
 def _flags(size: int, positions: TensorBase) -> TensorBase:
-    """Return a boolean vector that is True at the positions, which may be negative."""
+    """Return a bool vector that is True at the indices, which may be negative."""
     values = readable(positions)
     if values is not None:
         chosen = np.zeros(size, np.bool_)
@@ -468,7 +468,7 @@ def _flags_of(positions: TensorBase, size: int) -> TensorBase:
 
 
 def tracked_number(value: TensorBase | complex) -> bool:
-    """Return whether the value is a plain number (NumPy's included)."""
+    """Return whether the value is a number (Python's or NumPy's)."""
     return not isinstance(value, TensorBase) and is_number(value)
 
 
@@ -478,7 +478,7 @@ _TOO_FEW = "Number of elements of source < number of ones in mask"
 @operation(one_device=OneDevice("_masked_scatter_"))
 @node_called("MaskedScatterBackward0")
 def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> TensorBase:
-    """Return a copy with the elements of ``source``, in order, where the mask holds."""
+    """Return a copy with consecutive elements of ``source`` where the mask is True."""
     if mask._dtype is not bool_:
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {type_word(mask._dtype)}"
@@ -504,7 +504,7 @@ def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> T
 
 
 def _in_one_memory(target: TensorBase, source: TensorBase) -> bool:
-    """Return whether two tensors lie in one storage, or in two of the same host memory (a NumPy array's)."""
+    """Return whether two tensors share a storage, or host memory (a NumPy array's)."""
     if target._storage is source._storage:
         return True
     return in_arrays(target, source) and np.may_share_memory(array_of(target), array_of(source))
@@ -512,14 +512,14 @@ def _in_one_memory(target: TensorBase, source: TensorBase) -> bool:
 
 @operation(one_device=OneDevice("_masked_scatter_"))
 def masked_scatter_(self: TensorBase, mask: TensorBase, source: TensorBase) -> TensorBase:
-    """Put the elements of ``source``, in order, where the mask holds; returns the tensor."""
+    """Write consecutive elements of ``source`` where the mask is True; return the tensor."""
     if isinstance(source, TensorBase) and _in_one_memory(self, source):
         source = source.clone()
     return in_place(self, masked_scatter, mask, source)
 
 
 def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
-    """``masked_scatter`` in a capture: each true position takes the element numbered by the true positions before it."""
+    """Implement ``masked_scatter`` in a capture: the index into ``source`` is the cumulative sum of the mask."""
     before = call(_cumsum, (views.reshape(mask, (-1,)).to(int64),), 0, dtype=int64) - 1
     flat = views.reshape(source, (-1,))
     taken = index_select(flat, 0, clamp(before, 0, shape_of(flat)[0] - 1))

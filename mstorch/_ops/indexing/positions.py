@@ -1,4 +1,4 @@
-"""Positions, segments and hashes: ``unravel_index``, ``segment_reduce``, ``hash_tensor``, slices by number."""
+"""Indices, segments and hashes: ``unravel_index``, ``segment_reduce``, ``hash_tensor``, numeric slices."""
 from __future__ import annotations
 
 import builtins
@@ -27,7 +27,7 @@ from ..shape.join import cat, stack
 
 
 def unravel_index(indices: TensorBase, shape: Any) -> tuple[Any, ...]:
-    """For flat positions in a tensor of ``shape`` one tensor of indices for each dimension."""
+    """Return a tuple of index tensors, one per dimension, for flat indices in a tensor of ``shape``."""
     kind = indices._dtype if isinstance(indices, TensorBase) else None
     if kind is None:
         raise AttributeError(f"'{type(indices).__name__}' object has no attribute 'is_complex'")
@@ -61,7 +61,7 @@ def segment_reduce(
     data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0,
     unsafe: bool = False, initial: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the sum, mean, max, min or product of segments of a dimension, given by their lengths or by their offsets."""
+    """Return the sum, mean, max, min or product of segments along a dimension, given by lengths or offsets."""
     shape = shape_of(data)
     axis = wrap_dim(axis, len(shape))
     if indices is not None:
@@ -108,7 +108,7 @@ def _segment_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], reduce: str, axis: int,
     spans: Sequence[tuple[int, int]], initial: float | None
 ) -> tuple[TensorBase]:
-    """Return the gradient: equal extremes (NaN are equal) get equal shares; a zero or NaN in a product gets the product of the others."""
+    """Return the gradient: tied extremes (NaNs are equal) share it; a zero or NaN in a product gets the product of the others."""
     (g,), (y,), (x,) = gradients, outputs, inputs
     if g is None:
         return (None,)
@@ -153,7 +153,7 @@ def _segment(part: TensorBase, reduce: str, initial: float | None, rest: tuple[i
 def hash_tensor(
     input: TensorBase, dim: int | tuple[int, ...] = (), *, keepdim: bool = False, mode: int = 0, out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the exclusive or of the elements' bits (floating ones as float64, integers as int64), uint64."""
+    """Return the bitwise xor of the elements (floating ones as float64, integers as int64), as uint64."""
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     if input._dtype.is_complex:
@@ -184,7 +184,7 @@ def hash_tensor(
 
 
 def slice_of(self: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
-    """Return ``self[start:end:step]`` along one dimension: a view."""
+    """Return the view ``self[start:end:step]`` along one dimension."""
     rank = len(shape_of(self))
     if not rank:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
@@ -198,7 +198,7 @@ def slice_of(self: Any, dim: int = 0, start: int | None = None, end: int | None 
 def slice_inverse(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> TensorBase:
-    """``input`` in the size and strides of ``src``, of which it is a slice: a view of the storage."""
+    """Return a view of ``input``'s storage with the size and strides of ``src``, of which ``input`` is a slice."""
     return views.as_strided(input, shape_of(src), src.stride(), src.storage_offset())
 
 

@@ -1,4 +1,4 @@
-"""Writing, adding and reducing elements into positions that index tensors name."""
+"""Writing, adding and reducing elements at index tensors."""
 from __future__ import annotations
 
 import functools
@@ -72,7 +72,7 @@ def scatter(
     input: TensorBase, dim: int, index: TensorBase, src: TensorBase | float | None = None, *, value: Any = None,
     reduce: str | None = None, out: TensorBase | None = None
 ) -> Any:
-    """Return a copy with ``src`` (a tensor or a number) written along ``dim`` at ``index``; the last of repeated ones stays."""
+    """Return a copy with ``src`` (a tensor or a number) written along ``dim`` at ``index``; for repeated indices, the last write wins."""
     return _written_along(input, dim, index, src, value, reduce, out, "scatter")
 
 
@@ -129,7 +129,7 @@ def _scattered(input: TensorBase, dim: int, positions: TensorBase, source: Tenso
 
 
 def _without_indices(found: TensorBase, source: TensorBase) -> TensorBase:
-    """Return a sum whose index tensor only the source's gradient needs: without that, backward saves nothing."""
+    """Return a sum whose index tensor is saved only if the source requires grad."""
     return found if is_tracked(source) else of_sizes(found)
 
 
@@ -155,7 +155,7 @@ def scatter_reduce(
     input: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *, include_self: bool = True,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """Return a copy with ``src`` combined along ``dim`` at ``index`` by "sum", "prod", "mean", "amax" or "amin"."""
+    """Return a copy with ``src`` reduced along ``dim`` at ``index`` by "sum", "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce in ("amax", "amin") and input._dtype.is_complex:
@@ -170,14 +170,14 @@ def scatter_reduce(
 
 
 def put_flat(input: TensorBase, index: Any, source: TensorBase, accumulate: bool) -> TensorBase:
-    """Return a copy with ``source`` put (or added) at flat positions."""
+    """Return a copy with ``source`` written (or accumulated) at flat indices."""
     if change(input, "put", source, index, accumulate):
         return input
     return call(_put, (input, source), index, accumulate)
 
 
 def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, source: TensorBase) -> tuple[int, Any]:
-    """Return the dimension and the positions (int64) of ``index_add`` and ``index_reduce``, after torch's checks."""
+    """Return the dimension and the indices (int64) of ``index_add`` and ``index_reduce``, after torch's checks."""
     shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(
@@ -211,7 +211,7 @@ def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, sou
 def index_add(
     input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
-    """Return a copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
+    """Return a copy with ``alpha * source`` added to the slices ``index`` of a dimension."""
     dim, positions = _checked_rows("index_add", input, dim, index, source)
     shape = shape_of(input)
     if 0 in shape and len(shape) > 1:
@@ -245,7 +245,7 @@ def _nothing_added(
 
 
 def _added_in_steps(input: Any, dim: int, positions: Any, source: Any, alpha: Any) -> TensorBase:
-    """``index_add`` of half precision with a factor: torch rounds the factor, each product and each sum."""
+    """Run ``index_add`` in half precision with a factor: torch rounds the factor, each product and each sum."""
     shape = input._shape
     places = np.arange(count_of(shape)).reshape(shape).take(array_of(positions).reshape(-1), dim)
     with grad_set_to(False):
@@ -273,7 +273,7 @@ def _index_written(input: TensorBase, dim: int, positions: TensorBase, source: T
 
 @operation(numpy_names=True, autocast=WIDEST_ON_CPU, reads_while_it_writes=True, one_device=OneDevice())
 def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return a copy with the entries ``index`` of a dimension replaced by those of ``source``."""
+    """Return a copy with the slices ``index`` of a dimension replaced by those of ``source``."""
     shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
     if len(shape_of(index)) > 1:
@@ -317,7 +317,7 @@ def index_reduce(
     input: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *, include_self: bool = True,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """Return a copy with the entries of ``source`` combined into the entries ``index`` by "prod", "mean", "amax" or "amin"."""
+    """Return a copy with the slices of ``source`` reduced into the slices ``index`` by "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     dim, positions = _checked_rows("index_reduce", input, dim, index, source)

@@ -1,4 +1,4 @@
-"""``tensor[key]`` and ``tensor[key] = value`` in all of torch's forms."""
+"""``tensor[key]`` and ``tensor[key] = value``, with all of torch's keys."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -78,7 +78,7 @@ _nonzero = kernel("nonzero")
 
 
 def _as_index(item: Any) -> Any:
-    """Return a list, array or tensor of a key as an index tensor (int64 or bool)."""
+    """Return a list, array or tensor in a key as an index tensor (int64 or bool)."""
     if isinstance(item, TensorBase):
         kind = item._dtype
         if kind is uint8:
@@ -101,7 +101,7 @@ def _as_index(item: Any) -> Any:
 
 
 def _expanded(key: Any, rank: int) -> list[Any]:
-    """Return the key as a list of one item a dimension, without Ellipsis."""
+    """Return the key as a list with an item per dimension, without Ellipsis."""
     if whole := stands_for_a_tuple(key):
         warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] "
@@ -144,7 +144,7 @@ def _expanded(key: Any, rank: int) -> list[Any]:
 
 
 def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
-    """Return the view by the key's ints, slices and Nones, and its index tensors by dimension of that view."""
+    """Return the view by the key's ints, slices and Nones, and a dict of its index tensors by dimension of that view."""
     current = self
     dim = 0
     advanced: dict[int, Any] = {}
@@ -204,7 +204,7 @@ def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
 
 
 def _add_mask(current: TensorBase, dim: int, mask: Any, advanced: dict[int, Any]) -> tuple[int, Any]:
-    """Replace a boolean mask by the index tensors of its true positions, one for each of its dimensions."""
+    """Replace a boolean mask by the index tensors of its True elements, one per dimension of the mask."""
     shape = current._shape
     if not mask._shape:
         current = views.unsqueeze(current, dim)
@@ -235,7 +235,7 @@ def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
 
 
 def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-    """Return the broadcast shape of the index tensors, the indexed dimensions, and whether the former leads in the result."""
+    """Return the broadcast shape of the index tensors, the indexed dimensions, and whether that shape comes first in the result."""
     if len(advanced) == 1:
         ((dim, index),) = advanced.items()
         return index._shape, (dim,), True
@@ -250,7 +250,7 @@ def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, 
 
 
 def _refuse_places_in_nothing(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
-    """Raise torch's error for reading from an empty dimension; positions are not checked if nothing is read."""
+    """Raise torch's error for reading from an empty dimension; if nothing is read, indices are not checked."""
     for dim, index in advanced.items():
         if not shape[dim] and 0 not in index._shape:
             raise IndexError("index is out of bounds for dimension with size 0")
@@ -273,7 +273,7 @@ def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
 
 
 def _first_out_of_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> IndexError:
-    """torch's error for the first index that is out of bounds."""
+    """Return torch's IndexError for the first index out of bounds."""
     dims = sorted(advanced)
     values = np.broadcast_arrays(*(array_of(advanced[dim]) for dim in dims))
     wrong = np.stack([(found < -shape[dim]) | (found >= shape[dim]) for dim, found in zip(dims, values)], -1)
@@ -286,7 +286,7 @@ _BOUND = (int, type(None))
 
 
 def window_of(self: TensorBase, key: Any) -> TensorBase | None:
-    """Return the view of host memory for a key of ints, slices and None within bounds; None for every other key."""
+    """Return the view of host memory for a key of ints, slices and None within bounds; None for other keys."""
     given = key
     if key.__class__ is not tuple:
         key = (key,)
@@ -336,7 +336,7 @@ def window_of(self: TensorBase, key: Any) -> TensorBase | None:
 
 
 def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> TensorBase:
-    """``self[key]``: a view for ints, slices, None and Ellipsis; a copy where the key has tensors, lists or masks."""
+    """Return ``self[key]``: a view for ints, slices, None and Ellipsis; a copy for keys with tensors, lists or masks."""
     kind = key.__class__
     if kind is int or kind is slice or kind is tuple:
         found = window_of(self, key)
@@ -351,7 +351,7 @@ def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> Tensor
 
 
 def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
-    """Return the elements at index tensors, recorded."""
+    """Return the elements selected by index tensors, recorded."""
     shape = current._shape
     common, dims, adjacent = _plan(shape, advanced)
     _check_bounds(shape, advanced)
@@ -363,7 +363,9 @@ def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
 def _taken_strides(
     source: TensorBase, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> tuple[int, ...] | None:
-    """Return the strides of elements read by index tensors in torch: by those of the source's other dimensions and the indices'."""
+    """Return torch's strides for elements selected by index tensors, which depend on the source's other dimensions and the indices'
+    strides.
+    """
     shape = source._shape
     rest = [d for d in range(len(shape)) if d not in dims]
     lengths = [shape[d] for d in rest]
@@ -386,7 +388,7 @@ def _taken_strides(
 
 
 def setitem(self: TensorBase, key: Any, value: Any) -> None:
-    """``self[key] = value``, with ``value`` broadcast to the part and converted to the tensor's dtype."""
+    """Implement ``self[key] = value``, with ``value`` broadcast to the part and cast to the tensor's dtype."""
     if key is False:
         return  # as in torch, whatever the value
     if key is True:
@@ -515,7 +517,7 @@ def _put_indexed_unread(current: TensorBase, advanced: dict[int, Any], source: T
 def _put_indexed(
     current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> None:
-    """Write ``source`` at index tensors, by dimension ``advanced`` and in order ``indices``, which have a common shape."""
+    """Write ``source`` at index tensors, given by dimension (``advanced``) and, broadcast to a common shape, in order (``indices``)."""
     positions = flat_positions(current._shape, tuple(sorted(advanced)), indices, common, adjacent, current)
     kernel_of = _scatter[current._dtype.name]
 
@@ -540,9 +542,9 @@ def planned(input: Any, key: Any) -> tuple[Any, ...]:
 
 
 def put_at(target: TensorBase, key: tuple[slice | np.ndarray, ...], source: TensorBase, watched: tuple[Any, ...] = ()) -> None:
-    """``target[key] = source`` for a key of arrays and slices, in memory; the gradient of the source is read from there.
+    """Write ``target[key] = source`` in memory for a key of arrays and slices; backward reads the source's gradient at the key.
 
-    ``watched``: the tensors that the key's arrays show, which backward reads again.
+    ``watched`` are the tensors behind the key's arrays, which backward reads again.
     """
     check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
     values = array_of(source)
@@ -564,14 +566,14 @@ def put_at(target: TensorBase, key: tuple[slice | np.ndarray, ...], source: Tens
 
 
 class _IndexPut(Put):
-    """The node of elements that were put at index tensors."""
+    """The node of a write at index tensors."""
 
     __slots__ = ("key", "shape")
     key: Any
     shape: Any
 
     def run(self, gradients: Sequence[TensorBase | np.ndarray], recorded: bool) -> Any:
-        """Return the gradient with zeros where elements were put, and the gradient at those positions."""
+        """Return the gradient with zeros at the written indices, and the gradient at those indices."""
         gradient = gradients[0]
         rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
         part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)

@@ -1,1 +1,1 @@
-"""Operations of layers: convolutions, pooling, norms, embeddings, recurrent cells, steps of optimizers."""
+"""Operations of layers: convolutions, pooling, norms, embeddings, recurrent cells, optimizer steps."""

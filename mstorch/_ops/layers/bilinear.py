@@ -14,7 +14,7 @@ from ..shape import views
 
 @operation(autocast=WIDEST_ON_DEVICES)
 def bilinear(input1: TensorBase, input2: TensorBase, weight: TensorBase, bias: TensorBase | None = None) -> TensorBase:
-    """``x1 @ weight[k] @ x2 + bias[k]`` for each k: (*, in1), (*, in2), weight (out, in1, in2) → (*, out)."""
+    """Return ``x1 @ weight[k] @ x2 + bias[k]`` for each k: (*, in1), (*, in2), weight (out, in1, in2) → (*, out)."""
     a, b, w = shape_of(input1), shape_of(input2), shape_of(weight)
     if len(a) != len(b):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")

@@ -1,4 +1,4 @@
-"""Convolutions of one to three dimensions."""
+"""Convolutions in one to three dimensions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ Sizes = tuple[int, ...]
 
 
 def expand_numbers(value: Any, rank: int, name: str, words: str = "to match the convolution dimensions") -> Sizes:
-    """Return one number for each spatial dimension, from one for all or a sequence; torch's error for another length."""
+    """Return an int per spatial dimension, from one int or a sequence. Raise torch's error for another length."""
     if isinstance(value, (tuple, list)):
         numbers = tuple(int(v) if isinstance(v, int) else v.__index__() for v in value)
         if len(numbers) == 1:
@@ -136,7 +136,7 @@ def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:
 
 
 def _same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
-    """Return the input padded where the two sides differ by one, and the remaining padding for both sides."""
+    """Return the input, padded on one side if the padding is asymmetric, and the remaining symmetric padding."""
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = tuple(d * (k - 1) for k, d in zip(shape_of(weight)[2:], dilation))
@@ -185,9 +185,9 @@ _BESIDE = runtime.HOST_TARGET != "CPU"
 
 @ways(host=lambda input: bool(FOUND or _BESIDE))
 def _any_rank(input: TensorBase) -> bool:
-    """Return whether the kernel of ``conv2d`` also takes one and three dimensions and groups of its transpose: the host's does.
+    """Return whether the kernel of ``conv2d`` also supports one and three dimensions and transposed groups; the host's does.
 
-    Without oneDNN MindSpore's is faster, but for beside an Ascend, where it would compute there.
+    Without oneDNN MindSpore's is faster, except on an Ascend host, where it would run on the device.
     """
     return False
 
@@ -199,14 +199,16 @@ def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
 
 @ways(host=_is_direct_on_host, captured=lambda input, plain: False)
 def _is_direct(input: TensorBase, plain: bool) -> bool:
-    """Return whether the kernel with a rule of its own takes the dtype and the call, which is ``plain`` if every such kernel takes it."""
+    """Return whether the kernel with its own gradient rule supports the dtype and the call; ``plain`` marks calls that every such kernel
+    supports.
+    """
     return plain and input._dtype.name in _DIRECT
 
 
 def _direct(
     rank: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> TensorBase:
-    """Compute in single precision, by the kernel with a rule of its own."""
+    """Compute the convolution in float32, by the kernel with its own gradient rule."""
     lifted = rank == 1 and not _any_rank(input)
     if lifted:
         input, weight = views.unsqueeze(input, 2), views.unsqueeze(weight, 2)
@@ -264,7 +266,7 @@ def conv1d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | str | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
 ) -> TensorBase:
-    """(N, C, L) or (C, L) with weight (out, C / groups, k) and bias (out)."""
+    """Return the convolution of (N, C, L) or (C, L) with weight (out, C / groups, k) and bias (out)."""
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -273,7 +275,7 @@ def conv2d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
 ) -> TensorBase:
-    """(N, C, H, W) or (C, H, W) with weight (out, C / groups, kH, kW) and bias (out)."""
+    """Return the convolution of (N, C, H, W) or (C, H, W) with weight (out, C / groups, kH, kW) and bias (out)."""
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -282,7 +284,7 @@ def conv3d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | str | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1
 ) -> TensorBase:
-    """(N, C, D, H, W) or (C, D, H, W) with weight (out, C / groups, kD, kH, kW) and bias (out)."""
+    """Return the convolution of (N, C, D, H, W) or (C, D, H, W) with weight (out, C / groups, kD, kH, kW) and bias (out)."""
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -291,7 +293,7 @@ def conv_transpose1d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
 ) -> TensorBase:  # fmt: skip
-    """(N, C, L) or (C, L) with weight (C, out / groups, k): the gradient of conv1d for its input."""
+    """Return the transposed convolution, conv1d's input gradient, of (N, C, L) or (C, L) with weight (C, out / groups, k)."""
     return _convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -300,7 +302,7 @@ def conv_transpose2d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
 ) -> TensorBase:  # fmt: skip
-    """(N, C, H, W) or (C, H, W) with weight (C, out / groups, kH, kW): the gradient of conv2d for its input."""
+    """Return the transposed convolution, conv2d's input gradient, of (N, C, H, W) or (C, H, W) with weight (C, out / groups, kH, kW)."""
     return _convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -309,13 +311,13 @@ def conv_transpose3d(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
 ) -> TensorBase:  # fmt: skip
-    """(N, C, D, H, W) or (C, D, H, W) with weight (C, out / groups, kD, kH, kW)."""
+    """Return the transposed convolution of (N, C, D, H, W) or (C, D, H, W) with weight (C, out / groups, kD, kH, kW)."""
     return _convolve_transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @operation(autocast=LOWER)
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
-    """Return a convolution over time of (T, B, C) with weight (k, C, out)."""
+    """Return the convolution over time of (T, B, C) with weight (k, C, out)."""
     moved = conv1d(views.permute(input, (1, 2, 0)), views.permute(weight, (2, 1, 0)), bias, padding=pad)
     return views.permute(moved, (2, 0, 1))
 
@@ -324,7 +326,7 @@ def convolution(
     input: TensorBase, weight: TensorBase, bias: TensorBase, stride: Any, padding: Any, dilation: Any,
     transposed: bool, output_padding: Any, groups: int,
 ) -> Any:  # fmt: skip
-    """Return the general convolution, of which all others are cases."""
+    """Return a convolution of any rank, transposed or not."""
     rank = len(shape_of(weight)) - 2
     if transposed:
         return _convolve_transposed(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)

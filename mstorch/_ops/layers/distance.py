@@ -1,4 +1,4 @@
-"""Distances between rows."""
+"""Distance and similarity of vectors."""
 from __future__ import annotations
 
 from typing import Any
@@ -28,7 +28,7 @@ _p_norm = kernel("p_norm")
 
 
 def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: bool = True) -> TensorBase:
-    """Return the p-norm over a dimension, or several."""
+    """Return the p-norm over one or several dimensions."""
     if input._dtype.is_complex:
         input = abs_of(input)
     rank = len(shape_of(input))
@@ -38,7 +38,7 @@ def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: 
 
 @operation(autocast=FLOAT32_ON_DEVICES, one_device=OneDevice("clamp_min__Tensor"))
 def cosine_similarity(x1: TensorBase, x2: TensorBase, dim: int = 1, eps: float = 1e-08) -> TensorBase:
-    """Return the cosine of the angle between vectors along ``dim``; norms count as ``eps`` at least."""
+    """Return the cosine of the angle between vectors along ``dim``; norms are clamped to at least ``eps``."""
     kind = promote_types(x1._dtype, x2._dtype)
     if kind.is_integral:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {_word(kind)}")
@@ -69,7 +69,7 @@ def pairwise_distance(x1: TensorBase, x2: TensorBase, p: float = 2, eps: float =
 @operation(autocast=FLOAT32_ON_DEVICES)
 @node_called("PdistBackward0", "input result")
 def pdist(input: TensorBase, p: float = 2) -> TensorBase:
-    """Return the p-norm distances of every pair of rows of (N, M): (N * (N - 1) / 2)."""
+    """Return the p-norm distances between all pairs of rows of (N, M): (N * (N - 1) / 2)."""
     shape = shape_of(input)
     if len(shape) != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {len(shape)}D")
@@ -89,7 +89,7 @@ def pdist(input: TensorBase, p: float = 2) -> TensorBase:
 @operation(autocast=FLOAT32)
 @node_called("CdistBackward0", "x1 x2 result")
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Any:
-    """Return the p-norm distances of every row of (*, P, M) to every row of (*, R, M): (*, P, R)."""
+    """Return the p-norm distances between all rows of (*, P, M) and (*, R, M): (*, P, R)."""
     a, b = shape_of(x1), shape_of(x2)
     for name, tensor, shape in (("X1", x1, a), ("X2", x2, b)):
         if not tensor._dtype.is_floating_point:
@@ -116,7 +116,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
 
 
 def normalize(input: TensorBase, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: TensorBase | None = None) -> TensorBase:
-    """Return the input divided by its p-norm over ``dim``, but at least by ``eps``."""
+    """Return the input divided by its p-norm over ``dim``, clamped to at least ``eps``."""
     if input._dtype.is_integral:
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {_word(input._dtype)}"

@@ -1,4 +1,4 @@
-"""Dropout with torch's own masks."""
+"""Dropout with torch's random masks."""
 from __future__ import annotations
 
 import math
@@ -30,7 +30,7 @@ def _check(p: float) -> None:
 
 
 def _refuse_others(input: TensorBase, whole: tuple[int, ...]) -> None:
-    """Raise torch's error for complex numbers, and for dtypes of these categories."""
+    """Raise torch's error for complex dtypes, and for dtypes of these categories."""
     kind = input._dtype
     if kind.is_complex:
         raise not_for("bernoulli_scalar_cpu_", kind.name)
@@ -39,12 +39,12 @@ def _refuse_others(input: TensorBase, whole: tuple[int, ...]) -> None:
 
 
 def _noise(input: TensorBase, p: float, channels: bool) -> TensorBase:
-    """Return the factors of dropout: 1 / (1 - p) for kept and 0 for dropped elements, or channels."""
+    """Return the factors of dropout per element or channel: 1 / (1 - p) if kept, 0 if dropped."""
     return _kept(input, p, channels, 1 / (1 - p))
 
 
 def _kept(input: TensorBase, p: float, channels: bool, scale: float) -> TensorBase:
-    """Return ``scale`` with probability 1 - p, else 0, for each element or each channel of ``input``."""
+    """Return ``scale`` with probability 1 - p, else 0, for each element or channel of ``input``."""
     own, kind = input._shape, input._dtype
     shape = (*own[:2], *([1] * (len(own) - 2))) if channels else own
     keep = draw("dropout_mask", mask_engine(input), math.prod(shape), 1 - p)
@@ -61,13 +61,13 @@ def _kept(input: TensorBase, p: float, channels: bool, scale: float) -> TensorBa
 
 
 def _order_of_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> Sequence[int] | None:
-    """Return the dimensions of a tensor in the order of its memory, in which numbers for it are drawn; None for row-major."""
+    """Return a tensor's dimensions in memory order, in which random numbers are drawn; None if row-major."""
     dense = elementwise_strides(shape, [(shape, strides)])
     return None if dense is None else dense_order(shape, dense)
 
 
 def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-    """Return numbers that were drawn in the order of a tensor's memory in its shape."""
+    """Return numbers drawn in a tensor's memory order, rearranged to its shape."""
     order = _order_of_memory(shape, strides)
     if order is None:
         return drawn.reshape(shape)
@@ -92,7 +92,7 @@ _ALPHA = 1.7580993408473766
 
 
 def _alpha_dropped(input: TensorBase, p: float, train: bool, channels: bool) -> TensorBase:
-    """Dropout that keeps mean and variance of a self-normalising network (https://arxiv.org/abs/1706.02515)."""
+    """Apply dropout that keeps mean and variance of a self-normalizing network (https://arxiv.org/abs/1706.02515)."""
     _check(p)
     if p == 0 or not train or count_of(input._shape) == 0:
         return input
@@ -114,25 +114,25 @@ def _feature_dims(input: TensorBase) -> None:
 
 @operation(draws=BY_TENSOR)
 def dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
-    """Return the input with each element set to 0 with probability ``p`` and the others divided by 1 - p."""
+    """Set each element to 0 with probability ``p`` and divide the others by 1 - p."""
     return _dropped(input, p, train, False)
 
 
 @operation(draws=BY_TENSOR)
 def feature_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
-    """Return the input with each channel (N, C) set to 0 with probability ``p`` and the others divided by 1 - p."""
+    """Set each channel (N, C) to 0 with probability ``p`` and divide the others by 1 - p."""
     return _dropped(input, p, train, True)
 
 
 @operation(draws=BY_TENSOR)
 def alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
-    """Dropout that keeps mean and variance, for SELU."""
+    """Apply dropout that keeps mean and variance, for SELU."""
     return _alpha_dropped(input, p, train, False)
 
 
 @operation(draws=BY_TENSOR)
 def feature_alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
-    """Alpha dropout of whole channels (N, C)."""
+    """Apply alpha dropout to whole channels (N, C)."""
     return _alpha_dropped(input, p, train, True)
 
 

@@ -85,7 +85,7 @@ def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: b
 
 
 def _padding_apart(found: Any, input: Any, padding: int) -> Any:
-    """In a capture, return the rows with those of the padding detached; None elsewhere."""
+    """Return, in a capture, the rows with those of the padding detached; else None."""
     return None if home(found).has_elements else where(views.unsqueeze(ne(input, padding), -1), found, views.detach(found))
 
 
@@ -98,7 +98,7 @@ def _beside_padding(found: TensorBase, input: TensorBase, padding: int) -> Tenso
 def embedding(
     weight: TensorBase, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> TensorBase:
-    """Return rows of ``weight`` (rows, D) at ``indices`` (*): (*, D). With ``sparse`` the gradient of a leaf is a COO tensor."""
+    """Return the rows of ``weight`` (rows, D) at ``indices`` (*), as (*, D). With ``sparse``, a leaf's gradient is a COO tensor."""
     if len(shape_of(weight)) != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices(indices, shape_of(weight)[0], "embedding")
@@ -106,7 +106,7 @@ def embedding(
 
 
 def renorm_rows_(weight: TensorBase, indices: TensorBase, max_norm: float, norm_type: float) -> None:
-    """Scale the rows that are used down to the greatest norm, in place."""
+    """Scale the used rows in place so that their norm is at most ``max_norm``."""
     used = np.unique(array_of(indices))
     count = shape_of(weight)[0]
     for index in used[(used < -count) | (used >= count)][:1]:
@@ -120,7 +120,7 @@ def renorm_rows_(weight: TensorBase, indices: TensorBase, max_norm: float, norm_
 
 
 def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
-    """(*) → (*, num_classes): 1 at the position that the class names, else 0, int64."""
+    """Return an int64 one-hot tensor: (*) → (*, num_classes)."""
     if tensor._dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     classes = readable(tensor) if num_classes > 0 else array_of(tensor)
@@ -149,7 +149,7 @@ def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
 def bag_starts(
     offsets: Any, count: int, weight: TensorBase, mode: str, include_last_offset: bool, padding_idx: int | None
 ) -> np.ndarray:
-    """Return where each bag begins among ``count`` indices, and where the last one ends. Raise RuntimeError for offsets that do not fit."""
+    """Return the start of each bag among ``count`` indices, and the end of the last. Raise RuntimeError for invalid offsets."""
     if len(shape_of(offsets)) != 1:
         raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {len(shape_of(offsets))}")
     _check_type(offsets, "embedding_bag")
@@ -195,7 +195,7 @@ def bag(
     weight: TensorBase, indices: TensorBase, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
     padding_idx: int | None, sparse: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return the sum, mean or maximum of the rows in each bag; bag ``i`` holds the indices from ``starts[i]`` to ``starts[i + 1]``."""
+    """Return the sum, mean or maximum of the rows in each bag; bag ``i`` holds the indices ``starts[i]`` to ``starts[i + 1]``."""
     _check_bag(weight, indices, mode, per_sample_weights, padding_idx)
     rows = array_of(indices).astype(np.int64)
     count, width = len(starts) - 1, shape_of(weight)[1]
@@ -223,8 +223,8 @@ def bag(
 
 
 def _shares(used: np.ndarray) -> np.ndarray:
-    """Return the factors of each index's gradient in torch: one over the count of the index found, among all sorted ones, at the rank that
-    this index has among the distinct ones.
+    """Return torch's factors of each index's gradient: the reciprocal count of the index at position r in sorted order, r being this
+    index's rank among the unique ones.
     """
     ranks = np.unique(used, return_inverse=True)[1].reshape(-1)
     ranked = np.sort(ranks)

@@ -1,4 +1,4 @@
-"""``unfold`` and ``fold``: windows as columns, and columns added up."""
+"""``unfold`` and ``fold``: between sliding windows and columns."""
 from __future__ import annotations
 
 from typing import Any
@@ -42,7 +42,7 @@ def _positive(kernel_: tuple[int, int], dilation: Any, padding: Any, stride: Any
 
 
 def im2col(input: TensorBase, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorBase:
-    """(N, C, H, W) or (C, H, W) → (N, C * kH * kW, windows): each window a column."""
+    """Return sliding windows as columns: (N, C, H, W) or (C, H, W) → (N, C * kH * kW, windows)."""
     shape = shape_of(input)
     kernel_, dilation, padding, stride = (_pair(v) for v in (kernel_size, dilation, padding, stride))
     _positive(kernel_, dilation, padding, stride)
@@ -69,14 +69,14 @@ def im2col(input: TensorBase, kernel_size: Any, dilation: Any = 1, padding: Any 
 
 
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorBase:
-    """(N, C, H, W) or (C, H, W) → (N, C * kH * kW, windows): each window a column."""
+    """Return sliding windows as columns: (N, C, H, W) or (C, H, W) → (N, C * kH * kW, windows)."""
     return im2col(input, kernel_size, dilation, padding, stride)
 
 
 def col2im(
     input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> TensorBase:
-    """(N, C * kH * kW, windows), also without N → (N, C, H, W): overlapping windows add up."""
+    """Sum overlapping windows: (N, C * kH * kW, windows), or without N → (N, C, H, W)."""
     if input._dtype is bool_:
         return col2im(input.float(), output_size, kernel_size, dilation, padding, stride).to(bool_)
     if input._dtype.is_integral:
@@ -116,5 +116,5 @@ def col2im(
 
 
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorBase:
-    """(N, C * kH * kW, windows), also without N → (N, C, H, W): overlapping windows add up."""
+    """Sum overlapping windows: (N, C * kH * kW, windows), or without N → (N, C, H, W)."""
     return col2im(input, output_size, kernel_size, dilation, padding, stride)

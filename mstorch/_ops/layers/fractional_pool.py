@@ -1,4 +1,4 @@
-"""Fractional max pooling: windows at random distances (Graham, "Fractional max-pooling", arXiv:1412.6071)."""
+"""Fractional max pooling: randomly placed windows (Graham, "Fractional max-pooling", arXiv:1412.6071)."""
 from __future__ import annotations
 
 from typing import Any
@@ -32,7 +32,7 @@ def _sizes(name: str, value: Any, rank: int, function: str) -> tuple[int, ...]:
 
 
 def _starts(samples: np.ndarray, size: int, out: int, window: int) -> np.ndarray:
-    """Return the start of each window of one dimension, a row of ``out`` for each sample, in the samples' precision."""
+    """Return the window starts in one dimension, a row of ``out`` per sample, computed in the samples' precision."""
     steps = np.empty((*samples.shape, out), np.int64)
     if out > 1:
         kind = samples.dtype.type
@@ -63,9 +63,9 @@ def _check_samples(samples: TensorBase, input: TensorBase, batch: int, channels:
 def fractional_max_pool(
     rank: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any
 ) -> tuple[Any, Any]:
-    """Return the largest value of each window and its position among the spatial elements.
+    """Return the maximum of each window and its flat spatial index.
 
-    ``samples``: (N, C, rank) numbers in [0, 1) that place the windows, drawn here if not given.
+    ``samples`` are (N, C, rank) numbers in [0, 1) that place the windows, drawn here if not given.
     """
     name = f"fractional_max_pool{rank}d"
     if output_size is None and output_ratio is None:

@@ -38,7 +38,7 @@ _in_order = kernel("running_sum")
 
 
 def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> TensorBase:
-    """(N, 2, 3) → (N, H, W, 2), or (N, 3, 4) → (N, D, H, W, 3): the positions that an affine map sends the pixels to."""
+    """Return the sampling grid of affine maps: (N, 2, 3) → (N, H, W, 2), or (N, 3, 4) → (N, D, H, W, 3)."""
     if align_corners is None:
         warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
@@ -82,7 +82,7 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Ten
 
 
 def _pixels(x: TensorBase, n: int, corners: bool) -> TensorBase:
-    """Return coordinates in -1 to 1 as pixel coordinates 0 to n - 1."""
+    """Return coordinates in [-1, 1] as pixel coordinates in [0, n - 1]."""
     if corners:
         return mul(div(add(x, 1), 2), n - 1)
     return div(sub(mul(add(x, 1), n), 1), 2)
@@ -113,7 +113,7 @@ def _mirrored(x: TensorBase, n: int, corners: bool) -> TensorBase:
 
 
 def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
-    """Return coordinates clipped to 0 to n - 1; ``unknown`` for NaN. As in torch an infinite gradient times 0 is NaN outside."""
+    """Return coordinates clipped to [0, n - 1]; ``unknown`` for NaN. As in torch, an infinite gradient times 0 is NaN outside."""
     at = x.detach()
     known = eq(at, at)
     if not is_tracked(x):
@@ -125,7 +125,7 @@ def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
 
 
 def _taken(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return the elements at integer coordinates (N, L) of each axis, 0 outside: (N, C, L); and which are inside, (N, L)."""
+    """Return the elements at integer coordinates (N, L) per axis, 0 outside, as (N, C, L), and a mask (N, L) of those inside."""
     inside = index = None
     for place, n in zip(places, sizes):
         good = logical_and(ge(place, 0), le(place, n - 1))
@@ -154,7 +154,7 @@ def _cubic_weights(t: TensorBase) -> list[Any]:
 def grid_sample(
     input: TensorBase, grid: TensorBase, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> TensorBase:
-    """(N, C, H, W) at (N, H', W', 2), or (N, C, D, H, W) at (N, D', H', W', 3); positions go from -1 to 1, x first."""
+    """Sample (N, C, H, W) at positions (N, H', W', 2), or (N, C, D, H, W) at (N, D', H', W', 3), in [-1, 1], x first."""
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
@@ -245,7 +245,7 @@ def _linear(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...]) ->
 
 
 def _sides(coordinates: Sequence[Any], lows: list[Any], corner: tuple[int, ...], inside: TensorBase | None) -> list[Any]:
-    """Return the weight of each axis for a corner, 0 if the corner is outside."""
+    """Return each axis's weight for a corner, 0 if the corner is outside."""
     parts = [sub(c, low) for c, low in zip(coordinates, lows)]
     parts = [part if side else sub(1, part) for part, side in zip(parts, corner)]
     return parts if inside is None else [where(inside, part, 0.0) for part in parts]
@@ -268,10 +268,10 @@ def _volume_backward(
     gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], lows: list[Any],
     corners: list[tuple[int, ...]], inside: Sequence[Any]
 ) -> tuple[TensorBase, ...]:
-    """Return the gradients of the values at the corners and of the coordinates.
+    """Return the gradients of the corner values and of the coordinates.
 
-    Those for the positions are differences of large terms: they are added one after the other in torch's order, channels
-    outside and corners inside, for another order shows in the result.
+    Those of the positions are differences of large terms: they are accumulated in torch's order, channels in the outer loop and corners in
+    the inner one, because the order affects the result.
     """
     gradient = gradients[0]
     if gradient is None:
@@ -319,19 +319,19 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 @operation(autocast=FLOAT32_OR_WIDEST)
 def grid_sampler(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
-    """``grid_sample`` with numbers for the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    """Run ``grid_sample`` with numeric modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     return grid_sample(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
 
 
 @operation(autocast=FLOAT32_ON_CPU)
 def grid_sampler_2d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
-    """``grid_sampler`` of images (N, C, H, W)."""
+    """Run ``grid_sampler`` on images (N, C, H, W)."""
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 @operation(autocast=FLOAT32_ON_CPU)
 def grid_sampler_3d(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
-    """``grid_sampler`` of volumes (N, C, D, H, W)."""
+    """Run ``grid_sampler`` on volumes (N, C, D, H, W)."""
     if len(shape_of(input)) != 5 or len(shape_of(grid)) != 5:
         raise RuntimeError(
             "grid_sampler(): expected 5D input and grid with same number of dimensions, but got input with sizes "
@@ -341,5 +341,5 @@ def grid_sampler_3d(input: TensorBase, grid: TensorBase, interpolation_mode: int
 
 
 def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
-    """Return the same as ``affine_grid``."""
+    """Return ``affine_grid`` of the arguments; an alias."""
     return affine_grid(theta, size, align_corners)

@@ -1,4 +1,4 @@
-"""Operations by the names of torch's own layers: normalisation with its statistics, dropout with its mask."""
+"""Native forms of layers: normalization with statistics, dropout with mask."""
 from __future__ import annotations
 
 import math
@@ -27,7 +27,7 @@ from .pixel import channel_shuffle
 
 
 def _moments(input: TensorBase, dims: tuple[int, ...], eps: float, keepdim: bool) -> tuple[Any, Any]:
-    """Return the mean and the inverse of the standard deviation over some dimensions."""
+    """Return the mean and the reciprocal standard deviation over some dimensions."""
     wide = input.float() if input._dtype.itemsize == 2 else input
     centre = mean(wide, dims, keepdim)
     spread = (var(wide, dims, correction=0, keepdim=keepdim) + eps).rsqrt()
@@ -37,7 +37,7 @@ def _moments(input: TensorBase, dims: tuple[int, ...], eps: float, keepdim: bool
 def native_layer_norm(
     input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase, bias: TensorBase, eps: float
 ) -> tuple[Any, Any, Any]:
-    """``layer_norm`` with the mean and the inverse standard deviation (..., 1) of each normalised part."""
+    """Return ``layer_norm`` with the mean and reciprocal standard deviation (..., 1) of each normalized part."""
     wanted = tuple(normalized_shape)
     result = layer_norm(input, wanted, weight, bias, eps)
     shape = shape_of(input)
@@ -52,7 +52,7 @@ def native_layer_norm(
 def native_group_norm(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Any, Any, Any]:
-    """``group_norm`` with the mean and the inverse standard deviation (N, group) of each group."""
+    """Return ``group_norm`` with the mean and reciprocal standard deviation (N, group) of each group."""
     result = group_norm(input, group, weight, bias, eps)
     with without_grad():
         if input.numel():
@@ -68,7 +68,7 @@ def native_group_norm(
 def _moments_backward(
     gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]
 ) -> tuple[TensorBase | None, ...]:
-    """Return the gradient of the statistics of groups, which torch adds only if both are used."""
+    """Return the gradient of the groups' statistics, which torch adds only if both are used."""
     nothing = (None,) * len(inputs)
     if gradients[0] is None or gradients[1] is None or not inputs[0].numel():
         return nothing
@@ -94,7 +94,7 @@ def native_batch_norm(
     input: TensorBase, weight: Any, bias: TensorBase | None, running_mean: TensorBase | None,
     running_var: TensorBase | None, training: bool, momentum: float, eps: float, *, out: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """``batch_norm`` with the mean and the inverse standard deviation (C) of the batch; empty ones in evaluation."""
+    """Return ``batch_norm`` with the mean and reciprocal standard deviation (C) of the batch; empty ones in evaluation."""
     result = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     if training:
         with without_grad():
@@ -106,7 +106,7 @@ def native_batch_norm(
 
 
 def batch_norm_update_stats(input: Any, running_mean: Any, running_var: Any, momentum: float) -> tuple[Any, Any]:
-    """Return the mean and the biased variance (C) of a batch, towards which the running ones are moved in place."""
+    """Return the mean and biased variance (C) of a batch, and update the running statistics in place."""
     dims = tuple(d for d in range(len(shape_of(input))) if d != 1)
     with without_grad():
         plain = input.detach()
@@ -120,7 +120,7 @@ def batch_norm_update_stats(input: Any, running_mean: Any, running_var: Any, mom
 
 
 def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
-    """``dropout`` and the mask of what was kept."""
+    """Return ``dropout`` and the mask of kept elements."""
     shape, kind = shape_of(input), input._dtype
     if not input.numel():
         return kept_order(mul(input, 1), input), kept_order(empty(shape, dtype=bool_, device=input.device), input)
@@ -134,17 +134,17 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
 
 @operation(one_device=OneDevice("_native_dropout_backward"))
 def native_dropout_backward(grad_output: TensorBase, mask: TensorBase, scale: float) -> TensorBase:
-    """Return the gradient of ``native_dropout``: where the mask is true, times ``scale``."""
+    """Return the gradient of ``native_dropout``: ``grad_output * mask * scale``."""
     return mul(mul(grad_output, mask.to(grad_output._dtype)), scale)
 
 
 def native_channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
-    """Return the same as ``channel_shuffle``."""
+    """Return ``channel_shuffle`` of the arguments; an alias."""
     return channel_shuffle(input, groups)
 
 
 def norm_except_dim(v: TensorBase, pow: int = 2, dim: int = 0) -> TensorBase:
-    """Return the norm over all dimensions but one, all kept; over all of them for ``dim=-1``."""
+    """Return the norm over all dimensions except ``dim``, with all kept; over all of them for ``dim=-1``."""
     rank = len(shape_of(v))
     if dim == -1:
         return norm(v, pow)
@@ -153,7 +153,7 @@ def norm_except_dim(v: TensorBase, pow: int = 2, dim: int = 0) -> TensorBase:
 
 
 def frobenius_norm(input: TensorBase, dim: int, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the root of the sum of squares over one or two dimensions (all for an empty ``dim``)."""
+    """Return the root of the sum of squares over one or two dimensions (all if ``dim`` is empty)."""
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dims) > 2:
         raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead.")
@@ -182,7 +182,7 @@ def max_pool2d_with_indices_backward(
     grad_output: TensorBase, input: TensorBase, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], ceil_mode: bool, indices: TensorBase
 ) -> Any:
-    """Return the gradient of ``max_pool2d`` for its input, from the positions of the maxima."""
+    """Return the input gradient of ``max_pool2d``, from the indices of the maxima."""
     shape = shape_of(input)
     lead = shape[:-2]
     with without_grad():

@@ -1,4 +1,4 @@
-"""Normalisation."""
+"""Normalization."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _train_parts = kernel("batch_norm_parts")
 
 
 def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float = 1.0) -> None:
-    """``running = (1 - factor) * running + factor * scale * batch``, outside of autograd."""
+    """Compute ``running = (1 - factor) * running + factor * scale * batch``, without recording."""
     with without_grad():
         if batch._dtype is not running._dtype:
             batch = cast_tensor(batch.detach(), running._dtype)
@@ -45,13 +45,14 @@ def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None
 
 
 def _beside_singles(input: TensorBase, *parameters: Any) -> bool:
-    """Return whether half precision is normalised with float32 parameters: torch then computes in float32 and rounds only the result."""
+    """Return whether half-precision input is normalized with float32 parameters: torch then computes in float32 and rounds only the result.
+    """
     kind = input._dtype
     return kind.itemsize == 2 and kind.is_floating_point and any(item is not None and item._dtype is float32 for item in parameters)
 
 
 def _moves_running(input: TensorBase, *statistics: Any) -> bool:
-    """Return whether a device's kernel can normalise and update the running statistics: whole tensors of single precision, not recorded."""
+    """Return whether a device kernel can normalize and update the running statistics: whole float32 tensors, not recorded."""
     if 0 in input._shape or not fused("batch_norm_parts", input._dtype, input, *statistics):
         return False
     return all(item is None or (item._storage.is_free(item) and item._dtype is float32 and not is_tracked(item)) for item in statistics)
@@ -61,10 +62,10 @@ def batch_norm(
     input: TensorBase, weight: Any, bias: TensorBase | None, running_mean: Any, running_var: TensorBase | None,
     training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> Any:  # fmt: skip
-    """(N, C, *) with mean 0 and variance 1 in each channel, times ``weight`` plus ``bias`` (C).
+    """Normalize each channel of (N, C, *) to mean 0 and variance 1, times ``weight`` plus ``bias`` (C).
 
-    In training the statistics are the batch's, and the running ones move by ``momentum`` towards them (the variance
-    unbiased); else the running ones are used.
+    In training the statistics are the batch's, and the running ones are updated by ``momentum`` (with the unbiased variance); else the
+    running ones are used.
     """
     shape = shape_of(input)
     channels = shape[1] if len(shape) > 1 else shape[0]
@@ -115,7 +116,7 @@ def layer_norm(
     input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, bias: TensorBase | None = None,
     eps: float = 1e-05, cudnn_enable: bool = True,
 ) -> Any:  # fmt: skip
-    """Mean 0 and variance 1 over the last dimensions (https://arxiv.org/abs/1607.06450), times ``weight`` plus ``bias``."""
+    """Normalize over the last dimensions to mean 0 and variance 1 (https://arxiv.org/abs/1607.06450), times ``weight`` plus ``bias``."""
     shape, wanted = shape_of(input), tuple(normalized_shape)
     _check_normalized(shape, wanted, weight, bias)
     kind = input._dtype
@@ -179,7 +180,7 @@ def group_norm(
     input: TensorBase, num_groups: int, weight: TensorBase | None = None, bias: TensorBase | None = None, eps: float = 1e-05,
     cudnn_enabled: bool = True
 ) -> TensorBase:
-    """(N, C, *) with mean 0 and variance 1 in each group of channels (https://arxiv.org/abs/1803.08494)."""
+    """Normalize each group of channels of (N, C, *) to mean 0 and variance 1 (https://arxiv.org/abs/1803.08494)."""
     shape = shape_of(input)
     channels = shape[1]
     if num_groups <= 0:
@@ -209,7 +210,7 @@ def group_norm(
 
 
 def _scaled(y: Any, weight: TensorBase | None, bias: Any) -> TensorBase:
-    """Return ``y`` times a weight plus a bias of each channel."""
+    """Return ``y`` times a weight plus a bias per channel."""
     wide = (1, -1, *([1] * (len(shape_of(y)) - 2)))
     if weight is not None:
         y = mul(y, views.reshape(weight, wide))
@@ -220,7 +221,7 @@ def instance_norm(
     input: TensorBase, weight: Any, bias: TensorBase | None, running_mean: TensorBase | None,
     running_var: TensorBase | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> TensorBase:  # fmt: skip
-    """(N, C, *) with mean 0 and variance 1 in each channel of each sample (https://arxiv.org/abs/1607.08022)."""
+    """Normalize each channel of each sample of (N, C, *) to mean 0 and variance 1 (https://arxiv.org/abs/1607.08022)."""
     shape = shape_of(input)
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
@@ -252,7 +253,7 @@ def instance_norm(
 
 
 def _rounded_instance_norm(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
-    """Return instance norm in half precision: the statistics are rounded, and then the result."""
+    """Return instance norm in half precision: the statistics are rounded, then the result."""
     kind, wide = input._dtype, input.float()
     dims = tuple(range(2, len(input._shape)))
     centre = mean(wide, dims, True).to(kind).float()

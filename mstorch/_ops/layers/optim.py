@@ -1,4 +1,4 @@
-"""Fused steps of optimizers on tensors, and their counters."""
+"""Fused optimizer steps, and step counters."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
 
 
 def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Return whether a device's kernel of a step takes these tensors: float32, each a whole value, not recorded."""
+    """Return whether a device's step kernel supports these tensors: float32, each a whole value, not recorded."""
     for group in (params, grads, *states):
         for tensor in group:
             if tensor._sparse or tensor._dtype is not float32 or tensor._stride is not None or not fused(op, float32, tensor):
@@ -60,7 +60,7 @@ _MOST = 1 << 22  # elements that are gathered: what is made of gradients for a s
 
 
 class Steps:
-    """Fused updates of parameters, collected in a ``with`` block and run together at its end."""
+    """Fused parameter updates, collected in a ``with`` block and run together at its end."""
 
     def __init__(self) -> None:
         self.jobs: list[tuple[Any, list[np.ndarray], int]] = []
@@ -104,7 +104,7 @@ class Steps:
         self, param: TensorBase, grad: TensorBase, exp_avg: TensorBase, exp_avg_sq: TensorBase, step: float, lr: float, beta1: float,
         beta2: float, eps: float, decay: float,
     ) -> None:  # fmt: skip
-        """Update one parameter by Adam, after decay by ``lr * decay``, and its moments; ``step`` counts from 1."""
+        """Update a parameter and its moments by Adam, after weight decay by ``lr * decay``; ``step`` counts from 1."""
         shrink = None if decay == 0 else 1 - lr * decay
 
         def update(p: np.ndarray, m: np.ndarray, v: np.ndarray, g: np.ndarray) -> None:
@@ -115,11 +115,11 @@ class Steps:
             self.written.append(param)  # written twice
 
     def momentum(self, param: TensorBase, grad: TensorBase, buffer: TensorBase, lr: float, momentum: float) -> None:
-        """Update one parameter and its momentum buffer."""
+        """Update a parameter and its momentum buffer."""
         self._gather(lambda p, b, g: _momentum_arrays(p, g, b, lr, momentum), (param, buffer), grad, 6)
 
     def plain(self, param: TensorBase, grad: TensorBase, lr: float) -> None:
-        """Update one parameter by gradient descent."""
+        """Update a parameter by gradient descent."""
         self._gather(lambda p, g: _descend(p, g, lr), (param,), grad, 4)
 
 
@@ -170,7 +170,7 @@ def adamw_on_device(
     param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, counter: Any, lr: float, beta1: float, beta2: float, decay: float,
     penalty: float, eps: float, maximize: bool,
 ) -> None:  # fmt: skip
-    """Run a step for one parameter, its moments and its counter by a device's kernel, which writes to their memory.
+    """Run an Adam step for a parameter, its moments and its counter by a device kernel, in place.
 
     ``decay`` shrinks the parameter, ``penalty`` times the parameter is added to the gradient.
     """
@@ -186,5 +186,5 @@ def adamw_on_device(
 
 
 def momentum_on_device(buffer: Any, grad: Any, momentum: float) -> None:
-    """Compute ``buffer = grad + momentum * buffer`` by one kernel of a device."""
+    """Compute ``buffer = grad + momentum * buffer`` by one device kernel."""
     put_raw(buffer, _add_kernel["float32"](value_of(grad), value_of(buffer), momentum))

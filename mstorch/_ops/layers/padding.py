@@ -44,7 +44,7 @@ def constant_pad_nd(input: TensorBase, pad: Sequence[int], value: float = 0) -> 
 
 
 def pad(input: TensorBase, pad: Any, mode: str = "constant", value: float | None = None) -> TensorBase:
-    """Pad the last dimensions: (before, after) of the last dimension first.
+    """Pad the last dimensions, given as (before, after) from the last dimension on.
 
     ``mode`` is ``constant`` (with ``value``), ``reflect``, ``replicate`` or ``circular``.
     """

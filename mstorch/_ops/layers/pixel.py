@@ -1,4 +1,4 @@
-"""Channels rearranged to pixels and back."""
+"""Pixel shuffle, its inverse, and channel shuffle."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +19,7 @@ def _image(name: str, shape: tuple[int, ...]) -> None:
 
 
 def _like(made: TensorBase, input: Any) -> TensorBase:
-    """Return a fresh result channels last if the image is."""
+    """Return a new result in channels-last format if the image has it."""
     stride = input._stride
     last = stride is not None and suggests_channels_last(input._shape, stride)
     return in_order(made, channels_last_strides(made._shape)) if last else made
@@ -27,7 +27,7 @@ def _like(made: TensorBase, input: Any) -> TensorBase:
 
 @node_called("PixelShuffleBackward0")
 def pixel_shuffle(input: TensorBase, upscale_factor: int) -> TensorBase:
-    """(*, C * r², H, W) → (*, C, H * r, W * r) (https://arxiv.org/abs/1609.05158)."""
+    """Rearrange channels to pixels: (*, C * r², H, W) → (*, C, H * r, W * r) (https://arxiv.org/abs/1609.05158)."""
     shape, r = shape_of(input), upscale_factor
     _image("pixel_shuffle", shape)
     if 0 not in shape:
@@ -48,7 +48,7 @@ def pixel_shuffle(input: TensorBase, upscale_factor: int) -> TensorBase:
 
 @node_called("PixelUnshuffleBackward0")
 def pixel_unshuffle(input: TensorBase, downscale_factor: int) -> TensorBase:
-    """(*, C, H * r, W * r) → (*, C * r², H, W)."""
+    """Rearrange pixels to channels: (*, C, H * r, W * r) → (*, C * r², H, W)."""
     shape, r = shape_of(input), downscale_factor
     _image("pixel_unshuffle", shape)
     if 0 not in shape:
@@ -70,7 +70,7 @@ def pixel_unshuffle(input: TensorBase, downscale_factor: int) -> TensorBase:
 
 @node_called("ChannelShuffleBackward0")
 def channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
-    """(N, C, *) with the channels of the groups taken in turn (https://arxiv.org/abs/1707.01083)."""
+    """Interleave the channels of ``groups`` groups of (N, C, *) (https://arxiv.org/abs/1707.01083)."""
     shape = shape_of(input)
     if len(shape) < 3:
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Pooling of one to three dimensions."""
+"""Pooling in one to three dimensions."""
 from __future__ import annotations
 
 import math
@@ -38,7 +38,7 @@ def _numbers(value: Any, rank: int, function: str, name: str, or_one: bool = Tru
 def pooled_sizes(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Sizes:
-    """Return the number of windows in each dimension; with ``ceil_mode`` also one that begins inside and ends outside."""
+    """Return the number of windows in each dimension; with ``ceil_mode`` including one that starts inside and ends outside."""
     found = []
     for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation):
         reach = n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)
@@ -53,7 +53,7 @@ def _prepare(
     function: str, rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
     indices: bool = False,
 ) -> tuple[Any, bool, Sizes, Sizes, Sizes, Sizes, Sizes]:
-    """Return the batched input, whether it had no batch, kernel, stride, padding, dilation, output sizes."""
+    """Return the batched input, whether it was unbatched, and kernel, stride, padding, dilation and output sizes."""
     kernel_ = _numbers(kernel_size, rank, function, "kernel_size")
     if stride is None or (isinstance(stride, (tuple, list)) and not stride):
         stride_ = kernel_
@@ -95,7 +95,7 @@ def _prepare(
 
 
 def _check_line(shape: Sizes, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
-    """Check the arguments of ``max_pool1d`` without indices, with torch's errors."""
+    """Raise torch's errors for invalid arguments of ``max_pool1d`` without indices."""
     if len(shape) not in (2, 3) or 0 in shape[len(shape) - 2 :]:
         raise RuntimeError(
             f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}"
@@ -136,7 +136,7 @@ def _dims(name: str, values: Sizes) -> str:
 
 
 def _of_a_line(rank: int, *args: Any) -> str:
-    """Return torch's name for the node that removes the height of the image that it makes of a line; "" for images."""
+    """Return torch's name for the node that removes the height-1 dimension in 1-d pooling; "" for images."""
     return "SqueezeBackward1" if rank == 1 else ""
 
 
@@ -149,7 +149,7 @@ def _without_batch(values: TensorBase) -> TensorBase:
 def max_pool(
     rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
 ) -> Any:
-    """Return the largest value of each window, and with ``indices`` its position in the flattened spatial dimensions."""
+    """Return the maximum of each window, and with ``indices`` its flat spatial index."""
     input, single, *numbers = _prepare(
         f"max_pool{rank}d", rank, input, kernel_size, stride, padding, dilation, ceil_mode, indices
     )
@@ -166,19 +166,19 @@ def max_pool(
 
 
 def _in_format(values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
-    """Return the result in the input's memory format; a single volume, batched for the kernel, has one if it has no gaps."""
+    """Return the result in the input's memory format; a single volume, batched for the kernel, has one if it is dense."""
     if single and input._stride is not None and is_channels_last(input._shape, input._stride):
         return in_order(values, normalize(values._shape, channels_last_strides(values._shape)))
     return with_format(values, input)
 
 
 def _label(name: str, rank: int, rest: str = "") -> str:
-    """Return torch's name of a pool's node; a line is pooled as an image of height 1."""
+    """Return torch's name of a pooling node; 1-d input is pooled as an image of height 1."""
     return f"{name}{max(rank, 2)}D{rest}Backward0"
 
 
 def _formatted(rank: int, values: Any, input: TensorBase) -> TensorBase:
-    """Return the result in the input's memory format if torch has a kernel for it: not in three dimensions."""
+    """Return the result in the input's memory format if torch's kernel keeps it, which it does not in three dimensions."""
     return values if rank == 3 else with_format(values, input)
 
 
@@ -248,7 +248,7 @@ def _adaptive(rank: int, name: str, input: TensorBase, output_size: Any) -> tupl
 
 @node_called(_of_a_line)
 def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorBase:
-    """Return the means of windows that divide the input into ``output_size`` parts."""
+    """Average-pool to ``output_size``."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
     if set(out) == {1} and rank > 1 and input._dtype.is_integral:
         raise RuntimeError(
@@ -269,7 +269,7 @@ def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorB
 
 @node_called(_of_a_line)
 def adaptive_max_pool(rank: int, input: TensorBase, output_size: Any) -> tuple[Any, Any]:
-    """Return the largest values of windows that divide the input into ``output_size`` parts, and their positions."""
+    """Max-pool to ``output_size``; return the maxima and their flat spatial indices."""
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
     refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
     values, positions = call(_adaptive_max_pool, (input,), out, label=_label("AdaptiveMaxPool", rank))
@@ -281,21 +281,21 @@ def adaptive_max_pool(rank: int, input: TensorBase, output_size: Any) -> tuple[A
 def max_pool1d(
     input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
-    """Return the largest value of each window of (N, C, L) or (C, L)."""
+    """Return the maximum of each window of (N, C, L) or (C, L)."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
 def max_pool1d_with_indices(
     input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
-    """Return the largest value of each window of (N, C, L) or (C, L), and its position."""
+    """Return the maximum of each window of (N, C, L) or (C, L), and its index."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def max_pool2d(
     input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
-    """Return the largest value of each window of (N, C, H, W) or (C, H, W)."""
+    """Return the maximum of each window of (N, C, H, W) or (C, H, W)."""
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
@@ -303,7 +303,7 @@ def max_pool2d(
 def max_pool3d(
     input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
-    """Return the largest value of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """Return the maximum of each window of (N, C, D, H, W) or (C, D, H, W)."""
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
@@ -334,10 +334,10 @@ def avg_pool3d(
 
 
 def adaptive_avg_pool1d(input: TensorBase, output_size: Any) -> TensorBase:
-    """Return means of windows that divide (N, C, L) or (C, L) into ``output_size`` parts."""
+    """Average-pool (N, C, L) or (C, L) to ``output_size``."""
     return adaptive_avg_pool(1, input, output_size)
 
 
 def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
-    """Largest values of windows that divide (N, C, L) or (C, L) into ``output_size`` parts, and their positions."""
+    """Max-pool (N, C, L) or (C, L) to ``output_size``; return the maxima and their indices."""
     return adaptive_max_pool(1, input, output_size)

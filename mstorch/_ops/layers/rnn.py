@@ -1,4 +1,4 @@
-"""Recurrent layers: steps, layers, directions, packed sequences."""
+"""Recurrent layers: time steps, layers, directions, packed sequences."""
 from __future__ import annotations
 
 import functools
@@ -26,7 +26,7 @@ State = tuple[Any, ...]
 
 
 def step(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: Any, w_hr: Any = None) -> State:
-    """Return the next state from the input's part of the gates and the previous state."""
+    """Return the next state from the input's contribution to the gates and the previous state."""
     hidden = state[0]
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
     if len(shape_of(hidden)) == 2 and shape_of(hidden)[0] and rnn_sequence.fits(mode, (shape_of(hidden)[0],), tensors, w_hr):
@@ -40,7 +40,7 @@ def step(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: Any
 
 
 def _single(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: TensorBase | None, w_hr: TensorBase | None = None) -> State:
-    """Compute the next state by single operations."""
+    """Compute the next state by separate operations."""
     hidden = state[0]
     if mode == "LSTM":
         h, c = _fused(_lstm_cell, add(gates, linear(hidden, w_hh, b_hh)), state[1])
@@ -52,7 +52,7 @@ def _single(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: 
 
 
 def _fused(cell: Kernel, *tensors: Any) -> Any:
-    """Run the kernel in the widest dtype of its arguments: under autocast the gates may have another than the state."""
+    """Run the kernel in the widest dtype of its arguments: under autocast the gates' dtype may differ from the state's."""
     return call(cell, tensors, dtype=functools.reduce(promote_types, (tensor._dtype for tensor in tensors)))
 
 
@@ -63,7 +63,7 @@ def _rows(state: State, start: int, count: int) -> State:
 def _direction(
     mode: str, x: TensorBase, batch_sizes: Sequence[int], state: State, weights: Sequence[Any], backwards: bool
 ) -> tuple[Any, State]:
-    """Run one direction of one layer over packed rows (sum of batch_sizes, F): outputs (sum, H) and the last state."""
+    """Run one direction of one layer over packed rows (sum of batch_sizes, F); return outputs (sum, H) and the last state."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     gates = linear(x, w_ih, b_ih)
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
@@ -82,7 +82,7 @@ def _steps(
     mode: str, gates: TensorBase, batch_sizes: Sequence[int], state: State, w_hh: TensorBase, b_hh: TensorBase | None,
     w_hr: TensorBase | None, backwards: bool
 ) -> tuple[Any, State]:
-    """Run one direction by single operations, from the input's part of the gates."""
+    """Run one direction by separate operations, from the input's contribution to the gates."""
     parts = views.split(gates, list(batch_sizes), 0)
     outputs: list[Any] = [None] * len(parts)
     initial = state
@@ -109,7 +109,7 @@ def run(
     mode: str, x: TensorBase, batch_sizes: Sequence[int], state: State, weights: Sequence[Sequence[Any]], layers: int,
     bidirectional: bool, drop: float, training: bool,
 ) -> tuple[Any, State]:  # fmt: skip
-    """Run all layers over packed rows; ``state`` holds (layers * directions, N, H) tensors, as does the state returned."""
+    """Run all layers over packed rows; ``state`` and the returned state hold (layers * directions, N, H) tensors."""
     if _autocast.state.on and mode == "LSTM":  # torch has one fused kernel for it, and casts its arguments
         return _autocast.lowered(run, mode, x, batch_sizes, state, weights, layers, bidirectional, drop, training)
     directions = 2 if bidirectional else 1

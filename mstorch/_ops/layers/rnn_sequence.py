@@ -1,4 +1,4 @@
-"""A direction of a recurrent layer as one node, on host memory: sequences of one length, without projections."""
+"""One direction of a recurrent layer as one node, on host memory: sequences of equal length, without projections."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ _LABELS = {"LSTM": "LstmBackward0", "GRU": "GruBackward0", "RNN_TANH": "RnnTanhB
 
 
 class _Sequence(Node):
-    """The node of all steps of one direction. ``slow`` does the same by single operations, for derivatives of the gradient."""
+    """The node of all time steps of one direction. ``slow`` computes the same by separate operations, for double backward."""
 
     __slots__ = ("mode", "kept", "reverse", "slow", "places", "shapes")
     mode: str
@@ -31,7 +31,7 @@ class _Sequence(Node):
     shapes: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradients of gates, states and weights."""
+        """Return the gradients of the gates, states and weights."""
         gradients = [*gradients, *([None] * (3 - len(gradients)))]
         if recorded:
             return self._again(gradients)
@@ -65,12 +65,12 @@ class _Sequence(Node):
         return engine.run(roots, True, recorded, ends)  # type: ignore[arg-type]
 
     def release(self) -> None:
-        """Free the states."""
+        """Release the saved states."""
         self.saved = self.kept = None
 
 
 def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: Any) -> bool:
-    """Return whether the steps can be one node."""
+    """Return whether the time steps can be one node."""
     if w_hr is not None or mode not in SEQUENCES or not in_one_piece(tensors):
         return False
     if any(size != batch_sizes[0] for size in batch_sizes) or not batch_sizes[0]:
@@ -82,7 +82,9 @@ def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: An
 def run(
     mode: str, gates: TensorBase, steps: int, state: tuple[Any, ...], w: TensorBase, b: Any, reverse: bool, slow: Slow
 ) -> tuple[Any, tuple[Any, ...]]:
-    """Run all steps: outputs (steps * N, H) and the last state, from the input's part of the gates (steps * N, gates * H)."""
+    """Run all time steps, from the input's contribution to the gates (steps * N, gates * H); return outputs (steps * N, H) and the last
+    state.
+    """
     rows, size = state[0]._shape
     given = np.array(array_of(gates), order="C").reshape(steps, rows, -1)
     if reverse:

@@ -1,4 +1,4 @@
-"""Max unpooling: values put back at the positions of the maxima."""
+"""Max unpooling: values at the indices of the maxima."""
 from __future__ import annotations
 
 from typing import Any
@@ -48,7 +48,7 @@ def _sizes(
 def max_unpool(
     rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> TensorBase:
-    """Return zeros with the input's values at the positions that max pooling gave."""
+    """Return zeros with the input's values at the indices from max pooling."""
     determinism.refuse(f"max_unpooling{max(rank, 2)}d_forward_out")
     kernel = expand_numbers(kernel_size, rank, "kernel_size")
     stride = kernel if stride is None or (isinstance(stride, (tuple, list)) and not stride) else expand_numbers(
@@ -91,7 +91,7 @@ def max_unpool(
 def max_unpool1d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> TensorBase:
-    """Return the values of (N, C, L) or (C, L) put back where ``max_pool1d`` found them."""
+    """Put the values of (N, C, L) or (C, L) back at the indices from ``max_pool1d``, zeros elsewhere."""
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -100,7 +100,7 @@ def max_unpool1d(
 def max_unpool2d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> TensorBase:
-    """Return the values of (N, C, H, W) or (C, H, W) put back where ``max_pool2d`` found them."""
+    """Put the values of (N, C, H, W) or (C, H, W) back at the indices from ``max_pool2d``, zeros elsewhere."""
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -109,5 +109,5 @@ def max_unpool2d(
 def max_unpool3d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> TensorBase:
-    """Return the values of (N, C, D, H, W) or (C, D, H, W) put back where ``max_pool3d`` found them."""
+    """Put the values of (N, C, D, H, W) or (C, D, H, W) back at the indices from ``max_pool3d``, zeros elsewhere."""
     return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)

@@ -1,4 +1,4 @@
-"""Interpolation: each spatial axis in turn, by positions (nearest) or by a matrix of weights."""
+"""Interpolation, one spatial axis after another: by indices (nearest) or by a weight matrix."""
 from __future__ import annotations
 
 import math
@@ -30,7 +30,7 @@ _upsample = kernel("upsample")
 
 
 def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type) -> Any:
-    """Return the distance between output elements in the input, in torch's precision."""
+    """Return the distance between output elements in input units, in torch's precision."""
     if corners:
         return kind((size - 1) / (out - 1)) if out > 1 else kind(0)
     if factor is not None and factor > 0:
@@ -40,7 +40,7 @@ def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type)
 
 @lru_cache(512)
 def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool) -> np.ndarray:
-    """Return the positions to read. In images torch ignores the factor if the size stays or doubles."""
+    """Return the source indices of nearest interpolation. For images, torch ignores the factor if the size is kept or doubled."""
     if image and not exact and out in (size, 2 * size):
         return np.arange(out) // (out // size)
     scale = _scale(size, out, factor, False, np.float32)
@@ -50,7 +50,7 @@ def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool
 
 
 def _cubic(t: np.ndarray, a: float) -> list[np.ndarray]:
-    """Return the weights of four neighbours at distance 1 + t, t, 1 - t, 2 - t."""
+    """Return the weights of four neighbours at distances 1 + t, t, 1 - t, 2 - t."""
 
     def near(x: np.ndarray) -> np.ndarray:
         return ((a + 2) * x - (a + 3)) * x * x + 1
@@ -65,7 +65,7 @@ Weights = tuple[np.ndarray, np.ndarray]
 
 
 def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Weights:
-    """Return a matrix (size, out), and the taps that add up to it: (source, target, weight) of each, those of weight zero too."""
+    """Return a matrix (size, out), and the (source, target, weight) terms that it sums, including zero weights."""
     matrix = np.zeros((size, out), weights.dtype)
     np.add.at(matrix, (sources, targets), weights)
     return matrix, np.stack((sources, targets, weights))
@@ -73,7 +73,7 @@ def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weig
 
 @lru_cache(512)
 def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool, rounded: str = "") -> Weights:
-    """Return the matrix of linear or cubic interpolation, its weights ``rounded`` to a dtype of that name."""
+    """Return the matrix of linear or cubic interpolation, with weights ``rounded`` to a dtype of that name."""
 
     def weight_of(exact: np.ndarray) -> np.ndarray:
         return numpy_cast(numpy_cast(exact, by_name(rounded).np), np.dtype(kind)) if rounded else exact
@@ -120,7 +120,7 @@ _FILTERS = {"bilinear": (_triangle, 2), "bicubic": (_cubic_filter, 4), "lanczos"
 
 @lru_cache(512)
 def _smooth_matrix(size: int, out: int, factor: float | None, corners: bool, mode: str) -> Weights:
-    """Return the matrix of an antialiasing filter, which widens with the step."""
+    """Return the matrix of an antialiasing filter, which widens with the scale."""
     function, width = _FILTERS[mode]
     scale = float(_scale(size, out, factor, corners, np.float64))
     support = width / 2 * scale if scale >= 1 else width * 0.5
@@ -142,7 +142,7 @@ _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 
 
 
 def _check_kind(input: TensorBase, mode: str, rank: int, antialias: bool) -> None:
-    """Raise torch's errors for integers other than bytes, and for complex numbers."""
+    """Raise torch's errors for integers other than uint8, and for complex numbers."""
     kind, nearest = input._dtype, mode.startswith("nearest")
     if kind.is_floating_point and not (antialias and kind.itemsize == 2):
         return
@@ -160,7 +160,7 @@ def _check_kind(input: TensorBase, mode: str, rank: int, antialias: bool) -> Non
 def resize(
     input: Any, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
 ) -> Any:
-    """(N, C, *sizes) → (N, C, *out)."""
+    """Resize (N, C, *sizes) to (N, C, *out)."""
     sizes = shape_of(input)[2:]
     if any(o <= 0 for o in out) or any(n <= 0 for n in sizes):
         raise RuntimeError(
@@ -191,7 +191,7 @@ _KERNELS = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 
 
 def _has_kernel(input: TensorBase, mode: str) -> bool:
-    """Return whether a device interpolates in one kernel."""
+    """Return whether a device has one kernel for the interpolation."""
     return mode in _KERNELS and fused("upsample", input._dtype, input)
 
 
@@ -201,7 +201,7 @@ _NEAREST = ("nearest", "nearest-exact")
 def _axes(
     sizes: tuple[int, ...], out: tuple[int, ...], factors: tuple[float | None, ...], mode: str, corners: bool, antialias: bool, kind: dtype
 ) -> list[tuple[int, tuple[Any, ...]]]:
-    """Return the axes in the host's order, each with the positions to read, or with a matrix and its taps."""
+    """Return the axes in the host's order, each with source indices, or with a matrix and its terms."""
     lengths = [*enumerate(zip(sizes, out, factors), 2)]
     if mode in _NEAREST:
         return [(axis, (_nearest(n, o, f, mode != "nearest", len(sizes) == 2),)) for axis, (n, o, f) in lengths]
@@ -218,7 +218,7 @@ _BYTES = ("bilinear", "bicubic", "lanczos")
 def _resize_bytes(
     input: TensorBase, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
 ) -> TensorBase:
-    """Resize images of bytes: each pass rounds to bytes, with weights of 16-bit integers, as torch and Pillow do."""
+    """Resize uint8 images: each pass rounds to uint8, with 16-bit integer weights, as torch and Pillow do."""
     sizes = shape_of(input)[2:]
     for i in reversed(range(len(sizes))):
         n, o, f = sizes[i], out[i], factors[i]
@@ -258,7 +258,7 @@ def interpolate(
     input: TensorBase, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """(N, C, *) to a size, or by factors. Modes: nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
+    """Resize (N, C, *) to a size, or by factors. Modes: nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
     shape = shape_of(input)
     rank = len(shape) - 2
     if mode in ("nearest", "area", "nearest-exact"):
@@ -322,7 +322,7 @@ def interpolate(
 def upsample(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Any:
-    """Return the old name of ``interpolate``."""
+    """Deprecated name of ``interpolate``."""
     warn(
         "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead."
     )
@@ -330,7 +330,7 @@ def upsample(
 
 
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """``interpolate`` with the nearest element."""
+    """Run ``interpolate`` in nearest mode. Deprecated."""
     warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead."
     )
@@ -338,7 +338,7 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
 
 
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """``interpolate``, bilinear, with corners aligned."""
+    """Run ``interpolate`` in bilinear mode with aligned corners. Deprecated."""
     warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead."
     )

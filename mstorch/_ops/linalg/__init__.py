@@ -1,1 +1,1 @@
-"""Products of matrices, factorizations, solvers."""
+"""Matrix products, factorizations, solvers."""

@@ -1,4 +1,4 @@
-"""``beta * input + alpha * (a @ b)`` by the one kernel that a device has for it."""
+"""``beta * input + alpha * (a @ b)`` by a device's fused kernel."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,10 +13,10 @@ _KERNELS = {2: kernel("addmm"), 3: kernel("baddbmm")}
 
 
 def in_one_kernel(input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
-    """Return the result for matrices, or batches of them, on a device; None where the kernel does not take the call.
+    """Return the result for matrices, or batches of them, on a device; None if the kernel does not support the call.
 
-    A factor of zero, of which the kernel would make NaN of NaN, and empty operands are among what it does not take. RuntimeError for a
-    factor that no float32 is.
+    It does not support a factor of zero, which has to ignore a NaN in the matrix, or empty operands. Raise RuntimeError for a factor that
+    overflows float32.
     """
     if beta.__class__ not in (int, float) or alpha.__class__ not in (int, float) or not beta or not alpha:
         return None

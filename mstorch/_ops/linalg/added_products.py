@@ -30,7 +30,7 @@ from .matmul import bmm, matmul
 
 
 def _nothing_of(tensor: TensorBase) -> Any:
-    """Return zeros that depend on the tensor, whatever its elements: its gradient is zeros."""
+    """Return zeros that depend on the tensor for autograd, with a zero gradient."""
     def nothing(raw: Any) -> Any:
         return zeros(tuple(raw.shape), tensor._dtype.name)
 
@@ -45,7 +45,7 @@ _UNSEEN = {"addmm": (2, 3), "addbmm": (2, 3), "addmv": (2,)}
 
 
 def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> TensorBase:
-    """Return ``beta * input + alpha * product``; with ``beta`` 0 the input is ignored."""
+    """Return ``beta * input + alpha * product``; if ``beta`` is 0, ``input`` is ignored."""
     if input._dtype is not product._dtype:
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(product._dtype)}"
@@ -67,7 +67,7 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> T
 
 
 def _row_major(result: TensorBase) -> TensorBase:
-    """Return a fresh result in row-major order, whatever the order of the summand."""
+    """Return a new result in row-major order, whatever the order of the summand."""
     return result if result._stride is None else in_order(result, contiguous_strides(result._shape))
 
 
@@ -77,7 +77,7 @@ def addmm(
     input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """``beta * input + alpha * (mat1 @ mat2)``. Raise NotImplementedError for an ``out_dtype``."""
+    """Return ``beta * input + alpha * (mat1 @ mat2)``. Raise NotImplementedError for an ``out_dtype``."""
     without_out_dtype("addmm", out_dtype)
     for number, matrix in ((1, mat1), (2, mat2)):
         if len(shape_of(matrix)) != 2:
@@ -95,7 +95,7 @@ def _addmm_activation(
     input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: complex = 1, alpha: complex = 1, use_gelu: bool = False,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """``relu`` of ``addmm``, or with ``use_gelu`` its ``gelu``."""
+    """Return ``relu`` of ``addmm``, or with ``use_gelu`` its ``gelu``."""
     found = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
     return finish_exactly(activation.gelu(found) if use_gelu else activation.relu(found), out)
 
@@ -105,7 +105,7 @@ def _addmm_activation(
 def addmv(
     input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
-    """``beta * input + alpha * (mat @ vec)``."""
+    """Return ``beta * input + alpha * (mat @ vec)``."""
     m, v, own = shape_of(mat), shape_of(vec), shape_of(input)
     if len(m) != 2 or len(v) != 1 or len(own) > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {len(own)}, {len(m)}, {len(v)}")
@@ -130,7 +130,7 @@ def addmv(
 def addr(
     input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
-    """``beta * input + alpha * outer(vec1, vec2)``."""
+    """Return ``beta * input + alpha * outer(vec1, vec2)``."""
     for number, vector in ((1, vec1), (2, vec2)):
         if len(shape_of(vector)) != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(shape_of(vector))}-D")
@@ -159,7 +159,7 @@ def baddbmm(
     input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out_dtype: dtype | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry. Raise NotImplementedError for an ``out_dtype``."""
+    """Return ``beta * input + alpha * (batch1 @ batch2)`` with batched matrix products. Raise NotImplementedError for an ``out_dtype``."""
     without_out_dtype("baddbmm", out_dtype)
     wrap_dim(2, len(shape_of(batch2)) if len(shape_of(batch1)) > 1 else len(shape_of(batch1)))
     if input._dtype is not batch1._dtype:
@@ -184,7 +184,7 @@ _UNLIKE = "self and mat2 must have the same dtype, but got {out} and {kind}"
 def addbmm(
     input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
-    """``beta * input + alpha`` times the sum of the matrix products of the entries."""
+    """Return ``beta * input + alpha`` times the sum of the batch's matrix products."""
     a, b = shape_of(batch1), shape_of(batch2)
     if len(a) != 3 or len(b) != 3:
         raise RuntimeError("batch1 must be a 3D tensor" if len(a) != 3 else "batch2 must be a 3D tensor")

@@ -1,4 +1,4 @@
-"""Products over named or counted dimensions: einsum, tensordot, outer and inner products, powers of matrices."""
+"""Contractions over named or counted dimensions: einsum, tensordot, outer and inner products, matrix powers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from .matmul import dot, matmul
 
 @operation(autocast=WIDEST_ON_DEVICES)
 def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> Any:
-    """Return the sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of them."""
+    """Return the sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions."""
     if isinstance(dims, TensorBase):
         dims = dims.tolist()
     if isinstance(dims, (tuple, list)):
@@ -64,7 +64,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> A
 
 
 def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the products of every element of a vector with every one of another."""
+    """Return the outer product of two vectors."""
     for name, vector in (("self", input), ("vec2", vec2)):
         if len(shape_of(vector)) != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(shape_of(vector))}-D")
@@ -77,7 +77,7 @@ ger = outer
 
 @operation(one_device=OneDevice())
 def inner(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the sums of products over the last dimension of both."""
+    """Return the sum of products over the last dimension of both."""
     a, b = shape_of(input), shape_of(other)
     if not a or not b:
         return finish(input * other, out)
@@ -91,12 +91,12 @@ def inner(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBas
 @operation(autocast=WIDEST_ON_DEVICES)
 @node_called("VdotBackward0")
 def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the inner product of two vectors, the first conjugated."""
+    """Return the inner product of two vectors, the first one conjugated."""
     return dot(input.conj_physical() if input._dtype.is_complex else input, other, out=out)
 
 
 def kron(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the Kronecker product: each element of the first times the whole second."""
+    """Return the Kronecker product: blocks of ``other`` scaled by the elements of ``input``."""
     refuse_partly(out, input, other, twice=False)
     a, b = shape_of(input), shape_of(other)
     rank = max(len(a), len(b))
@@ -120,7 +120,7 @@ def trace(input: TensorBase) -> TensorBase:
 
 
 def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) -> TensorBase:
-    """Return square matrices multiplied with themselves ``n`` times."""
+    """Return square matrices to the power ``n``."""
     shape = shape_of(input)
     if len(shape) < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
@@ -153,7 +153,7 @@ def _contiguous() -> memory_format:
 
 @operation(autocast=LOWER_ON_DEVICES)
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
-    """Return the product of several matrices, in the order that costs least."""
+    """Return the product of several matrices, in the order with the fewest multiplications."""
     warn_of("chain_matmul")
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])

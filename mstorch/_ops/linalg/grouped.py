@@ -1,4 +1,4 @@
-"""Matrix products of groups of rows, as mixtures of experts use them."""
+"""Grouped matrix products, as used by mixtures of experts."""
 from __future__ import annotations
 
 from typing import Any
@@ -33,10 +33,10 @@ def _check(mat_a: TensorBase, mat_b: TensorBase, offs: TensorBase | None, bias: 
 def grouped_mm(
     mat_a: TensorBase, mat_b: TensorBase, *, offs: TensorBase | None = None, bias: TensorBase | None = None, out_dtype: Any = None
 ) -> TensorBase:
-    """Return the product of each group's matrices; ``offs`` (int32) says where each group of a 2-D operand ends.
+    """Return the matrix product of each group; ``offs`` (int32) are the ends of the groups of a 2-d operand.
 
-    (M, K) with (G, K, N) → (M, N), (G, M, K) with (K, N) → (M, N), (M, K) with (K, N) → (G, M, N), and (G, M, K) with
-    (G, K, N) → (G, M, N). What lies behind the last group is zero.
+    (M, K) with (G, K, N) → (M, N), (G, M, K) with (K, N) → (M, N), (M, K) with (K, N) → (G, M, N), and (G, M, K) with (G, K, N) → (G, M,
+    N). Rows after the last group are zero.
     """
     _check(mat_a, mat_b, offs, bias, out_dtype)
     if offs is None:

@@ -1,4 +1,4 @@
-"""torch.linalg: LU, pseudo-inverses, least squares, norms and products, made of the factorizations."""
+"""torch.linalg: LU, pseudo-inverse, least squares, norms and products, based on the factorizations."""
 from __future__ import annotations
 
 import math
@@ -96,7 +96,7 @@ def _lu_backward(
 
 @ways(absent=lambda pivots, rows, like: meta_tensor((*shape_of(pivots)[:-1], rows, rows), like))
 def permutation_of(pivots: TensorBase, rows: int, like: dtype) -> TensorBase:
-    """Return the matrices P of ``P @ L @ U`` from LAPACK's row exchanges."""
+    """Return the permutation matrices P of ``P @ L @ U`` from LAPACK's pivots."""
     exchanges = array_of(pivots)
     batch = exchanges.shape[:-1]
     count = math.prod(batch)
@@ -111,7 +111,7 @@ def permutation_of(pivots: TensorBase, rows: int, like: dtype) -> TensorBase:
 
 
 def _factored(A: TensorBase, name: str) -> tuple[Any, Any, Any, Any]:
-    """Return LU, pivots, P and the raw error codes."""
+    """Return LU, pivots, P and LAPACK's info codes."""
     check_floating(A, name)
     if len(shape_of(A)) < 2:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead")
@@ -133,7 +133,7 @@ _ZERO_PIVOT = (
 
 
 def lu_factor(A: TensorBase, *, pivot: bool = True, out: Any = None) -> Any:
-    """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
+    """Return L (below the diagonal) and U in one matrix, and the pivots, counted from 1."""
     _check_pivot(pivot)
     factors, pivots, _, info = _factored(A, "torch.lu_factor")
     check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor", RuntimeError)
@@ -141,7 +141,7 @@ def lu_factor(A: TensorBase, *, pivot: bool = True, out: Any = None) -> Any:
 
 
 def lu_factor_ex(A: TensorBase, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """``lu_factor`` and for each matrix the first zero pivot (from 1), 0 if there is none."""
+    """Return ``lu_factor``, and for each matrix the first zero pivot (from 1), 0 if there is none."""
     _check_pivot(pivot)
     factors, pivots, _, info = _factored(A, "torch.lu_factor")
     if check_errors:
@@ -159,14 +159,14 @@ def triangles(factors: TensorBase) -> tuple[Any, Any]:
 
 @node_called("LinalgLuBackward0")
 def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
-    """P, L and U with ``A = P @ L @ U``."""
+    """Return P, L and U with ``A = P @ L @ U``."""
     _check_pivot(pivot)
     factors, _, permutation, _ = _factored(A, "linalg.lu")
     return finish_exactly(return_types.linalg_lu((permutation, *triangles(factors))), out)
 
 
 def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool) -> None:
-    """Raise torch's errors unless factors, pivots and right side fit together."""
+    """Raise torch's errors unless factors, pivots and right-hand side fit together."""
     name, size = "linalg.lu_solve", shape_of(LU)[-1]
     if LU._dtype is not B._dtype:
         raise RuntimeError(
@@ -199,7 +199,7 @@ def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool
 def lu_solve(
     LU: TensorBase, pivots: TensorBase, B: TensorBase, *, left: bool = True, adjoint: bool = False, out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
+    """Return the X of ``A @ X = B`` (``X @ A = B``, or with the adjoint of A) from the LU factors of A."""
     check_square(LU, "linalg.lu_solve", "LU")
     _check_factors(LU, pivots, B, left)
     permutation = beside(permutation_of(pivots, shape_of(LU)[-1], LU._dtype), LU)
@@ -224,7 +224,7 @@ def _check_tolerances(name: str, **tolerances: Any) -> None:
 
 
 def _tolerance(values: TensorBase, shape: Sequence[int], atol: float | None, rtol: Any) -> Any:
-    """Return the size up to which a singular value counts as zero: (…, 1)."""
+    """Return the tolerance below which a singular value counts as zero: (…, 1)."""
     largest = reduce.amax(values, -1, True) if shape_of(values)[-1] else 0.0
     if rtol is None:
         given = atol is not None and not isinstance(atol, TensorBase) and atol > 0
@@ -334,7 +334,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
 @operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgLstsqBackward0")
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None, out: Any = None) -> Any:
-    """Return the X of least ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver gives them."""
+    """Return the X that minimizes ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver provides them."""
     check_floating(A, "torch.linalg.lstsq")
     if len(shape_of(A)) < 2:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
@@ -385,7 +385,7 @@ def _no_gradients(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
 
 
 def _in_lapack_columns(solution: TensorBase, rows: int) -> Any:
-    """Return solutions in column-major order, each in the place of the right-hand side of ``rows`` that LAPACK overwrites."""
+    """Return solutions in column-major order, each as the first rows of the right-hand side of ``rows`` rows that LAPACK overwrites."""
     *lead, own, columns = shape_of(solution)
     if rows <= own:
         return by_columns(solution)
@@ -394,7 +394,7 @@ def _in_lapack_columns(solution: TensorBase, rows: int) -> Any:
 
 
 def check_scales(name: str, A: TensorBase, tau: TensorBase) -> None:
-    """Raise torch's errors unless there is a row of scales for each matrix."""
+    """Raise torch's errors unless ``tau`` has a row for each matrix."""
     a, t = shape_of(A), shape_of(tau)
     if len(t) != len(a) - 1:
         raise RuntimeError(
@@ -408,7 +408,7 @@ def check_scales(name: str, A: TensorBase, tau: TensorBase) -> None:
 @operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgHouseholderProductBackward0")
 def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the first columns of the product of Householder reflections: vectors below the diagonal of A, scales in tau."""
+    """Return the first columns of the product of Householder reflections: vectors below the diagonal of A, factors in tau."""
     name = "torch.linalg.householder_product"
     if len(shape_of(A)) < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -433,7 +433,7 @@ def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | Non
 
 
 def ldl_factor_ex(A: TensorBase, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """L and D in one matrix, the pivots, and for each matrix the first zero of D (from 1)."""
+    """Return L and D in one matrix, the pivots, and for each matrix the first zero of D (from 1)."""
     check_floating(A, "torch.linalg.ldl_factor_ex")
     check_square(A, "torch.linalg.ldl_factor_ex")
     factors, pivots, info = computed(_ldl, A, hermitian)
@@ -443,7 +443,7 @@ def ldl_factor_ex(A: TensorBase, *, hermitian: bool = False, check_errors: bool 
 
 
 def ldl_factor(A: TensorBase, *, hermitian: bool = False, out: Any = None) -> Any:
-    """L and D in one matrix, and the pivots."""
+    """Return L and D in one matrix, and the pivots."""
     factors, pivots, _ = ldl_factor_ex(A, hermitian=hermitian)
     return finish_exactly(return_types.linalg_ldl_factor((factors, pivots)), out)
 
@@ -467,7 +467,7 @@ def ldl_solve(LD: TensorBase, pivots: TensorBase, B: TensorBase, *, hermitian: b
 
 
 def check_norm_out(name: str, A: TensorBase, dtype: dtype | None, out: TensorBase) -> None:
-    """Raise torch's error unless ``out`` has the dtype of the norm."""
+    """Raise torch's error unless ``out`` has the norm's dtype."""
     want = (A._dtype if dtype is None else dtype).to_real()
     if out._dtype is not want:
         raise RuntimeError(f"{name} expected out tensor dtype {type_word(want)} but got: {type_word(out._dtype)}")
@@ -515,7 +515,7 @@ def matrix_norm(
 
 
 def _most(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
-    """Return the largest of non-negative numbers; 0 if there are none."""
+    """Return the maximum of nonnegative numbers; 0 if there are none."""
     return reduce.amax(sizes, dim, keepdim) if shape_of(sizes)[dim] else reduce.sum(sizes, dim, keepdim)
 
 
@@ -527,7 +527,7 @@ def _least(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
-    """Return the vector norm, or for two dimensions and an order the matrix norm."""
+    """Return the vector norm, or the matrix norm for two dimensions and an order."""
     check_floating(A, "linalg.norm", low=True)
     if isinstance(out, TensorBase):
         check_norm_out("linalg.norm", A, dtype, out)

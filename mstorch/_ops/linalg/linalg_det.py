@@ -26,7 +26,7 @@ _lu, _svd = kernel("linalg_lu_factor"), kernel("linalg_svd")
 
 
 def _cofactors(A: TensorBase) -> Any:
-    """Return the gradient of the determinant by singular values, which also holds for singular matrices."""
+    """Return the determinant's gradient from the SVD, which is also valid for singular matrices."""
     u, s, vh = map(array_of, computed(_svd, A.detach(), True))
     size = s.shape[-1]
     others = np.broadcast_to(s[..., None, :], (*s.shape, size)).copy()
@@ -48,7 +48,7 @@ def _det_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
 
 
 def _sign_of(A: TensorBase) -> tuple[np.ndarray, np.ndarray]:
-    """Return the diagonal of U and the sign of the row exchanges."""
+    """Return the diagonal of U and the sign of the row permutation."""
     array, exchanged = map(array_of, computed(_lu, A.detach())[:2])
     odd = (exchanged != np.arange(1, exchanged.shape[-1] + 1)).sum(-1) % 2
     return np.diagonal(array, axis1=-2, axis2=-1), (1 - 2 * odd).astype(array.dtype)
@@ -64,7 +64,7 @@ def det(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @ways(absent=lambda A: meta_tensor(shape_of(A)[:-2], A._dtype))
 def _product(A: TensorBase) -> Any:
-    """Return the determinant, without a history."""
+    """Return the determinant, not recorded."""
     diagonal, sign = _sign_of(A)
     with quiet():  # a product that is too large is infinite
         return beside(tensor_of(np.array(diagonal.prod(-1) * sign, A._dtype.np)), A)
@@ -92,7 +92,7 @@ def signed_log(A: TensorBase, name: str) -> tuple[Any, Any]:
 
 @ways(absent=lambda A: tuple(meta_tensor(shape_of(A)[:-2], kind) for kind in (A._dtype, A._dtype.to_real())))
 def _sign_and_log(A: TensorBase) -> tuple[Any, ...]:
-    """Return the sign of the determinant and the logarithm of its absolute value, without a history."""
+    """Return the sign of the determinant and the logarithm of its absolute value, not recorded."""
     kinds = A._dtype, A._dtype.to_real()
     diagonal, sign = _sign_of(A)
     with quiet():

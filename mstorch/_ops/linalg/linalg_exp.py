@@ -1,4 +1,4 @@
-"""The exponential of matrices, made of matrix products."""
+"""The matrix exponential, by matrix products."""
 from __future__ import annotations
 
 import math
@@ -64,7 +64,7 @@ def _mixed(weights: tuple[float, ...], powers: tuple[TensorBase, ...]) -> Any:
 
 
 def _taylor(A: Any, one: Any, degree: int) -> TensorBase:
-    """Return the Taylor polynomial of one of the degrees."""
+    """Return the Taylor polynomial of the given degree."""
     if degree == 1:
         return one + A
     square = _product(A, A)
@@ -94,7 +94,7 @@ def _taylor(A: Any, one: Any, degree: int) -> TensorBase:
 
 
 def _by_norm(A: TensorBase, one: TensorBase, norms: TensorBase, limits: tuple[float, ...], wanted: tuple[int, ...]) -> Any:
-    """For each matrix the polynomial of the degree that its norm needs."""
+    """Return for each matrix the polynomial of the degree that its norm requires."""
     found = None
     for degree, limit in zip(reversed(_DEGREES), reversed(limits)):
         if degree in wanted:
@@ -104,7 +104,7 @@ def _by_norm(A: TensorBase, one: TensorBase, norms: TensorBase, limits: tuple[fl
 
 
 def _values(A: TensorBase) -> TensorBase:
-    """Return the exponential of matrices of float or complex elements, without a gradient."""
+    """Return the matrix exponential of float or complex matrices, not recorded."""
     shape = shape_of(A)
     if 0 in shape:
         return A.clone()
@@ -142,7 +142,7 @@ def _exp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
 
 @operation(forms=Forms({"input": "A"}))
 def matrix_exp(A: TensorBase) -> TensorBase:
-    """Return the exponential of square matrices."""
+    """Return the matrix exponential of square matrices."""
     check_floating(A, "linalg.matrix_exp", low=True)
     check_square(A, "linalg.matrix_exp")
     forward, modes.forward = modes.forward, False  # the exponential has a derivative of its own

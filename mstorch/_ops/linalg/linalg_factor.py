@@ -1,4 +1,4 @@
-"""Factorizations and solvers of torch.linalg with their gradients, which are made of tensor operations."""
+"""Factorizations and solvers of torch.linalg, with gradients composed of tensor operations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _solve, _cholesky, _qr, _svd, _svdvals, _eigh, _eig, _triangular, _geqrf = (
 
 
 class _LinAlgError(RuntimeError):
-    """A matrix that cannot be factorized or inverted."""
+    """Raised for a matrix that cannot be factorized or inverted."""
 
 
 LinAlgError = _LinAlgError
@@ -47,9 +47,9 @@ Tensors = Sequence[TensorBase]
 def attach(
     name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any, kept: Sequence[int] | None = None
 ) -> tuple[Any, ...]:
-    """Give tensors without history, such as a kernel's results, ``backward(gradients, outputs, inputs, *rest)`` as gradient.
+    """Record a gradient ``backward(gradients, outputs, inputs, *rest)`` for tensors without history, such as a kernel's results.
 
-    ``kept`` says which inputs ``backward`` needs more of than the shape, where it does not need all.
+    ``kept`` lists the inputs of which ``backward`` needs the values and not only the shape; by default all.
     """
     made = tuple(item.detach() for item in results)
 
@@ -74,7 +74,7 @@ _KERNELS_OF_ALL = {
 
 
 def check_floating(tensor: TensorBase, name: str, low: bool = False) -> None:
-    """Raise torch's error for a tensor that is not of floating or complex dtype."""
+    """Raise torch's error unless a tensor is floating or complex."""
     kind = tensor._dtype
     if not kind.is_integral and (low or kind.itemsize >= 4):
         return
@@ -87,13 +87,13 @@ def check_floating(tensor: TensorBase, name: str, low: bool = False) -> None:
 
 
 def check_matrix(tensor: TensorBase, name: str, label: str = "A") -> None:
-    """Raise torch's error for a tensor of fewer than two dimensions."""
+    """Raise torch's error for a tensor with fewer than two dimensions."""
     if len(shape_of(tensor)) < 2:
         raise RuntimeError(f"{name}: The input tensor {label} must have at least 2 dimensions.")
 
 
 def check_square(tensor: TensorBase, name: str, label: str = "A") -> None:
-    """Raise torch's error for a tensor that holds no square matrices."""
+    """Raise torch's error unless a tensor holds square matrices."""
     check_matrix(tensor, name, label)
     rows, columns = shape_of(tensor)[-2:]
     if rows != columns:
@@ -101,7 +101,7 @@ def check_square(tensor: TensorBase, name: str, label: str = "A") -> None:
 
 
 def check_system(b: TensorBase, A: TensorBase, name: str, prefix: str = "") -> None:
-    """Raise torch's errors unless A holds square matrices of b's dtype, with as many columns as b's have rows."""
+    """Raise torch's errors unless A holds square matrices of b's dtype, with as many columns as b has rows."""
     if b._dtype is not A._dtype:
         raise RuntimeError(
             f"Expected b and A to have the same dtype, but found b of type {type_word(b._dtype)} and A of type "
@@ -118,7 +118,7 @@ def check_system(b: TensorBase, A: TensorBase, name: str, prefix: str = "") -> N
 
 
 def check_info(info: TensorBase, text: str, name: str, error: type[Exception] | None = None) -> None:
-    """Raise torch's error (LinAlgError) if a factorization failed; ``text`` names the place by ``{}``."""
+    """Raise torch's LinAlgError if a factorization failed; ``text`` has ``{}`` for the position."""
     codes = values_if_any(info)
     if codes is not None and codes.any():
         codes = codes.reshape(-1)
@@ -134,13 +134,13 @@ def batch_of(tensor: TensorBase, batch: tuple[int, ...]) -> TensorBase:
 
 
 def finite(tensor: TensorBase) -> bool:
-    """Return whether no element is NaN or infinite; True of a tensor without values."""
+    """Return whether all elements are finite; True for a tensor without values."""
     values = values_if_any(tensor)
     return values is None or bool(np.isfinite(values).all())
 
 
 def by_columns(found: TensorBase) -> Any:
-    """Return a fresh tensor of matrices in column-major order, as torch's results of LAPACK have."""
+    """Return a new tensor of matrices in column-major order, like torch's LAPACK results."""
     return in_order(found, columns_first(shape_of(found)))
 
 
@@ -156,7 +156,7 @@ def _solve_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors) -> tu
 
 
 def solve_matrices(matrix: TensorBase, right: TensorBase) -> tuple[Any, Any]:
-    """Solve ``matrix @ X = right``; return X and the raw error codes."""
+    """Solve ``matrix @ X = right``; return X and LAPACK's info codes."""
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found, info = computed(_solve, matrix, right)
@@ -164,7 +164,7 @@ def solve_matrices(matrix: TensorBase, right: TensorBase) -> tuple[Any, Any]:
 
 
 def is_vector(matrix: TensorBase, right: TensorBase) -> bool:
-    """Return whether the right side is a vector, or a batch of them."""
+    """Return whether the right-hand side is a vector, or a batch of vectors."""
     a, b = shape_of(matrix), shape_of(right)
     return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
 
@@ -212,7 +212,7 @@ def solve(A: TensorBase, B: Any, *, left: bool = True, out: Any = None) -> Any:
 
 @node_called("LinalgSolveExBackward0")
 def solve_ex(A: TensorBase, B: TensorBase, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """``solve`` and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
+    """Return ``solve``, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
     found, info = _solve_any(A, B, left, "linalg.solve")
     if check_errors:
         check_info(info, "The solver failed because the input matrix is singular.", "torch.linalg.solve")
@@ -262,7 +262,7 @@ def _triangle_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors, up
 
 
 def triangular(matrix: TensorBase, right: TensorBase, upper: bool, unit: bool = False) -> Any:
-    """Solve ``matrix @ X = right``, reading one triangle of the matrix."""
+    """Solve ``matrix @ X = right``, using one triangle of the matrix."""
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found = computed(_triangular, matrix, right, upper, unit)
@@ -308,7 +308,7 @@ def _cholesky_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors, up
 
 
 def cholesky_factor(A: TensorBase, upper: bool) -> tuple[Any, Any]:
-    """Return L (or its adjoint), and the raw error codes."""
+    """Return L (or its adjoint), and LAPACK's info codes."""
     check_floating(A, "linalg.cholesky")
     check_square(A, "linalg.cholesky")
     if upper:
@@ -337,7 +337,7 @@ def cholesky(input: TensorBase, *, upper: bool = False, out: TensorBase | None =
 @operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgCholeskyExBackward0")
 def cholesky_ex(input: TensorBase, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """``cholesky`` and for each matrix the order of the first minor that is not positive-definite, 0 if there is none."""
+    """Return ``cholesky``, and for each matrix the order of the first minor that is not positive-definite, 0 if there is none."""
     found, info = cholesky_factor(input, upper)
     if check_errors:
         check_info(info, NOT_POSITIVE, "linalg.cholesky_ex")
@@ -393,7 +393,7 @@ def _joined(first: TensorBase, second: TensorBase, dim: int) -> Any:
 
 @operation(autocast=FLOAT32_ON_CPU)
 def qr(A: TensorBase, mode: str = "reduced", *, out: Any = None) -> Any:
-    """Q and R with ``A = Q @ R``, R upper triangular."""
+    """Return Q and R with ``A = Q @ R``, R upper triangular."""
     check_floating(A, "linalg.qr")
     check_matrix(A, "linalg.qr")
     if mode not in ("reduced", "complete", "r"):
@@ -406,7 +406,7 @@ def qr(A: TensorBase, mode: str = "reduced", *, out: Any = None) -> Any:
 
 
 def _gaps(values: Any, squares: bool = False) -> TensorBase:
-    """``values[j] - values[i]``, and 1 on the diagonal."""
+    """Return ``values[j] - values[i]`` (or of squares), with 1 on the diagonal."""
     if squares:
         values = values * values
     gaps = views.unsqueeze(values, -2) - views.unsqueeze(values, -1)
@@ -417,7 +417,7 @@ _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. T
 
 
 def _check_phase(text: str, *products: Any) -> None:
-    """Raise torch's error for a loss that depends on the phase of complex vectors, which no factorization fixes."""
+    """Raise torch's error for a loss that depends on the phase of complex vectors, which no factorization determines."""
     arrays = [array for array in map(values_of, products) if array is not None]
     if products[0].is_complex() and arrays:
         turns = sum(np.diagonal(array, axis1=-2, axis2=-1).imag for array in arrays)
@@ -557,7 +557,7 @@ def _refuse_nan(A: TensorBase, name: str) -> None:
 
 
 def svd_parts(A: TensorBase, full: bool, name: str) -> tuple[Any, ...]:
-    """U, S and Vh."""
+    """Return U, S and Vh."""
     check_floating(A, name)
     check_matrix(A, name)
     _refuse_nan(A, name)
@@ -567,7 +567,7 @@ def svd_parts(A: TensorBase, full: bool, name: str) -> tuple[Any, ...]:
 
 @operation(autocast=FLOAT32_ON_CPU)
 def svd(A: TensorBase, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
-    """U, S and Vh with ``A = U @ diag(S) @ Vh``, S in descending order."""
+    """Return U, S and Vh with ``A = U @ diag(S) @ Vh``, S in descending order."""
     _check_driver(driver, "linalg.svd")
     return finish_exactly(return_types.linalg_svd(svd_parts(A, full_matrices, "linalg.svd")), out)
 
@@ -591,7 +591,7 @@ def svdvals(A: TensorBase, *, driver: str | None = None, out: TensorBase | None 
 
 @operation(autocast=FLOAT32_ON_CPU)
 def geqrf(input: Any, *, out: Any = None) -> Any:
-    """R above the Householder vectors of Q, and their scales."""
+    """Return R above the Householder vectors of Q, and the vectors' factors tau."""
     check_floating(input, "geqrf")
     check_matrix(input, "torch.geqrf", "input")
     factors, scales = computed(_geqrf, input)

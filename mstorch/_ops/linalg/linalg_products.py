@@ -1,4 +1,4 @@
-"""torch.linalg: powers and products of matrices and vectors, tensors as maps."""
+"""torch.linalg: powers and products of matrices and vectors, tensors as linear maps."""
 from __future__ import annotations
 
 import math
@@ -23,13 +23,13 @@ PUBLIC_IN = "linalg"
 
 
 def matrix_power(A: TensorBase, n: int, *, out: TensorBase | None = None) -> TensorBase:
-    """Return square matrices multiplied with themselves ``n`` times."""
+    """Return square matrices to the power ``n``."""
     return contract.matrix_power(A, n, out=out)
 
 
 @operation(autocast=LOWER)
 def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> TensorBase:
-    """Return the inner products along ``dim``, the first operand conjugated."""
+    """Return the inner products along ``dim``, with the first operand conjugated."""
     check_floating(x, "linalg.vecdot", low=True)
     if x._dtype is not y._dtype:
         raise RuntimeError(
@@ -57,7 +57,7 @@ def cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBas
 
 
 def diagonal(A: TensorBase, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Return the diagonal of matrices: a view."""
+    """Return a view of the matrices' diagonals."""
     return views.diagonal(A, offset, dim1, dim2)
 
 
@@ -77,7 +77,7 @@ def vander(x: TensorBase, N: int | None = None) -> TensorBase:
 
 @operation(autocast=LOWER_ON_DEVICES)
 def multi_dot(tensors: Sequence[Any], *, out: TensorBase | None = None) -> TensorBase:
-    """Return the product of several matrices, in the order that takes the fewest multiplications; the ends may be vectors."""
+    """Return the product of several matrices, in the order with the fewest multiplications; the first and last may be vectors."""
     count = len(tensors)
     if count < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
@@ -117,7 +117,7 @@ def multi_dot(tensors: Sequence[Any], *, out: TensorBase | None = None) -> Tenso
 
 @operation(autocast=FLOAT32_ON_CPU)
 def tensorinv(A: TensorBase, ind: int = 2, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the inverse of A as a map from its last dimensions to the first ``ind``."""
+    """Return the inverse of A as a linear map from its last dimensions to the first ``ind``."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
     shape = shape_of(A)

@@ -1,4 +1,4 @@
-"""The names of torch.linalg's operations in the torch namespace, and those that only it has."""
+"""torch.linalg's operations under the torch namespace's names, and those that only it has."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ orgqr = accepting(householder_product, Forms({"input": "A", "input2": "tau"}))
 def lu_unpack(
     LU_data: TensorBase, LU_pivots: TensorBase, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
 ) -> Any:
-    """P, L and U from what ``lu_factor`` gives."""
+    """Return P, L and U from the result of ``lu_factor``."""
     if unpack_pivots and LU_pivots._dtype.name != "int32":
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function "
@@ -95,7 +95,7 @@ def slogdet(input: TensorBase, *, out: tuple[TensorBase, TensorBase] | None = No
 
 
 def logdet(input: TensorBase) -> TensorBase:
-    """Return the logarithm of the determinant; NaN where that is negative."""
+    """Return the logarithm of the determinant; NaN if it is negative."""
     sign, log = signed_log(input, "logdet")
     if input.is_complex():
         return log + sign.log()
@@ -153,7 +153,7 @@ def _inverse_backward(
 
 
 def _zero_of(name: str, zero: np.ndarray) -> str:
-    """Return torch's message for a zero on a diagonal."""
+    """Return torch's message for a zero on the diagonal."""
     *batch, place = np.argwhere(zero)[0].tolist()
     element = f"(Batch element {int(np.ravel_multi_index(batch, zero.shape[:-1]))}): " if batch else ""
     return (
@@ -181,7 +181,7 @@ def cholesky_inverse(L: TensorBase, upper: bool = False, *, out: TensorBase | No
 def ormqr(
     input: TensorBase, tau: TensorBase, other: TensorBase, left: bool = True, transpose: bool = False, *, out: TensorBase | None = None
 ) -> TensorBase:
-    """``Q @ other`` (``other @ Q``, the adjoint of Q) for the whole Q of ``geqrf``."""
+    """Return ``Q @ other`` (``other @ Q``, or with the adjoint of Q) for the full Q of ``geqrf``."""
     if len(shape_of(input)) < 2 or len(shape_of(other)) < 2:
         raise RuntimeError(f"torch.ormqr: {'input' if len(shape_of(input)) < 2 else 'other'} must have at least 2 dimensions.")
     side = -2 if left else -1
@@ -232,7 +232,7 @@ def cholesky(input: TensorBase, upper: bool = False, *, out: TensorBase | None =
 
 @operation(autocast=FLOAT32_ON_CPU)
 def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: tuple[TensorBase, ...] | None = None) -> Any:
-    """U, S and V with ``A = U @ diag(S) @ V.mH``."""
+    """Return U, S and V with ``A = U @ diag(S) @ V.mH``."""
     if not compute_uv:
         *batch, rows, columns = shape_of(input)
         values = svdvals(input)
@@ -244,7 +244,7 @@ def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: t
 
 @operation(autocast=FLOAT32_ON_CPU)
 def qr(input: TensorBase, some: bool = True, *, out: Any = None) -> Any:
-    """Q and R with ``A = Q @ R``."""
+    """Return Q and R with ``A = Q @ R``."""
     warn_of("qr")
     return finish_exactly(return_types.qr(factor.qr(input, "reduced" if some else "complete")), out)
 

@@ -1,4 +1,4 @@
-"""A few singular or eigenvalues of large matrices, and ``torch.lu``."""
+"""A few singular values or eigenvalues of large matrices, and ``torch.lu``."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from .linalg_factor import svd as full_svd
 
 
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """L and U in one matrix and the row exchanges (from 1), with ``get_infos`` also the first zero pivot (0 for none)."""
+    """Return L and U in one matrix and the pivots (from 1), with ``get_infos`` also the first zero pivot (0 for none)."""
     warn_of("lu")
     found = lu_factor_ex(A, pivot=pivot, check_errors=False)
     result = found if get_infos else tuple(found)[:2]
@@ -33,7 +33,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
 
 
 def _basis(A: TensorBase, q: int, niter: int, M: Any) -> TensorBase:
-    """Orthonormal columns that nearly span the range of ``A - M`` (https://arxiv.org/abs/0909.4061, algorithm 4.4)."""
+    """Return orthonormal columns that approximately span the range of ``A - M`` (https://arxiv.org/abs/0909.4061, algorithm 4.4)."""
 
     def times(matrix: Any, offset: Any, columns: Any) -> Any:
         found = matrix @ columns
@@ -65,7 +65,7 @@ def svd_lowrank(A: TensorBase, q: int | None = 6, niter: int | None = 2, M: Tens
 
 
 def pca_lowrank(A: TensorBase, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
-    """Principal components of the rows of A, by ``svd_lowrank`` (of the centred rows): U, S and V."""
+    """Return the principal components of the rows of A, by ``svd_lowrank`` (of the centred rows): U, S and V."""
     rows, columns = shape_of(A)[-2:]
     if q is None:
         q = min(6, rows, columns)
@@ -97,7 +97,7 @@ Tracker = Callable[["_LOBPCG"], None]
 
 
 class _LOBPCG:
-    """The state that a ``tracker`` sees: ``A B iK X S E R ivars fvars bvars tvars iparams fparams bparams method``."""
+    """The state passed to a ``tracker``: ``A B iK X S E R ivars fvars bvars tvars iparams fparams bparams method``."""
 
     def __init__(self, A: Any, B: Any, X: Any, iK: Any, iparams: Any, fparams: Any, bparams: Any, method: str, tracker: Any):
         self.A, self.B, self.X, self.iK, self.method, self.tracker = A, B, X, iK, method, tracker
@@ -110,7 +110,7 @@ class _LOBPCG:
         self.tvars: dict[str, Any] = {}
 
     def _rayleigh_ritz(self, S: Any) -> tuple[Any, Any]:
-        """Return eigenvalues (the wanted first) and the vectors in the span of S, whose columns may depend on each other."""
+        """Return eigenvalues (the wanted ones first) and vectors in the span of S, whose columns may be linearly dependent."""
         gram = S.mT @ (S if self.B is None else self.B @ S)
         scale, turn = eigh(gram)
         limit = float(scale.abs().max().item()) * (1e-12 if S._dtype is not float32 else 1e-6)
@@ -159,8 +159,7 @@ def lobpcg(
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the k largest (or smallest) generalized eigenvalues of symmetric A and positive-definite B, and their vectors.
 
-    Differs from torch: both values of ``method`` iterate in the same, orthogonalized way; the ``ortho_*`` parameters are
-    taken and not used.
+    Differs from torch: both values of ``method`` use the same orthogonalized iteration; the ``ortho_*`` parameters have no effect.
     """
     shape = shape_of(A)
     if len(shape) < 2 or shape[-2] != shape[-1]:

@@ -37,7 +37,7 @@ _linear_bias = kernel("linear_bias")
 
 
 def check_same_dtype(first: TensorBase, second: TensorBase) -> None:
-    """Raise torch's error for a product of tensors of two dtypes."""
+    """Raise torch's error for a product of tensors with different dtypes."""
     if first._dtype is not second._dtype:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {cpp_word(first._dtype)} != {cpp_word(second._dtype)}"
@@ -45,7 +45,7 @@ def check_same_dtype(first: TensorBase, second: TensorBase) -> None:
 
 
 def _check_batches(first: TensorBase, second: TensorBase) -> None:
-    """Raise torch's error for products of batches of two dtypes, or of bool."""
+    """Raise torch's error for batched products of different dtypes, or of bool."""
     refuse_dtype("bmm", first._dtype)
     if first._dtype is not second._dtype:
         raise RuntimeError(f"expected scalar type {type_word(first._dtype)} but found {type_word(second._dtype)}")
@@ -59,7 +59,7 @@ def _check_lengths(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 
 def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> TensorBase:
-    """Return the product of empty batches, or of two dtypes or bool where torch allows it: zeros that autograd follows."""
+    """Return the product of empty batches, or of different dtypes or bool where torch allows it: zeros that autograd tracks."""
     made = second.new_zeros(shape)
     if second._dtype.is_integral:
         if modes.grad and (is_tracked(first) or is_tracked(second)):
@@ -73,8 +73,7 @@ def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> T
 
 @operation(autocast=LOWER)
 def mm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the product of matrices (n, m) and (m, p). Raise NotImplementedError for an ``out_dtype``, which torch's CPU has not either.
-    """
+    """Return the product of matrices (n, m) and (m, p). Raise NotImplementedError for an ``out_dtype``, which torch's CPU lacks, too."""
     without_out_dtype("mm", out_dtype)
     a, b = shape_of(input), shape_of(mat2)
     if len(a) != 2:
@@ -113,7 +112,7 @@ _SMALL_BATCH = 400  # multiplications, from which on torch takes another kernel
 
 
 def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase | None) -> TensorBase:
-    """Return the products of batches of matrices, of fitting lengths."""
+    """Return the products of batches of matrices with matching lengths."""
     expect_out_dtype(out, mat2._dtype)
     a, b = input._shape, mat2._shape
     if 0 in (*a, *b) and (input._dtype.category == 0 or input._dtype is not mat2._dtype or input._dtype.ms is None):
@@ -186,7 +185,7 @@ def _dot(input: TensorBase, tensor: TensorBase, out: TensorBase | None) -> Tenso
 
 @operation(autocast=LOWER)
 def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the matrix product over the last two dimensions; vectors are rows or columns, leading dimensions broadcast."""
+    """Return the matrix product over the last two dimensions; 1-d operands are row or column vectors, leading dimensions broadcast."""
     if not isinstance(other, TensorBase) or not isinstance(input, TensorBase):
         wrong = other if isinstance(input, TensorBase) else input
         raise TypeError(f"matmul(): argument 'other' (position 1) must be Tensor, not {type(wrong).__name__}")
@@ -211,7 +210,7 @@ def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
 
 
 def _sized_first(input: TensorBase, other: TensorBase, out: TensorBase) -> tuple[int, ...] | None:
-    """Return the size that torch gives ``out=`` before it checks dtypes and lengths; None if it checks first."""
+    """Return the size to which torch resizes ``out=`` before checking dtypes and lengths; None if it checks first."""
     a, b = input._shape, other._shape
     if not isinstance(out, TensorBase) or not out._storage.grows or recording((input, other, out)):
         return None
@@ -260,7 +259,7 @@ def _turned(tensor: TensorBase) -> TensorBase:
 
 
 def _folds(larger: TensorBase, smaller: TensorBase, first: int, given: bool) -> bool:
-    """Return whether the product of three and more dimensions with one or two is one matrix product."""
+    """Return whether a product of an operand of three or more dimensions with a 1-d or 2-d one is one matrix product."""
     if len(smaller._shape) > 2:
         return False
     if is_tracked(smaller) and not given:
@@ -303,7 +302,7 @@ def _batched(input: TensorBase, other: TensorBase, out: TensorBase | None) -> Te
 
 
 def _folded_name(input: TensorBase) -> str:
-    """Return the end of a layer's node names in torch for three and more dimensions: the bias is added separately if rows are not
+    """Return the suffix of a linear layer's node name in torch for three and more dimensions: the bias is added separately if rows are not
     contiguous.
     """
     own = input._stride
@@ -312,7 +311,7 @@ def _folded_name(input: TensorBase) -> str:
 
 @operation(autocast=LOWER, one_device=OneDevice("addmm", numbers=("bias",)))
 def linear(input: Any, weight: TensorBase, bias: TensorBase | None = None, *, out: TensorBase | None = None) -> Any:
-    """``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
+    """Return ``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
     made = _layer(input, weight, bias)
     return made if out is None else finish_exactly(made, out)
 

@@ -1,4 +1,4 @@
-"""Products of matrices of small integers, as quantized layers use them."""
+"""Matrix products of int8 weights, for quantized layers."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from .matmul import matmul
 
 
 def _int_mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
-    """Return the product of an int8 or uint8 matrix (M, K) and an int8 matrix (K, N), summed in int32."""
+    """Return the product of an int8 or uint8 matrix (M, K) and an int8 matrix (K, N), accumulated in int32."""
     for name, matrix in (("self", input), ("mat2", mat2)):
         if len(shape_of(matrix)) != 2:
             raise RuntimeError(f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {len(shape_of(matrix))}")
@@ -29,7 +29,7 @@ def _word(tensor: Any) -> str:
 
 
 def _weight_int8pack_mm(input: Any, mat2: Any, scales: Any) -> Any:
-    """``input @ mat2.T * scales`` of (M, K), int8 weights (N, K) and a scale for each of the N rows, in the dtype of ``input``."""
+    """Return ``input @ mat2.T * scales`` for (M, K), int8 weights (N, K) and N scales, in the dtype of ``input``."""
     if input._dtype not in (float32, bfloat16, float16):
         raise RuntimeError("_weight_int8pack_mm_cpu : expect A to be either 32-bit or 16-bit float tensor.")
     if mat2._dtype is not int8:
@@ -42,5 +42,5 @@ def _weight_int8pack_mm(input: Any, mat2: Any, scales: Any) -> Any:
 
 
 def _grouped_mm(input: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
-    """``torch.nn.functional.grouped_mm`` by the name of its operator."""
+    """Return ``torch.nn.functional.grouped_mm`` of the arguments, under the operator's name."""
     return grouped_mm(input, mat2, offs=offs, bias=bias, out_dtype=out_dtype)

@@ -1,4 +1,4 @@
-"""Functions that torch has removed: they raise and name the ones to use instead."""
+"""Functions that torch has removed: they raise and name their replacements."""
 from __future__ import annotations
 
 from typing import Any, NoReturn

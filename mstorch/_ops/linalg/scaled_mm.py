@@ -1,4 +1,4 @@
-"""Products of matrices of eight-bit numbers, scaled as a whole or by rows and columns."""
+"""Matrix products of float8 matrices, scaled as a whole or by rows and columns."""
 from __future__ import annotations
 
 from typing import Any
@@ -22,7 +22,7 @@ def _scale_text(name: str, tensor: Any, joint: str) -> str:
 
 
 def _check_scales(input: Any, mat2: Any, scale_a: Any, scale_b: Any) -> None:
-    """Raise torch's error unless there is one scale for each matrix, or one for each row and each column."""
+    """Raise torch's error unless there is one scale per matrix, or one per row and per column."""
     rows, columns = shape_of(input)[0], shape_of(mat2)[1]
     fit = all(matrix._dtype in STORED_DTYPES and matrix._dtype is not float4_e2m1fn_x2 for matrix in (input, mat2))
     fit = fit and scale_a._dtype is scale_b._dtype is float32
@@ -44,9 +44,9 @@ def _scaled_mm(
     input: Any, mat2: Any, scale_a: Any, scale_b: Any, bias: Any = None, scale_result: Any = None, out_dtype: dtype | None = None,
     use_fast_accum: bool = False, *, out: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the product of two matrices of eight-bit numbers times their scales, and ``bias``, in ``out_dtype`` (that of ``input``).
+    """Return the product of two float8 matrices times their scales, plus ``bias``, in ``out_dtype`` (by default that of ``input``).
 
-    It is computed in single precision and rounded once. ``scale_result`` and ``use_fast_accum`` count for nothing, as on torch's CPU.
+    It is computed in float32 and rounded once. ``scale_result`` and ``use_fast_accum`` have no effect, as on torch's CPU.
     """
     a, b = shape_of(input), shape_of(mat2)
     if len(a) != 2:

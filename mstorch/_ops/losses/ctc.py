@@ -48,10 +48,10 @@ def ctc_loss(
     log_probs: TensorBase, targets: TensorBase, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return the negative logarithm of the probability of each target, over all alignments.
+    """Return the negative log-probability of each target, over all alignments.
 
-    ``log_probs`` is (T, N, C) or (T, C), ``targets`` (N, S) or all targets one after the other. The mean is over the
-    batch, each loss divided by its target's length.
+    ``log_probs`` is (T, N, C) or (T, C), ``targets`` (N, S) or all targets concatenated. The mean is over the batch, with each loss divided
+    by its target's length.
     """
     reduction = chosen(reduction, None, None)
     single = len(shape_of(log_probs)) == 2
@@ -100,7 +100,7 @@ def _reduced_losses(
 
 
 def _infinite(log_probs: TensorBase, inputs: np.ndarray, fits: np.ndarray) -> Any:
-    """Return the infinite losses of targets that no alignment reaches, with torch's gradient: NaN at each step of the input."""
+    """Return infinite losses for targets without any alignment, with torch's gradient: NaN at each input step."""
     if not is_tracked(log_probs):
         return float("inf")
     counted = made((np.arange(shape_of(log_probs)[0])[:, None] < inputs)[:, :, None] & ~fits[:, None])

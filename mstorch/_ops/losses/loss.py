@@ -1,4 +1,4 @@
-"""Losses between numbers."""
+"""Regression losses."""
 from __future__ import annotations
 
 import math
@@ -57,7 +57,7 @@ def size_text(tensor: TensorBase) -> str:
 
 
 def warn_of_broadcast(input: TensorBase, target: TensorBase) -> None:
-    """torch's warning where input and target are of different sizes."""
+    """Warn as torch does if input and target have different sizes."""
     if shape_of(input) != shape_of(target):
         warn(
             f"Using a target size ({size_text(target)}) that is different to the input size ({size_text(input)}). This will "
@@ -70,7 +70,7 @@ def mse_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
-    """``(input - target) ** 2``."""
+    """Return ``(input - target) ** 2``, reduced."""
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
     refuse_dtype("mse_cpu", result_dtype((input, target)), below=2)
@@ -93,8 +93,9 @@ def _between(
 ) -> TensorBase:  # fmt: skip
     """Return a loss of each difference, reduced, as one node that saves input and target, as torch's does.
 
-    ``losses(input, target, *rest)``; ``slope(difference, gradient, share, *rest)``, ``share`` being that of one loss in the result.
-    ``of_array(difference, *rest)`` and ``array_slope`` are the same of arrays, for two of one shape in the host's memory.
+    ``losses(input, target, *rest)`` are the losses; ``slope(difference, gradient, share, *rest)`` the gradient, where ``share`` is one
+    loss's weight in the result. ``of_array(difference, *rest)`` and ``array_slope`` are the same for arrays, for two host tensors of one
+    shape.
     """
     if input._shape == target._shape and input._stride is target._stride is None and _plain(input, target):
         return _between_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
@@ -143,14 +144,13 @@ def _slopes_between(
 
 
 def _difference(input: TensorBase, target: TensorBase) -> TensorBase:
-    """Return ``input - target``, for booleans too."""
+    """Return ``input - target``, also for bool."""
     kind = result_dtype((input, target))
     return sub(*(to_dtype(item, kind) if item._dtype is bool_ else item for item in (input, target)))
 
 
 def weighted(loss: TensorBase, input: TensorBase, weight: TensorBase | None, reduction: str, label: str | None = None) -> TensorBase:
-    """Return the loss of each element times its weight, reduced; the mean is the weighted mean. Without weights torch has one node,
-    ``label``.
+    """Return each element's loss times its weight, reduced; the mean is the weighted mean. Without weights torch has one node, ``label``.
     """
     if weight is None:
         found = reduced(loss, reduction)
@@ -168,7 +168,7 @@ def l1_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
-    """``|input - target|``."""
+    """Return ``|input - target|``, reduced."""
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
     return weighted(abs_of(sub(input, target)), input, weight, reduction)
@@ -179,7 +179,7 @@ def smooth_l1_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     beta: float = 1.0,
 ) -> TensorBase:  # fmt: skip
-    """``d ** 2 / (2 * beta)`` where ``d = |input - target|`` is below beta, else ``d - beta / 2``."""
+    """Return ``d ** 2 / (2 * beta)`` where ``d = |input - target|`` is below beta, else ``d - beta / 2``, reduced."""
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
     if beta < 0:
@@ -206,7 +206,7 @@ def _smooth_slope(difference: TensorBase, g: TensorBase, share: float, beta: flo
 def huber_loss(
     input: TensorBase, target: TensorBase, reduction: str = "mean", delta: float = 1.0, weight: TensorBase | None = None
 ) -> TensorBase:
-    """``d ** 2 / 2`` where ``d = |input - target|`` is at most delta, else ``delta * (d - delta / 2)``."""
+    """Return ``d ** 2 / 2`` where ``d = |input - target|`` is at most delta, else ``delta * (d - delta / 2)``, reduced."""
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, None, None)
     if delta <= 0:
@@ -231,7 +231,7 @@ def _huber_slope(difference: TensorBase, g: TensorBase, share: float, delta: flo
 
 
 def _in_dtype_of(input: TensorBase, loss: TensorBase) -> TensorBase:
-    """Return a loss in the input's dtype, whatever the target's is."""
+    """Return a loss cast to the input's dtype, whatever the target's is."""
     if loss._dtype is input._dtype:
         return loss
     check_result_cast(loss._dtype, input._dtype)
@@ -244,7 +244,7 @@ def binary_cross_entropy(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """``-(t * log(x) + (1 - t) * log(1 - x))`` of probabilities; logarithms count as -100 at least."""
+    """Return ``-(t * log(x) + (1 - t) * log(1 - x))`` for probabilities, reduced; logarithms are clamped to at least -100."""
     reduction = chosen(reduction, size_average, reduce)
     if shape_of(input) != shape_of(target):
         raise ValueError(
@@ -334,7 +334,7 @@ def kl_div(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     log_target: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """``target * (log(target) - input)``; with ``log_target`` the target is a logarithm itself."""
+    """Return ``target * (log(target) - input)``, reduced; with ``log_target`` the target is given as its logarithm."""
     if input._dtype.is_integral or target._dtype.is_integral:
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if size_average is not None or reduce is not None:
@@ -360,7 +360,7 @@ def poisson_nll_loss(
     input: TensorBase, target: TensorBase, log_input: bool = True, full: bool = False, size_average: bool | None = None,
     eps: float = 1e-08, reduce: bool | None = None, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """``exp(x) - t * x``, or with ``log_input=False`` ``x - t * log(x + eps)``; ``full`` adds Stirling's term."""
+    """Return ``exp(x) - t * x``, or with ``log_input=False`` ``x - t * log(x + eps)``, reduced; ``full`` adds Stirling's term."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     reduction = chosen(reduction, size_average, reduce)
@@ -377,7 +377,7 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: TensorBase, target: TensorBase, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> TensorBase:
-    """``(log(var) + (x - t) ** 2 / var) / 2``; the variance counts as ``eps`` at least."""
+    """Return ``(log(var) + (x - t) ** 2 / var) / 2``, reduced; the variance is clamped to at least ``eps``."""
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -410,7 +410,7 @@ def gaussian_nll_loss(
 def soft_margin_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> TensorBase:
-    """``log(1 + exp(-target * input))``, infinite where the exponential is."""
+    """Return ``log(1 + exp(-target * input))``, reduced; infinite where the exponential overflows."""
     reduction = chosen(reduction, size_average, reduce)
     found = log1p(_in_dtype_of(input, exp(mul(input, neg(_in_dtype_of(input, target))))))
     return reduced(in_order_of(found, input) if found._shape == input._shape else found, reduction)
@@ -420,7 +420,7 @@ def multilabel_soft_margin_loss(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """Return the binary cross entropy of every class, averaged over classes (the last dimension)."""
+    """Return the binary cross entropy of each class, averaged over classes (the last dimension), reduced."""
     reduction = chosen(reduction, size_average, reduce)
     loss = neg(add(mul(target, logsigmoid(input)), mul(sub(1, target), logsigmoid(neg(input)))))
     if weight is not None:

@@ -1,4 +1,4 @@
-"""Losses of a choice among classes."""
+"""Classification losses."""
 from __future__ import annotations
 
 import math
@@ -46,7 +46,7 @@ def _check_target(target: TensorBase) -> None:
 
 
 def _classes(target: TensorBase, classes: int, ignore_index: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the target classes, and a mask of those that count if some do not."""
+    """Return the target classes, and a mask of those not ignored, None if none is ignored."""
     values = array_of(target)
     if values.size == 0 or (values.min() >= 0 and values.max() < classes and not 0 <= ignore_index < classes):
         return values, None
@@ -71,7 +71,7 @@ def nll_loss(
     input: TensorBase, target: TensorBase, weight: TensorBase | None = None, size_average: bool | None = None, ignore_index: int = -100,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """Return the negative of the target's entry among log-probabilities: (N, C, *) or (C) with target (N, *) or ()."""
+    """Return the negative log-probability of the target class: (N, C, *) or (C) with target (N, *) or ()."""
     return _nll_loss(input, target, weight, ignore_index, chosen(reduction, size_average, reduce))
 
 
@@ -156,7 +156,9 @@ def _mean_of_rows(input: TensorBase, target: TensorBase, classes: np.ndarray) ->
 
 
 def _mean_of_logits(input: TensorBase, target: TensorBase, classes: np.ndarray) -> TensorBase:
-    """Return the same of the log softmax of (N, C), in one piece; it saves the log-probabilities, as torch does, not the logits."""
+    """Return the mean negative log-softmax of (N, C) at the classes, as one node; it saves the log-probabilities, as torch does, not the
+    logits.
+    """
     logs = tensor_of(log_softmax_of(array_of(input), 1))
     result = tensor_of(mean_of_rows(array_of(logs), classes))
     if not followed((input,)):
@@ -171,7 +173,7 @@ def _mean_of_logits(input: TensorBase, target: TensorBase, classes: np.ndarray) 
 
 
 def _nll_in_graph(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> TensorBase:
-    """Return the same in a capture: the graph computes which targets count."""
+    """Return the nll loss in a capture: the graph computes which targets are ignored."""
     x, t = shape_of(input), shape_of(target)
     n, classes = (1, x[0]) if len(x) == 1 else x[:2]
     count = math.prod(t) // n if n else math.prod(x[2:])
@@ -185,7 +187,7 @@ def _nll_in_graph(input: TensorBase, target: TensorBase, weight: TensorBase | No
 
 
 def _shares_in_graph(target: TensorBase, weight: TensorBase | None, ignore_index: int, kind: dtype) -> tuple[Any, Any, Any]:
-    """Return a mask of the targets that count, the classes with 0 for the others, and the weight of each target."""
+    """Return a mask of targets that are not ignored, the classes with 0 for the others, and the weight of each target."""
     counted = ne(target, ignore_index)
     known = where(counted, to_dtype(target, int64), 0)
     shares = to_dtype(counted, kind)
@@ -195,7 +197,7 @@ def _shares_in_graph(target: TensorBase, weight: TensorBase | None, ignore_index
 
 
 def _in_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weight: TensorBase | None) -> bool:
-    """Return whether one kernel computes the loss where the tensors are."""
+    """Return whether one kernel on the tensors' device computes the loss."""
     kind, x = input._dtype, shape_of(input)
     if not fused(kernel_.op, kind, input, target, weight) or (weight is not None and weight._dtype is not kind):
         return False
@@ -204,7 +206,7 @@ def _in_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weigh
 
 
 def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
-    """Return the loss of a device's tensors, in rows; classes that are on the host are checked."""
+    """Compute the loss of device tensors by one kernel; classes that are on the host are checked."""
     x = shape_of(input)
     classes = x[0] if len(x) == 1 else x[1]
     if readable(target) is not None:
@@ -258,7 +260,7 @@ def _smoothed(
     logs: TensorBase, loss: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str,
     smoothing: float, axis: int
 ) -> TensorBase:
-    """Return the loss with a share of the probability spread over all classes (https://arxiv.org/abs/1512.00567)."""
+    """Return the loss with label smoothing over all classes (https://arxiv.org/abs/1512.00567)."""
     x = shape_of(logs)
     classes = x[axis]
     wide = logs if weight is None else mul(logs, views.reshape(weight, _channel_shape(len(x), axis)))
@@ -272,7 +274,7 @@ def _smoothed(
 
 
 def _counted_terms(terms: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int) -> tuple[Any, Any]:
-    """Return the terms, 0 for targets that do not count, and the divisor of their mean."""
+    """Return the terms, with 0 for ignored targets, and the divisor of their mean."""
     values = readable(target)
     if values is None:
         counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._dtype)

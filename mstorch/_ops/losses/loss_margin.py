@@ -1,4 +1,4 @@
-"""Losses of margins and of similarity."""
+"""Margin and similarity losses."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def hinge_embedding_loss(
     input: TensorBase, target: TensorBase, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
+    """Return ``x`` where the target is 1, ``max(0, margin - x)`` where it is -1, reduced."""
     reduction = chosen(reduction, size_average, reduce)
     far = where(target != 1, clamp_min(sub(margin, input), 0), 0.0)
     near = where(target != -1, input, 0.0)
@@ -49,7 +49,7 @@ def margin_ranking_loss(
     input1: TensorBase, input2: TensorBase, target: TensorBase, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """``max(0, -target * (input1 - input2) + margin)``."""
+    """Return ``max(0, -target * (input1 - input2) + margin)``, reduced."""
     reduction = chosen(reduction, size_average, reduce)
     if not len(shape_of(input1)) == len(shape_of(input2)) == len(shape_of(target)):
         raise RuntimeError(
@@ -64,7 +64,7 @@ def cosine_embedding_loss(
     input1: TensorBase, input2: TensorBase, target: TensorBase, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    """Return ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1, reduced."""
     reduction = chosen(reduction, size_average, reduce)
     rank = len(shape_of(target))
     if rank not in (0, 1):
@@ -88,7 +88,8 @@ def triplet_margin_loss(
     anchor: TensorBase, positive: TensorBase, negative: TensorBase, margin: float = 1.0, p: float = 2, eps: float = 1e-06,
     swap: bool = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap`` takes the nearer of two negatives."""
+    """Return ``max(0, |anchor - positive| - |anchor - negative| + margin)``, reduced; ``swap`` uses the smaller of two negative distances.
+    """
     reduction = chosen(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
@@ -117,7 +118,7 @@ def triplet_margin_with_distance_loss(
     anchor: TensorBase, positive: TensorBase, negative: TensorBase, *, distance_function: Callable[[Any, Any], Any] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """Return the triplet loss with a distance of one's own."""
+    """Return the triplet loss with a user-defined distance function."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
@@ -137,7 +138,7 @@ def multi_margin_loss(
     input: TensorBase, target: TensorBase, p: int = 1, margin: float = 1.0, weight: TensorBase | None = None,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
-    """``max(0, margin - x[target] + x[j]) ** p`` summed over the other classes, divided by their number and that one."""
+    """Return ``max(0, margin - x[target] + x[j]) ** p`` summed over the other classes j and divided by the number of classes."""
     reduction = chosen(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -182,7 +183,9 @@ def multi_margin_loss(
 def multilabel_margin_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> TensorBase:
-    """``max(0, 1 - (x[i] - x[j]))`` summed over targets i (up to the first -1) and others j, divided by the classes."""
+    """Return ``max(0, 1 - (x[i] - x[j]))`` summed over targets i (up to the first -1) and other classes j, divided by the number of
+    classes.
+    """
     reduction = chosen(reduction, size_average, reduce)
     shape = shape_of(input)
     if len(shape) > 2 or (shape and shape[-1] == 0):

@@ -1,4 +1,4 @@
-"""How a loss over elements becomes one number: the ``reduction`` argument and its predecessors."""
+"""Reduction of elementwise losses: the ``reduction`` argument and its predecessors."""
 from __future__ import annotations
 
 from ..._core.tensor_base import TensorBase
@@ -11,7 +11,7 @@ _ENUM = {"none": 0, "mean": 1, "sum": 2}
 
 
 def get_enum(reduction: str) -> int:
-    """torch's number for a reduction."""
+    """Return torch's code of a reduction."""
     if reduction == "elementwise_mean":
         warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.")
         return 1
@@ -21,7 +21,7 @@ def get_enum(reduction: str) -> int:
 
 
 def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
-    """Return the reduction that ``size_average`` and ``reduce``, deprecated, stand for."""
+    """Return the reduction for the deprecated ``size_average`` and ``reduce``."""
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     found = "mean" if size_average and reduce else "sum" if reduce else "none"
@@ -33,19 +33,19 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
 
 
 def legacy_get_enum(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> int:
-    """torch's number for the reduction that ``size_average`` and ``reduce``, deprecated, stand for."""
+    """Return torch's code of the reduction for the deprecated ``size_average`` and ``reduce``."""
     return get_enum(legacy_get_string(size_average, reduce, emit_warning))
 
 
 def chosen(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
-    """Return the reduction that the three arguments of a loss ask for."""
+    """Return the reduction selected by a loss's three arguments."""
     if size_average is not None or reduce is not None:
         return legacy_get_string(size_average, reduce)
     return ("none", "mean", "sum")[get_enum(reduction)]
 
 
 def reduced(loss: TensorBase, reduction: str) -> TensorBase:
-    """Return the loss of each element reduced to one number, or as it is."""
+    """Return an elementwise loss reduced to its mean or sum, or unchanged."""
     if reduction == "mean":
         return reductions.mean(loss)
     return reductions.sum(loss) if reduction == "sum" else loss

@@ -1,1 +1,1 @@
-"""Tensors that are made, copied, moved between devices, resized."""
+"""Creation, copies, conversion and resizing of tensors."""

@@ -12,7 +12,7 @@ from ..._quiet import quiet
 
 
 def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
-    """Compute from the nearer end, in the result's precision, as torch does."""
+    """Compute evenly spaced numbers from the nearer end, in the result's precision, as torch does."""
     index = np.arange(steps)
     if kind.is_integral:
         start, end = int(start), int(end)
@@ -35,7 +35,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
 
 
 def _in_halves(start: float, end: float, steps: int, kind: dtype) -> np.ndarray:
-    """Compute in the 16-bit type itself: every result is rounded to it."""
+    """Compute evenly spaced numbers in the 16-bit type itself: every intermediate result is rounded to it."""
 
     def rounded(values: Any) -> np.ndarray:
         return numpy_cast(numpy_cast(np.asarray(values, np.float32), kind.np), np.dtype(np.float32))
@@ -48,7 +48,7 @@ def _in_halves(start: float, end: float, steps: int, kind: dtype) -> np.ndarray:
 
 
 def _fused(index: np.ndarray, step: Any, start: Any) -> np.ndarray:
-    """Return ``index * step + start`` rounded once, as torch's kernels do for real numbers."""
+    """Return ``index * step + start`` with one rounding, as torch's kernels do for real numbers."""
     if index.dtype == np.float32:
         return fma32(index.astype(np.float64) * np.float64(step), start)
     if index.dtype == np.float64:

@@ -1,4 +1,4 @@
-"""Memory read as another dtype."""
+"""Reinterpretation of memory as another dtype."""
 from __future__ import annotations
 
 from ..._backend.raw import Raw
@@ -11,7 +11,7 @@ _reinterpret, _reshape = kernel("view_dtype"), kernel("reshape")
 
 
 def view_dtype(self: TensorBase, dtype: dtype) -> TensorBase:
-    """Return the memory of the tensor read as another dtype: a view."""
+    """Return a view of the tensor's memory as another dtype."""
     old, new = self._dtype, dtype
     shape, strides = list(self._shape), list(strides_of(self))
     offset = self._offset

@@ -88,12 +88,12 @@ def _check_rank(format: memory_format, rank: int) -> None:
 
 
 def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
-    """Return a copy, recorded; it keeps the strides of a dense tensor unless another memory format is asked for."""
+    """Return a copy, recorded; it keeps a dense tensor's strides unless another memory format is requested."""
     return call(_clone, (input,), strides=_copy_strides(input, memory_format))
 
 
 def is_contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> bool:
-    """Return whether the elements lie in memory in row-major order (or in the given format)."""
+    """Return whether the elements are row-major in memory (or in the given format)."""
     shape, strides = self._shape, strides_of(self)
     if memory_format is contiguous_format:
         return self._stride is None or _strides_contiguous(shape, strides)
@@ -110,7 +110,7 @@ def contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_fo
 
 
 def _suggested(input: TensorBase) -> memory_format:
-    """Return the memory format that a tensor's strides suggest, gaps or not."""
+    """Return the memory format that a tensor's strides suggest, with or without gaps."""
     shape = input._shape
     if input._stride is not None and suggests_channels_last(shape, input._stride):
         return channels_last if len(shape) == 4 else channels_last_3d
@@ -118,7 +118,7 @@ def _suggested(input: TensorBase) -> memory_format:
 
 
 def to_dtype(input: TensorBase, kind: dtype, copy: bool = False, format: memory_format | None = None) -> TensorBase:
-    """Return the tensor in another dtype; itself if it has it already and no copy is asked for."""
+    """Return the tensor cast to another dtype; itself if it has that dtype and no copy is requested."""
     if kind is input._dtype:
         if not copy and (format is None or format is preserve_format or _suggested(input) is format):
             return input
@@ -134,7 +134,7 @@ def _warn_of_parts(kind: dtype) -> None:
 
 
 def to(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
-    """``to(dtype)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``, ``copy``, ``memory_format``."""
+    """Implement ``to(dtype)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``, ``copy``, ``memory_format``."""
     kind, target, copy, format_ = parse_to(args, kwargs)
     if target is not None:
         found = devices.resolve(target)
@@ -156,7 +156,7 @@ _TO = (
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Return whether ``to`` takes a value as the argument of that name."""
+    """Return whether ``to`` accepts a value as the argument of that name."""
     if name == "device":
         return value is None or isinstance(value, (str, int, device_class)) and not isinstance(value, bool)
     if name == "dtype":
@@ -169,7 +169,7 @@ def _fits(name: str, value: Any) -> bool:
 
 
 def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, Any, bool, Any]:
-    """Return the dtype, device, copy flag and memory format that the arguments of ``to`` ask for. Raise TypeError with torch's message."""
+    """Return the dtype, device, copy flag and memory format from the arguments of ``to``. Raise TypeError with torch's message."""
     first = args[0] if args else None
     if isinstance(first, TensorBase) or "tensor" in kwargs or "other" in kwargs:
         form = _FORMS["tensor"]
@@ -201,7 +201,7 @@ def _kind_of(value: TensorBase | complex | dtype | None) -> str:
 
 @operation(forms=Forms({"other": "src"}))
 def copy_(self: TensorBase, src: TensorBase, non_blocking: bool = False) -> Any:
-    """Copy the values of ``src`` (broadcast and converted) into this tensor; returns it."""
+    """Copy the values of ``src`` (broadcast and cast) into this tensor; return it."""
     return _copied_into(self, src, "CopyBackwards")
 
 
@@ -235,7 +235,7 @@ def _copied_into(self: TensorBase, src: TensorBase, label: str) -> TensorBase:
 
 
 def fill_(self: TensorBase, value: TensorBase | complex) -> Any:
-    """Set every element to one value; returns the tensor."""
+    """Set every element to one value; return the tensor."""
     if isinstance(value, TensorBase) and value.dim() != 0:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
@@ -246,7 +246,7 @@ def fill_(self: TensorBase, value: TensorBase | complex) -> Any:
 
 
 def zero_(self: TensorBase) -> TensorBase:
-    """Set every element to 0; returns the tensor."""
+    """Set every element to 0; return the tensor."""
     return _filled(self, 0, "ZeroBackward0")
 
 
@@ -261,7 +261,7 @@ _TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}
 
 @operation
 def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Return the tensor's type as a string, or the tensor converted to another dtype; types of a device move it there."""
+    """Return the tensor's type as a string, or the tensor converted to another type; a device's type moves it there."""
     here = self.device
     if dtype is None:
         return f"torch.{devices.prefix(here)}{type_word(self._dtype)}Tensor"
@@ -272,7 +272,7 @@ def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def place_of_type(name: Any) -> str:
-    """Return the device of a tensor type: "cpu", or that of ``"torch.npu.FloatTensor"`` and ``torch.npu.FloatTensor``."""
+    """Return the device of a tensor type, given as ``"torch.npu.FloatTensor"`` or ``torch.npu.FloatTensor``; "cpu" for others."""
     if isinstance(name, str):
         room = name.split(".")[1:-1]
         return meant(room[0]) if room else "cpu"
@@ -280,7 +280,7 @@ def place_of_type(name: Any) -> str:
 
 
 def as_dtype(name: Any) -> dtype:
-    """Return a dtype from itself or from ``"torch.FloatTensor"``."""
+    """Return the dtype given as itself or as ``"torch.FloatTensor"``."""
     if isinstance(name, dtype):
         return name
     if isinstance(name, str) and name.count(".") == 2 and devices.accelerator_is(place_of_type(name)):
@@ -294,7 +294,7 @@ def as_dtype(name: Any) -> dtype:
 
 
 def type_as(self: TensorBase, other: TensorBase) -> TensorBase:
-    """Return the tensor in the dtype of ``other``."""
+    """Return the tensor cast to the dtype of ``other``."""
     return to_dtype(self, other._dtype)
 
 
@@ -326,12 +326,12 @@ def cuda(
     self: TensorBase, device: device | str | int | None = None, non_blocking: bool = False, *,
     memory_format: memory_format = preserve_format,
 ) -> Any:
-    """Return the tensor on a GPU; raises if there is none."""
+    """Return the tensor on a GPU. Raise if there is none."""
     return to(self, "cuda" if device is None else device, memory_format=memory_format)
 
 
 def npu(self: Any, device: Any = None, non_blocking: bool = False, *, memory_format: Any = preserve_format) -> Any:
-    """Return the tensor on an Ascend device; raises if there is none."""
+    """Return the tensor on an Ascend device. Raise if there is none."""
     return to(self, "npu" if device is None else device, memory_format=memory_format)
 
 
@@ -341,7 +341,7 @@ def npu(self: Any, device: Any = None, non_blocking: bool = False, *, memory_for
 def rebuilt(
     cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
 ) -> Any:
-    """Rebuild a tensor from a pickle; raise RuntimeError if it was on a device that is not here."""
+    """Rebuild a pickled tensor. Raise RuntimeError if its device is not available."""
     flat = made_of(array.view(by_name(name).np))
     if place != "cpu":
         flat = brought(flat, devices.resolve(place))
@@ -355,13 +355,13 @@ def rebuilt(
 
 
 def place_of(tensor: TensorBase) -> tuple[str, ...]:
-    """Return the argument of ``rebuilt`` for a tensor's device: none for the CPU."""
+    """Return the argument of ``rebuilt`` for a tensor's device: () for the CPU."""
     name = str(tensor.device)
     return () if name in ("cpu", "meta") else (name,)
 
 
 def copy_storage(tensor: TensorBase, memo: dict[int, Any]) -> Any:
-    """Return a copy of a tensor with its whole storage; copies of tensors that share a storage share theirs (``memo``)."""
+    """Return a copy of a tensor with its whole storage; copies of tensors that share a storage share one (``memo``)."""
     storage: Any = tensor._storage
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""Making tensors: from data, filled, ranges."""
+"""Creation of tensors: filled, uninitialized, ranges."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def scalar_tensor(
     s: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return a 0-d tensor; a floating one unless ``dtype`` says otherwise."""
+    """Return a 0-d tensor; floating by default."""
     if pin_memory:
         devices.refuse_pinning(device)
     return _filled((), s, dtype or get_default_dtype(), requires_grad, device)
@@ -133,7 +133,7 @@ def ones(
 
 
 def _unset(tensor_: TensorBase) -> TensorBase:
-    """Return a new uninitialised tensor, filled if deterministic algorithms are asked for."""
+    """Return a new uninitialized tensor, filled if deterministic algorithms are enabled."""
     if determinism.state["mode"] and home(tensor_).has_elements:
         determinism.fill(memory_of(tensor_), tensor_._dtype)
     return tensor_
@@ -146,7 +146,7 @@ def empty(
     device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: memory_format | None = None,
 ) -> Any:  # fmt: skip
-    """Return a tensor whose values are not defined (zeros here)."""
+    """Return an uninitialized tensor (zeros here)."""
     if pin_memory:
         devices.refuse_pinning(device)
     if layout is not None and layout is not strided:
@@ -176,7 +176,7 @@ def full(
     size: Any, fill_value: Any, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a tensor of one value; its dtype is inferred from the value."""
+    """Return a tensor filled with a value, from which the dtype is inferred."""
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     if pin_memory:
@@ -197,7 +197,7 @@ def empty_strided(
     size: tuple[int, ...], stride: Any, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return a tensor of the given size and strides, values not defined (zeros here)."""
+    """Return an uninitialized tensor of the given size and strides (zeros here)."""
     if pin_memory:
         devices.refuse_pinning(device)
     place = devices.resolve(device)
@@ -221,7 +221,7 @@ def empty_permuted(
     size: tuple[int, ...], physical_layout: tuple[int, ...], *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return a dense tensor of ``size`` whose dimensions lie in memory in the order ``physical_layout``, outermost first."""
+    """Return a dense uninitialized tensor of ``size`` whose dimensions are ordered in memory as in ``physical_layout``, outermost first."""
     if pin_memory:
         devices.refuse_pinning(device)
     size, order = tuple(size), tuple(physical_layout)
@@ -271,7 +271,7 @@ def zeros_like(
     input: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Return zeros of the size and dtype of ``input``."""
+    """Return zeros with the shape and dtype of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     if layout is not None and layout is not strided:
@@ -285,7 +285,7 @@ def ones_like(
     input: TensorBase, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return ones of the size and dtype of ``input``."""
+    """Return ones with the shape and dtype of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     _strided_only(layout)
@@ -298,7 +298,7 @@ def empty_like(
     input: TensorBase, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return a tensor of the size and dtype of ``input``, values not defined (zeros here)."""
+    """Return an uninitialized tensor with the shape and dtype of ``input`` (zeros here)."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     if layout is not None and layout is not strided:
@@ -313,7 +313,7 @@ def full_like(
     device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return one value in the size and dtype of ``input``."""
+    """Return a tensor filled with a value, with the shape and dtype of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     _strided_only(layout)
@@ -331,7 +331,7 @@ def arange(
     start: Any = None, end: Any = None, step: Any = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """``start, start + step, …`` below ``end``: integers if all three are, else floats of the default dtype."""
+    """Return ``start, start + step, …`` below ``end``: integers if all three are, else the default floating dtype."""
     if pin_memory:
         devices.refuse_pinning(device)
     place = devices.resolve(device)
@@ -391,7 +391,7 @@ def _refuse_row(name: str, kind: dtype) -> None:
 
 
 def _deliver_in_order(name: str, result: TensorBase, out: TensorBase, requires_grad: bool) -> TensorBase:
-    """Store a vector of elements in ``out``, whatever its shape; one of another size is resized."""
+    """Store a vector in ``out``, whatever its shape; one of another size is resized."""
     return fresh_out(name, result, out, requires_grad, _in_order)
 
 
@@ -408,7 +408,7 @@ def range(
     start: Any = 0, end: Any = None, step: Any = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """``start, start + step, …`` up to and with ``end``. Deprecated in torch in favour of ``arange``."""
+    """Return ``start, start + step, …`` up to and including ``end``. Deprecated in torch in favour of ``arange``."""
     warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
@@ -428,7 +428,7 @@ def range(
 
 
 def _steps(name: str, start: TensorBase | float, end: TensorBase | float, steps: int) -> int:
-    """Return the number of values, given as an int or as a tensor of one integer."""
+    """Return the number of values, given as an int or as a one-element integer tensor."""
     if isinstance(steps, (bool, float, complex, str)) or not hasattr(steps, "__index__"):
         got = ", ".join("Tensor" if isinstance(value, TensorBase) else type(value).__name__ for value in (start, end, steps))
         keywords = (
@@ -475,7 +475,7 @@ def linspace(
     start: TensorBase | float, end: TensorBase | float, steps: int, *, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    """Return ``steps`` evenly spaced values from ``start`` to ``end``, inclusive."""
     if pin_memory:
         devices.refuse_pinning(device)
     place = devices.resolve(device)
@@ -496,7 +496,7 @@ def logspace(
     dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """``steps`` values from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
+    """Return ``steps`` values from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
     if pin_memory:
         devices.refuse_pinning(device)
     place = devices.resolve(device)

@@ -1,4 +1,4 @@
-"""Factories that a device fills itself, from a shape and a number."""
+"""Factories that run on a device, from a shape and a number."""
 from __future__ import annotations
 
 import math
@@ -32,7 +32,7 @@ def _argument(function: Callable[..., Any], name: str, args: Sequence[Any], kwar
 
 
 def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype, value: Any) -> Any:
-    """Return a tensor of a device whose memory is filled with a number of Python's."""
+    """Return a device tensor filled with a Python number."""
     steps = contiguous_strides(shape) if strides is None else strides
     count = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, steps))
     plain = strides is None or (count and steps == contiguous_strides(shape))
@@ -41,7 +41,7 @@ def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype,
 
 
 def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Return a factory's result, made on a device without a copy from the host; None for other factories."""
+    """Return a factory's result, created on a device without a copy from the host; None for other factories."""
     name = function.__name__
     if name not in _NUMBERS and name not in _GIVEN and name != "arange":
         return None

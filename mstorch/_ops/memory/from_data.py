@@ -1,4 +1,4 @@
-"""Making tensors from data: Python numbers, nested sequences, NumPy arrays, buffers."""
+"""Creation of tensors from data: Python numbers, nested sequences, NumPy arrays, buffers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .placing import placed
 
 
 def made(array: np.ndarray, requires_grad: bool = False, strides: tuple[int, ...] | None = None) -> Any:
-    """Return a tensor that owns a fresh row-major array; with ``strides`` its memory is put in that order."""
+    """Return a tensor that owns a new row-major array; with ``strides``, its memory is rearranged to them."""
     tensor = tensor_of(array) if strides is None else laid_out(array, strides)
     if requires_grad:
         require_leaf(tensor)
@@ -43,7 +43,7 @@ def require_leaf(tensor: TensorBase) -> None:
 
 
 def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
-    """Nested sequences of numbers (or tensors of one element, or arrays) as an array of the dtype torch infers."""
+    """Return nested sequences of numbers (or one-element tensors, or arrays) as an array of the dtype that torch infers."""
     shape: list[int] = []
     probe = data
     while _is_sequence(probe):
@@ -83,7 +83,7 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
 
 
 def _spread(data: Any) -> Any:
-    """Return nested lists with tuples of numbers in place of bytes objects."""
+    """Return nested lists with bytes objects replaced by tuples of ints."""
     return tuple(data) if isinstance(data, bytes) else [_spread(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
@@ -104,7 +104,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _flatten(data: Any, shape: list[int], depth: int, leaves: list[Any]) -> None:
-    """Add the numbers, tensors and arrays of one element at depth ``len(shape)`` to ``leaves``."""
+    """Append the numbers, and one-element tensors and arrays, at depth ``len(shape)`` to ``leaves``."""
     if depth == len(shape):
         leaves.append(data)
         return
@@ -123,7 +123,7 @@ def _flatten(data: Any, shape: list[int], depth: int, leaves: list[Any]) -> None
 
 
 def _number(value: Any, kind: dtype | None = None, wanted: dtype | None = None, nested: bool = False) -> Any:
-    """Return a leaf, perhaps of a list, as a number on the way to a dtype (``wanted``: one that was asked for)."""
+    """Return a leaf of nested sequences as a number to be converted to a dtype (``wanted``: the requested one)."""
     if isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, np.generic):
@@ -191,13 +191,13 @@ def tensor(
 
 
 def copied(data: Any, kind: dtype | None, requires_grad: bool = False) -> Any:
-    """Return a tensor of numbers, sequences or arrays that owns its memory, which has the order of an array's."""
+    """Return a tensor of numbers, sequences or arrays with its own memory, in an array's memory order."""
     order = _order_of(data) if isinstance(data, np.ndarray) else None
     return made(array_of(data, kind), requires_grad, order)
 
 
 def _order_of(array: np.ndarray) -> tuple[int, ...] | None:
-    """Return the strides of a tensor that copies an array: its own, or without gaps in its order."""
+    """Return the strides of a tensor that copies an array: the array's own, or without gaps in its order."""
     if not array.dtype.isnative:
         raise ValueError(_FOREIGN)
     if array.flags.c_contiguous and array.size:
@@ -218,7 +218,7 @@ _NEGATIVE = (
 
 
 def _without_values(data: Any, kind: dtype | None, device: device | str | int | None, requires_grad: bool) -> TensorBase | None:
-    """Return the data as a tensor on a device that holds no values; None for other devices."""
+    """Return the data as a tensor on the meta device; None for other devices."""
     if not devices.is_meta(device):
         return None
     like = to_meta(data) if isinstance(data, TensorBase) else to_meta(made(array_of(data, kind)))
@@ -230,7 +230,7 @@ def _without_values(data: Any, kind: dtype | None, device: device | str | int | 
 
 
 def array_of(data: Any, kind: dtype | None) -> np.ndarray:
-    """Return a fresh row-major array of ``data`` in the wanted (or inferred) dtype."""
+    """Return a new row-major array of ``data`` in the requested (or inferred) dtype."""
     if hasattr(data, "elements_in"):  # a storage
         return data.elements_in(kind).copy()
     if isinstance(data, np.generic):
@@ -258,7 +258,7 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
 @operation
 @placed
 def as_tensor(data: TensorBase | type | np.ndarray, dtype: dtype | None = None, device: device | str | int | None = None) -> Any:
-    """``data`` as a tensor, without a copy where that is possible (a tensor, or an array of the wanted dtype)."""
+    """Return ``data`` as a tensor, without a copy if possible (a tensor, or an array of the requested dtype)."""
     found = _without_values(data, dtype, device, False)
     if found is not None:
         return found
@@ -279,7 +279,7 @@ def asarray(
     obj: Any, *, dtype: dtype | None = None, device: device | str | int | None = None, copy: bool | None = None,
     requires_grad: bool | None = None
 ) -> Any:
-    """``obj`` as a tensor; ``copy`` True always copies, False never does (ValueError if it must), None if needed."""
+    """Return ``obj`` as a tensor; ``copy`` True always copies, False never (ValueError if it must), None if needed."""
     devices.resolve(device)
     if isinstance(obj, TensorBase):
         shared = obj
@@ -311,7 +311,7 @@ def asarray(
 
 
 def _has_buffer(obj: Any) -> bool:
-    """Return whether the object shows its memory by the buffer protocol."""
+    """Return whether the object supports the buffer protocol."""
     try:
         memoryview(obj).release()
     except TypeError:
@@ -320,7 +320,7 @@ def _has_buffer(obj: Any) -> bool:
 
 
 def _with_history(obj: Any, found: TensorBase, requires_grad: bool | None) -> TensorBase:
-    """Return the result of ``asarray`` with the gradient that was asked for."""
+    """Return the result of ``asarray`` with the requested history."""
     own = isinstance(obj, TensorBase) and obj.requires_grad
     if requires_grad is None and own:
         warn(
@@ -336,7 +336,7 @@ def _with_history(obj: Any, found: TensorBase, requires_grad: bool | None) -> Te
 
 
 def from_numpy(ndarray: np.ndarray, /) -> Any:
-    """Return a tensor over the memory of the array: writes to either are seen by both."""
+    """Return a tensor that shares the array's memory, so that writes to either are seen by both."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     kind = of_numpy(ndarray.dtype)
@@ -365,7 +365,7 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
 
 
 def _from_strided_array(array: np.ndarray, kind: dtype) -> TensorBase:
-    """Return a tensor over a strided array: the storage is the span of memory that the array's elements lie in."""
+    """Return a tensor over a strided array: the storage is the span of memory that contains its elements."""
     strides = tuple(stride // kind.itemsize for stride in array.strides)
     if any(stride % kind.itemsize for stride in array.strides):
         raise ValueError(
@@ -410,7 +410,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> TensorBase:
-    """Return a tensor over the memory of another library's array, or of a capsule; a copy if asked for."""
+    """Return a tensor over the memory of another library's array, or of a capsule; a copy on request."""
     devices.resolve(device)
     if isinstance(ext_tensor, TensorBase):
         if is_tracked(ext_tensor):

@@ -1,4 +1,4 @@
-"""Methods of Tensor for its memory, its device and its history, most of them rarely called."""
+"""Methods of Tensor for its memory, device and history, most of them rarely used."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -34,18 +34,18 @@ from .from_data import array_of, made
 
 
 def untyped_storage(self: TensorBase) -> Any:
-    """Return the tensor's memory as bytes, shared with the tensor."""
+    """Return the tensor's memory as an UntypedStorage that shares it."""
     return above.storages.untyped_storage(self)
 
 
 def storage(self: Any) -> Any:
-    """Return the tensor's memory as elements of its dtype, shared with the tensor."""
+    """Return the tensor's memory as a TypedStorage of its dtype that shares it."""
     warn_of("storage")
     return above.storages.typed_storage(self)
 
 
 def _typed_storage(self: Any) -> Any:
-    """Return the same, without a warning, for torch's own code and packages."""
+    """Return ``storage()`` without a warning, for torch's own code and packages."""
     return above.storages.typed_storage(self)
 
 
@@ -60,18 +60,18 @@ def is_shared(self: Any) -> bool:
 
 
 def share_memory_(self: Any) -> Any:
-    """Move the memory to shared memory, so that processes that get the tensor share it; returns the tensor."""
+    """Move the memory to shared memory, for processes that receive the tensor; return the tensor."""
     untyped_storage(self).share_memory_()
     return self
 
 
 def is_pinned(self: TensorBase, device: device | str | int | None = None) -> bool:
-    """Return whether the memory is page-locked: never."""
+    """Return False: memory is never page-locked."""
     return False
 
 
 def pin_memory(self: Any, device: Any = None) -> Any:
-    """Return the tensor in page-locked memory; raise RuntimeError where there is no accelerator."""
+    """Return the tensor in page-locked memory. Raise RuntimeError if there is no accelerator."""
     if not devices.accelerator_is():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return self
@@ -83,9 +83,9 @@ def const_data_ptr(self: Any) -> int:
 
 
 def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """Return the dimensions from the outermost in memory to the innermost.
+    """Return the dimensions from the outermost to the innermost in memory.
 
-    ``ambiguity_check`` raises RuntimeError where other orders fit as well: True, or a list of memory formats to tell apart.
+    ``ambiguity_check`` raises RuntimeError if other orders are possible: True, or a list of memory formats to distinguish.
     """
     formats = ambiguity_check
     if not isinstance(formats, bool) and (
@@ -124,7 +124,7 @@ def _deprecated(name: str) -> None:
 
 
 def resize(self: Any, *sizes: Any) -> Any:
-    """Return the elements in another shape. Deprecated in torch in favour of ``reshape``."""
+    """Return the elements reshaped. Deprecated in torch in favour of ``reshape``."""
     _deprecated("resize")
     return _resized(self, shape_args(sizes))
 
@@ -147,7 +147,7 @@ def _resized(self: TensorBase, wanted: tuple[int, ...]) -> TensorBase:
 
 
 def expect_dtype(kind: dtype, given: TensorBase) -> None:
-    """Raise torch's TypeError unless a tensor that is given to a legacy constructor has the dtype."""
+    """Raise torch's TypeError unless a tensor passed to a legacy constructor has the dtype."""
     if given._dtype is not kind:
         text = (
             "TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
@@ -178,7 +178,7 @@ def new(self: TensorBase, *args: Any, device: device | str | int | None = None, 
 
 
 def _integer(value: Any, kind: dtype) -> int:
-    """Return a number in a dtype; for unsigned ones torch takes numbers as far below zero, too."""
+    """Return a number converted to a dtype; for unsigned ones torch accepts equally large negative numbers, too."""
     if isinstance(value, (str, complex)) or value is None:
         raise wrong_type(f"'{type(value).__name__}' object cannot be interpreted as an integer")
     found, limits = int(value), np.iinfo(kind.np)
@@ -224,40 +224,40 @@ def _real(value: Any) -> float:
 
 
 def apply_(self: TensorBase, callable: Callable[[Any], Any]) -> TensorBase:
-    """Replace each element by what a Python function gives for it; returns the tensor. Slow."""
+    """Replace each element by the result of a Python function; return the tensor. Slow."""
     return _elementwise(self, "apply_", callable, ())
 
 
 def map_(self: TensorBase, other: TensorBase, callable: Callable[[Any, Any], Any]) -> TensorBase:
-    """Replace each element by what a Python function gives for it and the one of ``other``; returns the tensor. Slow."""
+    """Replace each element by the result of a Python function of it and ``other``'s element; return the tensor. Slow."""
     return _elementwise(self, "map_", callable, (other,))
 
 
 def map2_(self: TensorBase, x: TensorBase, y: TensorBase, callable: Callable[[Any, Any, Any], Any]) -> TensorBase:
-    """Replace each element by what a Python function gives for it and those of ``x`` and ``y``; returns the tensor. Slow."""
+    """Replace each element by the result of a Python function of it and the elements of ``x`` and ``y``; return the tensor. Slow."""
     return _elementwise(self, "map2_", callable, (x, y))
 
 
 def module_load(self: Any, other: Any, assign: bool = False) -> Any:
-    """Return the tensor that ``load_state_dict`` puts in place of this one: a new one over the values of ``other``, or of this one."""
+    """Return the tensor with which ``load_state_dict`` replaces this one: over the values of ``other``, or of this one."""
     return other.detach() if assign else self.copy_(other).detach()
 
 
 def as_strided_(input: TensorBase, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> TensorBase:
-    """Show the storage in another size, stride and offset from now on; returns the tensor."""
+    """Change the tensor's size, strides and storage offset in place; return it."""
     check_history(input)
     review(input, views.as_strided(input, size, stride, storage_offset))
     return input
 
 
 def record_stream(self: Any, s: Any) -> None:
-    """Mark the memory as used by a stream: nothing to do, MindSpore's allocator keeps track."""
+    """Do nothing: MindSpore's allocator tracks the streams that use memory."""
     if not devices.accelerator_is():
         raise NotImplementedError("Could not run 'aten::record_stream' with arguments from the 'CPU' backend.")
 
 
 def reinforce(self: Any, reward: Any) -> None:
-    """Raises: removed from torch."""
+    """Raise RuntimeError: removed from torch."""
     raise RuntimeError(
         "reinforce() was removed.\nUse torch.distributions instead.\n"
         "See https://pytorch.org/docs/main/distributions.html\n\n"
@@ -291,19 +291,19 @@ def _no_device(name: str, error: type[Exception], text: str) -> Callable[..., An
 
 @operation(forms=Forms({"input": "tensor", "tensors": "tensor"}))
 def dequantize(tensor: TensorBase | Sequence[TensorBase]) -> TensorBase:
-    """Return a strided tensor in floating point: itself. Quantized tensors have their own."""
+    """Return the tensor itself, which is not quantized. Quantized tensors have their own implementation."""
     if not isinstance(tensor, TensorBase):
         raise NotImplementedError("Could not run 'aten::dequantize.tensors' with arguments from the 'CPU' backend.")
     return tensor.float()
 
 
 def is_distributed(input: TensorBase) -> bool:
-    """Return False: whether a tensor is distributed is not a property of the tensor."""
+    """Return False: distribution is not a property of a tensor."""
     return False
 
 
 def is_inference(input: Any) -> bool:
-    """Return whether the tensor was made in inference mode."""
+    """Return whether the tensor was created in inference mode."""
     return input.is_inference()
 
 
@@ -337,7 +337,7 @@ def _grad_dtype(self: TensorBase) -> dtype:
 def dlpack(
     self: TensorBase, *, stream: Any = -1, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """Return a DLPack capsule over the tensor's memory, or over a copy's."""
+    """Return a DLPack capsule over the tensor's memory, or over a copy."""
     if is_tracked(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if stream is not None and not isinstance(stream, int):
@@ -353,7 +353,7 @@ def dlpack(
 
 
 def dlpack_device(self: TensorBase) -> tuple[int, int]:
-    """DLPack's numbers for where the memory is: (1, 0), the CPU."""
+    """Return DLPack's (device type, index): (1, 0), the CPU."""
     return CPU, 0
 
 

@@ -1,4 +1,4 @@
-"""Factories as methods: tensors of another tensor's dtype, on its device, unless others are named."""
+"""Factories as methods: tensors with another tensor's dtype and device by default."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +17,7 @@ from .placing import placed
 
 
 def _beside(tensor_: TensorBase, device: device | str | int | None) -> Any:
-    """Return the device for a tensor that is to be like another: that one's, unless another is named."""
+    """Return the device for a new tensor: the given one, or that of ``tensor_``."""
     return tensor_.device if device is None else device
 
 
@@ -27,7 +27,7 @@ def new_tensor(
     self: TensorBase, data: Any, *, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return a copy of ``data`` in this tensor's dtype, unless another is given."""
+    """Return a copy of ``data``, by default with this tensor's dtype."""
     if pin_memory:
         devices.refuse_pinning(self.device if device is None else device)
     if isinstance(data, TensorBase):
@@ -41,7 +41,7 @@ def new_full(
     self: TensorBase, size: Any, fill_value: complex, *, dtype: dtype | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return a tensor of one value in this tensor's dtype, unless another is given."""
+    """Return a tensor filled with a value, by default with this tensor's dtype."""
     place = _beside(self, device)
     return full(size, fill_value, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
 
@@ -52,7 +52,7 @@ def new_empty(
     self: TensorBase, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return a tensor of this tensor's dtype, values not defined (zeros here)."""
+    """Return an uninitialized tensor (zeros here), by default with this tensor's dtype."""
     return empty(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
@@ -62,7 +62,7 @@ def new_zeros(
     self: TensorBase, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     layout: layout | None = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """Return zeros of this tensor's dtype, unless another is given."""
+    """Return zeros, by default with this tensor's dtype."""
     return zeros(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
@@ -72,7 +72,7 @@ def new_ones(
     self: TensorBase, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return ones of this tensor's dtype, unless another is given."""
+    """Return ones, by default with this tensor's dtype."""
     return ones(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
@@ -82,6 +82,6 @@ def new_empty_strided(
     self: Any, size: Any, stride: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a tensor of the given strides and this tensor's dtype, values not defined (zeros here)."""
+    """Return an uninitialized tensor with the given strides (zeros here), by default with this tensor's dtype."""
     place = _beside(self, device)
     return empty_strided(size, stride, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)

@@ -1,4 +1,4 @@
-"""Recorded copies between the host and an accelerator, and factories that put their results there."""
+"""Recorded copies between host and accelerator, and factories whose results go to an accelerator."""
 from __future__ import annotations
 
 import functools
@@ -22,10 +22,10 @@ def placed(function: Callable[..., Any], /) -> Callable[..., Any]: ...
 @overload
 def placed(*, like: bool = False, drawn: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
 def placed(function: Any = None, /, *, like: bool = False, drawn: bool = False) -> Any:
-    """Declare a factory that puts its result on the accelerator that ``device=`` names; unchanged where there is none.
+    """Declare a factory whose result goes to the accelerator in ``device=``; unchanged without an accelerator.
 
-    ``like``: it makes something like its first argument, and puts it where that is. ``drawn``: random numbers, which accelerators draw by
-    themselves, so that only a stand-in for one is given what the host draws from the device's stream.
+    ``like``: the result is like its first argument and goes to that one's device. ``drawn``: random numbers, which accelerators draw
+    themselves; only the stand-in device gets what the host draws from the device's stream.
     """
     if function is None:
         return lambda defined: _on_accelerators(defined, like, drawn)
@@ -38,7 +38,7 @@ def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> C
 
 
 def _of_stream(kwargs: dict[str, Any], place: Any, like: bool) -> dict[str, Any]:
-    """Return the keywords of a draw on the host from a device's stream."""
+    """Return the keywords with which the host draws from a device's stream."""
     generator = kwargs.get("generator")
     if isinstance(generator, generators.Generator):
         generators.check_place(generator, place)

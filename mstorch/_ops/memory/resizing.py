@@ -1,4 +1,4 @@
-"""Methods that give a tensor other memory, or another size in it."""
+"""Methods that replace or resize a tensor's memory."""
 from __future__ import annotations
 
 from typing import Any
@@ -31,7 +31,7 @@ from ..shape import views
 
 @operation(forms=SIZE)
 def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None = None) -> TensorBase:
-    """Change the size in place; a larger one gets new memory, with the old elements first. Returns the tensor."""
+    """Resize in place; a larger size gets new memory that starts with the old elements. Return the tensor."""
     if is_tracked(self) and not modes.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if LEVELS and is_dual(self):
@@ -52,14 +52,14 @@ def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None =
 
 @operation(forms=Forms({"input": "self"}))
 def resize_as_(self: TensorBase, the_template: TensorBase, *, memory_format: memory_format | None = None) -> TensorBase:
-    """Change the size in place to that of another tensor; returns the tensor."""
+    """Resize in place to another tensor's size; return the tensor."""
     return resize_(self, shape_of(the_template))
 
 
 def set_(
     self: Any, source: Any = None, storage_offset: int = 0, size: tuple[int, ...] | None = None, stride: tuple[int, ...] | None = None
 ) -> TensorBase:
-    """Show the storage of ``source`` from now on (with a size, a part of it, which may make it grow); returns the tensor."""
+    """Make the tensor view the storage of ``source`` (or part of it, which may grow it); return the tensor."""
     check_history(self)
     if modes.grad and isinstance(source, TensorBase) and is_tracked(source):
         check_view(self)

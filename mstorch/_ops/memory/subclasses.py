@@ -1,4 +1,4 @@
-"""Instances of subclasses of Tensor: how they are made, and the results of operations on them by default."""
+"""Tensor subclasses: construction, and default handling of operations on them."""
 from __future__ import annotations
 
 import copy
@@ -24,14 +24,14 @@ UNWRAPPED: set[Callable[..., Any]] = set()
 
 
 def as_subclass(self: Any, cls: type[S]) -> S:
-    """Return the same data as an instance of a subclass of Tensor."""
+    """Return the same data as an instance of a Tensor subclass."""
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
     return in_class(views.alias(self), cls)
 
 
 def make_subclass(cls: type, data: TensorBase, require_grad: bool = False, **options: Any) -> Any:
-    """Return a leaf of a subclass of Tensor over the elements of ``data``."""
+    """Return a leaf of a Tensor subclass over the elements of ``data``."""
     if options:
         raise NotImplementedError(f"mstorch: Tensor._make_subclass does not take {', '.join(options)}")
     if not isinstance(data, TensorBase):
@@ -54,9 +54,9 @@ def make_wrapper_subclass(
     dtype: Any = None, layout: layout | None = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False, dispatch_layout: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a leaf of a subclass of Tensor with a shape, a dtype and a device, and no memory: reading its elements raises.
+    """Return a leaf of a Tensor subclass with shape, dtype and device but no memory: reading its elements raises.
 
-    The class has ``__torch_dispatch__``, which computes with its tensors.
+    The class has ``__torch_dispatch__``, which computes with its inner tensors.
     """
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("cls must be a type (got a class that is not a subclass of Tensor)")
@@ -74,7 +74,7 @@ def make_wrapper_subclass(
 
 
 def _asked_below(cls: type) -> None:
-    """Switch off ``__torch_function__`` of a class that handles calls below autograd, unless it defines one, as torch does."""
+    """Disable ``__torch_function__`` of a class that has ``__torch_dispatch__``, unless it defines one, as torch does."""
     names = [kind.__name__ for kind in cls.__mro__]
     above = cls.__mro__[: names.index("Tensor")] if "Tensor" in names else ()
     if above and dispatches(cls) and not any("__torch_function__" in vars(kind) for kind in above):
@@ -91,12 +91,12 @@ def slots_of(tensor: TensorBase) -> dict[str, Any]:
 
 
 def keeps_elsewhere(tensor: Any) -> bool:
-    """Return whether a tensor of a subclass has no memory of its own."""
+    """Return whether a subclass's tensor has no memory of its own."""
     return not tensor._storage.has_elements and type(tensor) not in PLAIN
 
 
 def cloned(tensor: TensorBase) -> Any:
-    """Return the copy that the class's own ``clone`` makes. Raise RuntimeError if that gives something else."""
+    """Return the copy that the class's own ``clone`` makes. Raise RuntimeError if that has another type."""
     made = tensor.clone()
     if type(made) is not type(tensor):
         raise RuntimeError(
@@ -123,7 +123,7 @@ def default_handler(
     cls: type, func: Callable[..., Any], types: tuple[type, ...], args: tuple[TensorBase | int, ...] = (),
     kwargs: dict[Any, Any] | None = None,
 ) -> Any:
-    """Handle a call with an instance of a subclass: the same call on plain tensors, with results in the subclass."""
+    """Handle a call with subclass instances: run it on plain tensors, and convert the results to the subclass."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     if _running.functions[-1:] == [func]:
@@ -142,7 +142,7 @@ def default_handler(
 
 
 def _counterpart(func: Callable[..., Any]) -> Any:
-    """Return mstorch's function of the name that a function of an installed torch has, or None."""
+    """Return mstorch's counterpart of an installed torch's function, or None."""
     naming = getattr(sys.modules.get("torch"), "overrides", None)
     name = None if naming is None else naming.resolve_name(func)
     found = None if name is None else above.torch
@@ -152,7 +152,7 @@ def _counterpart(func: Callable[..., Any]) -> Any:
 
 
 class _Running(threading.local):
-    """The functions that ``default_handler`` is calling in this thread, the innermost last."""
+    """The functions that ``default_handler`` is running in this thread, the innermost last."""
 
     def __init__(self) -> None:
         self.functions: list[Callable[..., Any]] = []
@@ -162,7 +162,7 @@ _running = _Running()
 
 
 def convert(result: TensorBase | float, cls: type) -> Any:
-    """Return a result with its tensors as instances of a subclass."""
+    """Return a result with its tensors converted to a subclass."""
     if isinstance(result, TensorBase):
         return result if isinstance(result, cls) else as_subclass(result, cls)
     if isinstance(result, (tuple, list)):

@@ -1,4 +1,4 @@
-"""Tensors of a device placed one after the other in memory, so that one kernel can operate on all of them."""
+"""Tensors of a device concatenated in memory, so that one kernel can operate on all of them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ LAYS_OUT = device_memory.HAS_WINDOWS
 
 
 def can_be_laid_out(tensors: Sequence[Any]) -> bool:
-    """Return whether each tensor is the whole of a device's memory, not shared and not recorded."""
+    """Return whether each tensor covers all of a device allocation, not shared and not recorded."""
     if not LAYS_OUT or LEVELS:
         return False
     alone = len({id(tensor._storage) for tensor in tensors}) == len(tensors)
@@ -22,19 +22,19 @@ def can_be_laid_out(tensors: Sequence[Any]) -> bool:
 
 
 def laid_out(tensors: Sequence[Any]) -> Any:
-    """Return the elements of tensors one after the other, with gaps; without a copy if ``put_back`` left them so."""
+    """Return the elements of tensors concatenated, with gaps; without a copy if ``put_back`` left them so."""
     raw = device_memory.laid_out([value_of(tensor) for tensor in tensors])
     raw._of_storage = False  # whose parts are meant to be seen in its memory
     return on_device(raw)
 
 
 def has_clean_gaps(flat: Any) -> bool:
-    """Return True if the gaps between the tensors in the memory that ``laid_out`` made are still zeros."""
+    """Return whether the gaps between the tensors in ``laid_out``'s memory are still zeros."""
     return not getattr(value_of(flat), "_spoiled", False)
 
 
 def put_back(flat: Any, tensors: Sequence[Any], clean: bool = True) -> None:
-    """Give tensors the elements of ``laid_out``'s result after an operation; ``clean``: its gaps are still zeros."""
+    """Copy the elements of ``laid_out``'s result back to the tensors; ``clean``: its gaps are still zeros."""
     raw, writes = value_of(flat), flat._counter.version
     if not writes:
         return

@@ -1,4 +1,4 @@
-"""Random tensors: torch's numbers, drawn by ``_mt19937`` on the host, or an accelerator's own where one is named."""
+"""Random tensors: torch's numbers, drawn by ``_mt19937`` on the host, or an accelerator's own."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -81,7 +81,7 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
 
 
 def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
-    """Return the stream for numbers drawn for a tensor: the given generator's, else its device's, if that has such draws."""
+    """Return the stream for a tensor's random numbers: the given generator's, else its device's, if it supports the draw."""
     if generator is not None:
         return engine_of(generator)
     stream = engine_beside(like)
@@ -89,7 +89,7 @@ def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
 
 
 def _named_stream(generator: Generator | None, device: device | str | int | None) -> Any:
-    """Return a factory's stream: the given generator's, else that of the device asked for (None: the default)."""
+    """Return a factory's stream: the given generator's, else that of ``device`` (None: the default)."""
     return engine_of(generator, devices.resolve(device) if generator is None else device)
 
 
@@ -114,7 +114,7 @@ def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: TensorBase
 
 
 def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase | None) -> TensorBase:
-    """Return numbers drawn with tensors as parameters, on their device; of a shape alone, on the meta device."""
+    """Return numbers drawn with tensor parameters, on their device; the shape alone, on the meta device."""
     sample = finish(meta_tensor(array, kind), out) if array.__class__ is tuple else _tensor(array, kind, False, out)
     if out is None:
         for parameter in parameters:
@@ -125,7 +125,7 @@ def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase
 
 
 def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]) -> Any:
-    """Return zeros as the gradients of a draw's parameters."""
+    """Return zeros as the gradients of a random function's parameters."""
     return tuple(like.detach() * 0 for like in inputs)
 
 
@@ -140,7 +140,7 @@ def _standard(
     name: str, distribution: str, size: tuple[Any, ...], kind: dtype, generator: Generator | None, out: TensorBase | None,
     device: device | str | int | None, requires_grad: bool,
 ) -> TensorBase:  # fmt: skip
-    """Return numbers of the standard uniform or normal distribution, for the function ``name``."""
+    """Return standard uniform or normal numbers, for the function ``name``."""
     shape = _checked_size(shape_args(size))
     found = without_values(device, kind, shape, None, requires_grad)
     if found is not None:
@@ -168,7 +168,7 @@ def randn(
     *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """Return normal random numbers of mean 0 and standard deviation 1."""
+    """Return standard normal random numbers."""
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _floating(dtype, out, "normal_kernel_cpu")
@@ -206,7 +206,7 @@ def randint(
     layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: tuple[int, ...] | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Return random integers from ``low`` (0) up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``."""
+    """Return random integers in [``low``, ``high``), ``low`` 0 by default: ``randint(high, size)`` or ``randint(low, high, size)``."""
     if pin_memory:
         devices.refuse_pinning(device)
     values = list(args)
@@ -265,7 +265,7 @@ def rand_like(
     device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """``rand`` of the size, dtype and memory format of ``input``."""
+    """Return uniform random numbers in [0, 1) with the shape, dtype and memory format of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     made_tensor = uniform_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
@@ -279,7 +279,7 @@ def randn_like(
     device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """``randn`` of the size, dtype and memory format of ``input``."""
+    """Return standard normal random numbers with the shape, dtype and memory format of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     made_tensor = normal_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
@@ -293,7 +293,7 @@ def randint_like(
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """``randint`` of the size, dtype and memory format of ``input``."""
+    """Return random integers in [``low``, ``high``) with the shape, dtype and memory format of ``input``."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     if high is None:
@@ -305,7 +305,7 @@ def randint_like(
 
 
 def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
-    """Return a tensor whose first fill does not count as a write."""
+    """Return a tensor whose first fill does not increment its version."""
     tensor._counter.version = 0
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -329,7 +329,7 @@ def _store(array: np.ndarray, tensor: TensorBase) -> None:
 
 @ways(absent=lambda tensor, draw: np.zeros((), tensor._dtype.np))
 def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> np.ndarray:
-    """Return the result of ``draw(shape, contiguous)``, laid out as torch fills the tensor; nothing is drawn without memory."""
+    """Return the result of ``draw(shape, contiguous)``, arranged as torch fills the tensor; nothing is drawn without memory."""
     shape = shape_of(tensor)
     if tensor._stride is None or is_contiguous(tensor):
         return draw(shape, True)
@@ -422,13 +422,13 @@ def normal(
 def _drawn_around(
     given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Any, kind: dtype, out: TensorBase | None
 ) -> TensorBase:
-    """Return normal numbers with given means and deviations; those named in ``given`` are tensors."""
+    """Return normal numbers with given means and deviations; ``given`` lists those that are tensors."""
     centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
     return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
 
 
 def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
-    """Return normal numbers with the means and deviations of a device's tensors, without reading these."""
+    """Return normal numbers with means and deviations in device tensors, without reading them."""
     given = [item for item in (mean, std) if isinstance(item, TensorBase)]
     here = next(filter(draws_on_device, given))
     shape = np.broadcast_shapes(*(shape_of(item) for item in given))
@@ -466,7 +466,7 @@ def _check_probability(p: float) -> None:
 
 @operation(draws=IN_PLACE)
 def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = None) -> TensorBase:
-    """Fill with 1 with probability ``p`` (a number, or a tensor of one for each element), else 0."""
+    """Fill with 1 with probability ``p`` (a number, or a tensor with one per element), else 0."""
     if not isinstance(p, TensorBase):
         _check_probability(p)
     check_writable(self)
@@ -478,14 +478,14 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
 
 
 def _array(tensor: Any) -> np.ndarray:
-    """Return the values for drawing functions: bfloat16, which NumPy lacks, as float32."""
+    """Return the values for drawing functions; bfloat16, which NumPy lacks, as float32."""
     refuse_codes("bernoulli_tensor_cpu_self_", tensor)
     values = array_of(tensor)
     return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
 
 
 def _draws_there(engine: Any, tensor: TensorBase) -> bool:
-    """Return whether a device draws with values of its own, without a read."""
+    """Return whether a device draws with its own parameter values, without a read."""
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 
@@ -547,7 +547,7 @@ def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | N
 
 @operation(draws=IN_PLACE)
 def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None) -> TensorBase:
-    """Fill with the number of tries up to the first success of probability ``p``."""
+    """Fill with the number of trials up to the first success with probability ``p``."""
     check_writable(self)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
@@ -573,7 +573,7 @@ def cauchy_(self: TensorBase, median: float = 0, sigma: float = 1, *, generator:
 
 @operation(draws=IN_PLACE)
 def log_normal_(self: TensorBase, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> TensorBase:
-    """Fill with numbers whose logarithms are normal."""
+    """Fill with log-normal random numbers."""
     check_writable(self)
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")

@@ -1,7 +1,7 @@
-"""Random numbers of an accelerator's stream, under the names and signatures of ``_mt19937``, as raw tensors.
+"""Random numbers of an accelerator's stream, with the names and signatures of ``_mt19937``, as raw tensors.
 
-The numbers are not torch's; the distributions, dtypes and shapes are. Where MindSpore has a uniform, normal, integer or
-permutation kernel it is used, the rest are their transforms.
+The numbers are not torch's; the distributions, dtypes and shapes are. MindSpore's uniform, normal, integer and permutation kernels are
+used, and transformed for the rest.
 """
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: floa
 
 
 def normal_around(stream: DeviceStream, mean: Any, std: Any, dtype: str) -> Raw:
-    """Return normal numbers of the given means and deviations, broadcast."""
+    """Return normal numbers with the given means and deviations, broadcast."""
     shape = np.broadcast_shapes(np.shape(mean), np.shape(std))
     mean, std = (wrap(from_numpy(np.array(value))) if isinstance(value, np.ndarray) else value for value in (mean, std))
     drawn = wrap(stream.normal(shape, _computed_in(dtype)))
@@ -64,7 +64,7 @@ def normal_around(stream: DeviceStream, mean: Any, std: Any, dtype: str) -> Raw:
 
 
 def random_between(stream: DeviceStream, shape: tuple[int, ...], low: int, high: int | None, dtype: str = "int64") -> Raw:
-    """Return integers in [low, high), or from low to the last that the dtype holds."""
+    """Return integers in [low, high), or from low up to the dtype's maximum."""
     if high is None:
         high = _limit(dtype)
     return cast(stream.integers(shape, low, high, "int64"), dtype)
@@ -78,7 +78,7 @@ def _limit(dtype: str) -> int:
 
 
 def random_all(stream: DeviceStream, shape: tuple[int, ...], dtype: str) -> Raw:
-    """Return integers from 0 to the last that the dtype holds exactly."""
+    """Return integers from 0 up to the largest that the dtype represents exactly."""
     return random_between(stream, shape, 0, None, dtype)
 
 
@@ -88,52 +88,52 @@ def permutation(stream: DeviceStream, n: int, dtype: str = "int64") -> Raw:
 
 
 def bernoulli(stream: DeviceStream, shape: tuple[int, ...], p: float, dtype: str) -> Raw:
-    """1 with probability p, else 0."""
+    """Return 1 with probability p, else 0."""
     return _stored(lt(_unit(stream, shape, "float32"), p), dtype)
 
 
 def _there(values: Any) -> Any:
-    """Return values, an array or a tensor of the device, as a tensor of the device in single precision."""
+    """Return an array or device tensor as a float32 device tensor."""
     return wrap(from_numpy(np.array(values, np.float32)) if isinstance(values, np.ndarray) else cast(value_of(values), "float32"))
 
 
 def bernoulli_each(stream: DeviceStream, p: Any, dtype: str) -> Raw:
-    """1 with the probability that ``p`` has at its place, else 0."""
+    """Return 1 with the probability at the same position in ``p``, else 0."""
     chances = _there(p)
     return _stored(lt(_unit(stream, tuple(chances._shape), "float32"), chances), dtype)
 
 
 def dropout_mask(stream: DeviceStream, n: int, keep: float) -> Raw:
-    """n booleans, true with probability ``keep``."""
+    """Return n booleans, True with probability ``keep``."""
     return bernoulli(stream, (n,), keep, "bool")
 
 
 def exponential(stream: DeviceStream, shape: tuple[int, ...], rate: float, dtype: str) -> Raw:
-    """Exponential numbers, by the inverse of the distribution function."""
+    """Return exponential numbers, by inversion of the CDF."""
     drawn = mathematics.log1p(elementwise.neg(_unit(stream, shape, dtype)))
     return _stored(elementwise.div(drawn, -rate), dtype)
 
 
 def geometric(stream: DeviceStream, shape: tuple[int, ...], p: float, dtype: str) -> Raw:
-    """Tries up to the first success, at least 1."""
+    """Return the number of trials up to the first success, at least 1."""
     drawn = mathematics.log1p(elementwise.neg(_unit(stream, shape, dtype)))
     tries = mathematics.ceil(elementwise.div(drawn, math.log1p(-p)))
     return _stored(clamp(tries, 1), dtype)
 
 
 def cauchy(stream: DeviceStream, shape: tuple[int, ...], median: float, sigma: float, dtype: str) -> Raw:
-    """Cauchy numbers, by the inverse of the distribution function."""
+    """Return Cauchy numbers, by inversion of the CDF."""
     angle = elementwise.mul(elementwise.sub(_unit(stream, shape, dtype), 0.5), math.pi)
     return _stored(elementwise.add(elementwise.mul(mathematics.tan(angle), sigma), median), dtype)
 
 
 def log_normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: float, dtype: str) -> Raw:
-    """Return numbers whose logarithms are normal."""
+    """Return log-normal numbers."""
     return _stored(mathematics.exp(_normal(stream, shape, mean, std, dtype)), dtype)
 
 
 def multinomial(stream: DeviceStream, weights: Any, count: int, replacement: bool, dtype: str) -> Raw:
-    """Return indices by weight: the largest of weight over an exponential number, drawn anew for each sample with replacement."""
+    """Return indices drawn by weight: the largest of weight over an exponential number, redrawn for each sample with replacement."""
     flat = _there(weights)
     *outer, kinds = flat._shape
     race = elementwise.div(

@@ -1,4 +1,4 @@
-"""Samples whose parameters are tensors: places by weights, counts, gamma and Dirichlet numbers."""
+"""Sampling with tensor parameters: multinomial, counts, gamma and Dirichlet."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,7 +20,7 @@ from .random import _array, _draws_there, _sampled, _stream, _tensor, draw
 def multinomial(
     input: TensorBase, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: TensorBase | None = None
 ) -> Any:
-    """Return indices drawn by the weights in each row of ``input``, int64."""
+    """Return int64 indices drawn by the weights in each row of ``input``."""
     shape = shape_of(input)
     if len(shape) not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
@@ -49,7 +49,7 @@ def _drawn_places(input: TensorBase, num_samples: int, replacement: bool, genera
 
 
 def _weights(input: TensorBase, engine: Any, num_samples: int, replacement: bool) -> Any:
-    """Return weights for a draw, checked unless a device draws from its own."""
+    """Return the weights of a draw, checked unless a device draws with its own."""
     if _draws_there(engine, input):
         return input
     weights = _array(input)
@@ -69,7 +69,7 @@ def _word(tensor: Any) -> str:
 
 @operation(draws=BY_VALUES)
 def poisson(input: TensorBase, generator: Generator | None = None) -> Any:
-    """Poisson random numbers of the rates in ``input``, in its dtype."""
+    """Return Poisson random numbers with the rates in ``input``, in its dtype."""
     if input._dtype.is_integral:
         raise not_for("poisson_cpu", input._dtype.name)
     rates = _array(input)
@@ -80,20 +80,20 @@ def poisson(input: TensorBase, generator: Generator | None = None) -> Any:
 
 @operation(draws=BY_VALUES)
 def binomial(count: TensorBase, prob: TensorBase, generator: Generator | None = None) -> Any:
-    """Binomial random numbers of the given counts and probabilities."""
+    """Return binomial random numbers with the given counts and probabilities."""
     array = draw("binomial", _stream(generator, count, "binomial"), _array(count), _array(prob))
     return beside(_tensor(array, count._dtype, False, None), count)
 
 
 @operation(draws=BY_VALUES)
 def _standard_gamma(input: TensorBase, generator: Generator | None = None) -> Any:
-    """Gamma random numbers of the concentrations in ``input`` and rate 1; the public function adds the gradient."""
+    """Return gamma random numbers with the concentrations in ``input`` and rate 1; the public function adds the gradient."""
     array = draw("standard_gamma", _stream(generator, input, "standard_gamma"), _array(input))
     return beside(_tensor(array, input._dtype, False, None), input)
 
 
 @operation(draws=BY_VALUES)
 def _sample_dirichlet(input: TensorBase, generator: Generator | None = None) -> Any:
-    """Dirichlet random numbers of the concentrations in the last dimension of ``input``."""
+    """Return Dirichlet random numbers with the concentrations in the last dimension of ``input``."""
     array = draw("dirichlet", _stream(generator, input, "dirichlet"), _array(input))
     return beside(_tensor(array, input._dtype, False, None), input)

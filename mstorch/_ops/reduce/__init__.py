@@ -1,1 +1,1 @@
-"""Sums, extremes, sorting, running sums: what goes along dimensions."""
+"""Reductions, extremes, sorting and cumulative operations along dimensions."""

@@ -1,4 +1,4 @@
-"""Values at one index of each row, or at distinct indices: the results of sorting and of extremes."""
+"""Values at one index per row, or at unique indices: the results of sorting and of extremes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _gather = kernel("gather")
 
 
 class _Chosen(Node):
-    """The node of values at distinct indices. ``places`` are flat positions in the input."""
+    """The node of values at unique indices. ``places`` are flat indices in the input."""
 
     __slots__ = ("places", "shape", "own")
     places: Any
@@ -39,13 +39,13 @@ class _Chosen(Node):
         return array.reshape(-1)[self.places].reshape(self.own)
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradient of the input: zeros but at the indices."""
+        """Return the gradient of the input: zeros except at the indices."""
         self.saved[0].value(self, False)  # torch saves the indices, and refuses ones that were written to
         return (v.mapped(gradients[0], self._spread, self._taken, "ValueSelectingReductionBackward0"),)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """No values are saved, only indices."""
+        """An empty tuple: only indices are saved, no values."""
         return ()
 
 
@@ -68,9 +68,9 @@ def _values_in_array(
 
 @ways(host=_values_in_array)
 def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, shown: TensorBase, keepdim: bool = True) -> Any:
-    """Return ``input`` at ``indices`` along ``dim``, each at most once; ``keepdim`` False removes the dimension, of length 1.
+    """Return ``input`` at unique ``indices`` along ``dim``; ``keepdim`` False removes the dimension, of length 1.
 
-    ``shown``: the indices as the caller gets them.
+    ``shown`` are the indices as returned to the caller.
     """
     found = call(_gather, (input,), dim, indices, label=label)
     return found if keepdim or not input._shape else _without(found, dim, label)
@@ -78,7 +78,7 @@ def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, show
 
 @ways(captured=lambda found, dim, label: views.squeeze(found, dim))
 def _without(found: TensorBase, dim: int, label: str) -> TensorBase:
-    """Return values without a dimension of length 1, as one step in torch."""
+    """Return values without a dimension of length 1, as one node as in torch."""
     squeezed = views.squeeze(found, dim)
     return squeezed if LEVELS else call_node(no_view(squeezed), label)
 

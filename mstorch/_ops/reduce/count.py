@@ -1,4 +1,4 @@
-"""Counting: distinct values, bins, histograms, membership, places in sorted sequences."""
+"""Counting: unique values, bins, histograms, membership, searches in sorted sequences."""
 from __future__ import annotations
 
 import builtins
@@ -81,7 +81,7 @@ def _given(values: TensorBase, inverse: TensorBase | None, counts: TensorBase, r
 def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return the distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
+    """Return the sorted unique elements (or slices along ``dim``); on request with each element's index among them, and counts."""
     if input._dtype.is_complex:
         raise not_for("unique", input._dtype.name)
     if dim is not None:
@@ -104,7 +104,7 @@ def unique(
 
 
 def _order_with_nan(rows: np.ndarray) -> np.ndarray:
-    """Return the order of rows as torch sorts them here: NaN is neither smaller nor larger than anything."""
+    """Return the order in which torch sorts rows here: NaN compares neither less nor greater than anything."""
 
     def compare(first: int, second: int) -> int:
         for one, other in zip(rows[first], rows[second]):
@@ -116,7 +116,7 @@ def _order_with_nan(rows: np.ndarray) -> np.ndarray:
 
 
 def _entry_by_entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...] | None:
-    """Return the strides of a tensor whose entries along ``dim`` are contiguous, one after the other."""
+    """Return the strides of a tensor whose slices along ``dim`` are contiguous and packed back to back."""
     if not shape:
         return None
     inner = list(contiguous_strides((*shape[:dim], *shape[dim + 1 :])))
@@ -157,7 +157,7 @@ def _unique_entries(input: TensorBase, dim: int, return_inverse: bool, return_co
 def unique_consecutive(
     input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return each run of equal elements (or entries of ``dim``) once; on demand each element's run, and their lengths."""
+    """Return each run of equal elements (or slices along ``dim``) once; on request with each element's run, and their lengths."""
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, False)
     source, input = input, input.detach()
@@ -178,7 +178,7 @@ def unique_consecutive(
 
 @operation(one_device=OneDevice("_bincount"))
 def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: int = 0) -> TensorBase:
-    """Return how often each number from 0 to the largest occurs in a vector, or the sum of the weights there."""
+    """Return how often each integer from 0 to the maximum occurs in a vector, or the sum of its weights."""
     if input._dtype.category != 1:
         raise not_for("bincount_cpu", input._dtype.name)
     if minlength < 0:
@@ -204,7 +204,9 @@ def searchsorted(
     sorted_sequence: TensorBase, input: TensorBase | float, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None, out: TensorBase | None = None,
 ) -> Any:  # fmt: skip
-    """Return where values would stand in sorted sequences along the last dimension, before equal ones or (``right``) after."""
+    """Return the indices at which values would be inserted in sequences sorted along the last dimension, before equal ones or (``right``)
+    after.
+    """
     shape = shape_of(sorted_sequence)
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
@@ -265,7 +267,7 @@ def _scalar(value: Any) -> TensorBase:
 def bucketize(
     input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False, out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the bucket between sorted boundaries that each value falls into."""
+    """Return the index of the bucket between sorted boundaries that contains each value."""
     if len(shape_of(boundaries)) != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({len(shape_of(boundaries))})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
@@ -276,7 +278,7 @@ def isin(
     elements: TensorBase | int, test_elements: TensorBase | int, *, assume_unique: bool = False, invert: bool = False,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """Return whether each element is among ``test_elements``."""
+    """Return whether each element is in ``test_elements``."""
     kind = result_dtype((elements, test_elements))
     expect_out_dtype(out, bool_)
     for operand in (elements, test_elements):
@@ -302,7 +304,7 @@ def isin(
 
 
 def _range_of(values: TensorBase, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
-    """Return the range of a histogram: the given one, or that of the data if its ends are equal; widened if it has no width."""
+    """Return the range of a histogram: the given one, or that of the data if its ends are equal; widened if empty."""
     if low == high and count_of(values._shape):
         low, high = _ends_of(values)
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -311,7 +313,7 @@ def _range_of(values: TensorBase, low: float, high: float, name: str, widen: flo
 
 
 def _ends_of(values: TensorBase) -> tuple[float, float]:
-    """Return the least and the largest element, NaN where there is one."""
+    """Return the minimum and maximum; NaN if there is one."""
     array = array_of(values)
     with quiet():
         return float(array.min()), float(array.max())
@@ -322,7 +324,7 @@ def _short(value: float) -> str:
 
 
 def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out: TensorBase | None = None) -> TensorBase:
-    """Return how many elements fall into each of ``bins`` equal bins between ``min`` and ``max`` (of the data, if equal)."""
+    """Return how many elements fall into each of ``bins`` equal bins between ``min`` and ``max`` (the data's, if equal)."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
@@ -400,7 +402,7 @@ def _check_weight(weight: TensorBase | None, input: TensorBase, shape: tuple[int
 
 
 def _check_edges(edges: TensorBase, input: TensorBase, place: int) -> None:
-    """Raise torch's errors unless edges of bins are a row of the input's dtype."""
+    """Raise torch's errors unless bin edges are a vector of the input's dtype."""
     if edges._dtype is not input._dtype:
         raise RuntimeError(
             "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
@@ -438,7 +440,7 @@ def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
 
 
 def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None, density: bool, name: str) -> Any:
-    """Return the counts of the rows of ``points`` in the boxes between edges."""
+    """Return the counts of the rows of ``points`` in the multi-dimensional bins between edges."""
     kind = points._dtype
     total: Any = None
     keep: Any = None
@@ -471,7 +473,7 @@ def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None,
 def histogramdd(
     input: Any, bins: Any, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
 ) -> Any:
-    """Return counts of points (the rows of the last two dimensions) in boxes, and the edges of each dimension."""
+    """Return counts of points (rows of the last two dimensions) in multi-dimensional bins, and the edges of each dimension."""
     shape = shape_of(input)
     if len(shape) < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")

@@ -40,7 +40,7 @@ from .vector_norm import norm_slope, vector_norm
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
-    """Return the norm of all elements or along ``dim``: a number, "fro", or for matrices "nuc"."""
+    """Return the norm of all elements or along ``dim``, of an order that is a number, "fro", or for matrices "nuc"."""
     if isinstance(p, str):
         if p == "nuc":
             dims = tuple(range(-2, 0)) if dim is None else dim
@@ -65,7 +65,7 @@ def _norm_method(
 @operation(autocast=FLOAT32_ON_DEVICES)
 @node_called("DistBackward0")
 def dist(input: Any, other: Any, p: Any = 2) -> TensorBase:
-    """Return the norm of the difference."""
+    """Return the p-norm of ``input - other``."""
     if not isinstance(other, TensorBase):
         raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     return watch(vector_norm(input - other, p), input, other)
@@ -76,7 +76,7 @@ _WIDER = {float16: float32, bfloat16: float32}
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES, arguments_first=True)
 def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return a copy whose entries along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
+    """Return a copy whose slices along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     if p <= 0:
@@ -98,7 +98,7 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None
 def _renorm_slope(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], p: float, others: tuple[int, ...], maxnorm: float
 ) -> tuple[TensorBase]:
-    """Return the gradient, unscaled for entries that are not scaled."""
+    """Return the gradient, unscaled for slices that are not scaled."""
     (g,), (x,) = gradients, inputs
     if g is None:
         return (None,)
@@ -111,7 +111,7 @@ def _renorm_slope(
 
 
 def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None = None, aweights: TensorBase | None = None) -> Any:
-    """Return the covariances of the rows (variables) over the columns (observations)."""
+    """Return the covariance matrix of the rows (variables) over the columns (observations)."""
     shape = shape_of(input)
     if len(shape) > 2:
         raise RuntimeError(
@@ -167,7 +167,7 @@ def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None =
 
 
 def corrcoef(input: Any) -> Any:
-    """Return the correlation coefficients of the rows (variables) over the columns (observations)."""
+    """Return the correlation matrix of the rows (variables) over the columns (observations)."""
     if len(shape_of(input)) > 2:
         raise RuntimeError(
             "corrcoef(): expected input to have two or fewer dimensions but got an input with "
@@ -189,7 +189,7 @@ def corrcoef(input: Any) -> Any:
 @operation(numpy_names=True, autocast=WIDEST_ON_DEVICES)
 @node_called("LinalgCrossBackward0")
 def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the cross products of vectors along ``dim`` (the first of length 3, if not given)."""
+    """Return the cross products of vectors along ``dim`` (by default the first of length 3)."""
     if isinstance(dim, TensorBase) and dim._dtype.category == 1 and not dim._shape:
         dim = int(dim)
     if isinstance(dim, TensorBase):

@@ -1,4 +1,4 @@
-"""Reductions: sums, means, extremes, truth, variances."""
+"""Reductions: sums, means, extremes, any and all, variances."""
 from __future__ import annotations
 
 import math
@@ -58,18 +58,18 @@ _LONG = 1 << 16
 
 
 def summed_dtype(input: TensorBase, asked: dtype | None, out: Any) -> dtype:
-    """Return the dtype of sums and products: the one asked for, that of ``out``, or the input's, int64 for integers."""
+    """Return the dtype of sums and products: the requested one, that of ``out``, or the input's, int64 for integers."""
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.is_integral else input._dtype)
 
 
 def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> None:
-    """Raise torch's error if the operation would be recorded though it has an ``out=``, whatever its dtype."""
+    """Raise torch's error if the operation would be recorded with an ``out=``, whatever its dtype."""
     if isinstance(out, TensorBase) and recording((input, out)):
         raise no_derivative(name)
 
 
 def _is_long_and_small(input: TensorBase) -> bool:
-    """Return whether a tensor has many integers, of fewer bytes than int64, in the host's memory."""
+    """Return whether a host tensor has many integers narrower than int64."""
     few = not input._dtype.is_integral or input._dtype.itemsize == 8 or math.prod(input._shape) < _LONG
     return not few and not LEVELS and in_arrays(input)
 
@@ -79,7 +79,7 @@ def sum(
     input: TensorBase, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
 ) -> Any:
-    """Return the sum of all elements, or along ``dim``; integers add up in int64."""
+    """Return the sum of all elements, or along ``dim``; integers accumulate in int64."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = summed_dtype(input, dtype, out)
@@ -101,7 +101,7 @@ def nansum(
     input: TensorBase, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """Return the sum with NaN counted as zero."""
+    """Return the sum with NaN treated as zero."""
     if input._dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if not input._dtype.is_floating_point:
@@ -131,7 +131,7 @@ def mean(
     input: TensorBase, dim: tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
 ) -> Any:
-    """Return the mean of all elements, or along ``dim``; of floating or complex tensors only, unless ``dtype`` is one."""
+    """Return the mean of all elements, or along ``dim``; floating or complex only, unless ``dtype`` is."""
     kind = dtype or input._dtype
     if kind.is_integral:
         what = "Optional" if dtype is not None else "Input"
@@ -158,7 +158,7 @@ def nanmean(
 
 @operation(numpy_names=True, autocast=FLOAT32)
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
-    """Return the product of all elements, or along ``dim``; integers multiply in int64."""
+    """Return the product of all elements, or along ``dim``; integers accumulate in int64."""
     kind = summed_dtype(input, dtype, out)
     rank = len(shape_of(input))
     if isinstance(dim, (tuple, list)):
@@ -216,14 +216,14 @@ def _match_out(input: TensorBase, out: TensorBase | None) -> None:
 
 @operation(numpy_names=True)
 def amax(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the largest element, of all or along ``dim``; equal ones share the gradient."""
+    """Return the maximum of all elements or along ``dim``; ties share the gradient."""
     _match_out(input, out)
     return finish(_extreme(_amax, "amax", input, dim, keepdim), out)
 
 
 @operation(numpy_names=True)
 def amin(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the smallest element, of all or along ``dim``; equal ones share the gradient."""
+    """Return the minimum of all elements or along ``dim``; ties share the gradient."""
     _match_out(input, out)
     return finish(_extreme(_amin, "amin", input, dim, keepdim), out)
 
@@ -231,7 +231,7 @@ def amin(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = Fal
 @operation(numpy_names=True)
 @node_called("AminmaxBackward0")
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
-    """Return the smallest and the largest element, of all or along ``dim``."""
+    """Return the minimum and maximum of all elements or along ``dim``."""
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     if dim is None and count_of(input._shape) == 0:
@@ -266,18 +266,18 @@ def _arg(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim
 
 @operation(numpy_names=True)
 def argmax(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the index of the largest element, the first of equal ones, int64."""
+    """Return the int64 index of the maximum, the first of ties."""
     return finish_exactly(_arg(_argmax, "argmax", input, dim, keepdim), out)
 
 
 @operation(numpy_names=True)
 def argmin(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the index of the smallest element, the first of equal ones, int64."""
+    """Return the int64 index of the minimum, the first of ties."""
     return finish_exactly(_arg(_argmin, "argmin", input, dim, keepdim), out)
 
 
 def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool) -> Any:
-    """Return values and indices of the extremes along a dimension; the gradient goes to the index alone."""
+    """Return values and indices of the extremes along a dimension; the gradient goes to that index only."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     if input._dtype.is_complex:
@@ -295,7 +295,7 @@ def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, 
 
 @operation(numpy_names=True)
 def max(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """Return the largest element; with ``dim`` values and indices along it; with a tensor the elementwise maximum."""
+    """Return the maximum; with ``dim`` values and indices along it; with a tensor the elementwise maximum."""
     dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
         return maximum(input, dim if other is None else other, out=out)
@@ -306,7 +306,7 @@ def max(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, oth
 
 @operation(numpy_names=True)
 def min(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """Return the smallest element; with ``dim`` values and indices along it; with a tensor the elementwise minimum."""
+    """Return the minimum; with ``dim`` values and indices along it; with a tensor the elementwise minimum."""
     dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
         return minimum(input, dim if other is None else other, out=out)
@@ -318,7 +318,7 @@ def min(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, oth
 def _extremes(
     arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool, out: Any
 ) -> Any:
-    """Return values and indices; torch resizes an ``out=`` before it reads, even if that is the input."""
+    """Return values and indices; torch resizes ``out=`` before it reads, even if that is the input."""
     expect_parts(name, out)
     found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
     refuse_parts(out, input, found[0]._shape)
@@ -368,7 +368,7 @@ def any(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out
 
 
 def _rounded_once(input: TensorBase, compute: Callable[[Any], Any]) -> Any:
-    """Return the function's result; for half precision computed in float32 and rounded at the end."""
+    """Return the result of ``compute``; for half precision it runs in float32 and the result is rounded."""
     if input._dtype.name not in ("float16", "bfloat16"):
         return compute(input)
     found = compute(input.float())
@@ -376,7 +376,7 @@ def _rounded_once(input: TensorBase, compute: Callable[[Any], Any]) -> Any:
 
 
 def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
-    """Return the variance and the mean along ``dim``, from squared distances to the mean."""
+    """Return the variance and mean along ``dim``, from squared deviations."""
     if input._dtype.is_integral:
         word = name if "mean" in name else "std and var"
         raise RuntimeError(f"{word} only support floating point and complex dtypes")
@@ -403,7 +403,7 @@ def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
 
 
 def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> Any:
-    """Return the variance, or its root if ``name`` is "std": in one piece where the host can."""
+    """Return the variance, or its root if ``name`` is "std"; as one node on the host, if possible."""
     if input._dtype.ms is None and len(wrap_dims(dim, len(input._shape))) == len(input._shape):
         raise RuntimeError(f"std_var_all: Unsupported dtype {type_word(input._dtype)}")
     refuse_codes("std_cpu", input)
@@ -418,9 +418,10 @@ def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: in
 
 
 def _variance_on_host(input: TensorBase, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> TensorBase:
-    """Return the variance in one piece, or its root if ``name`` is "std".
+    """Return the variance as one node, or its root if ``name`` is "std".
 
-    Where nothing is left of the count, its gradient is torch's: infinite if all was asked for (``whole``), else over what is left.
+    If ``correction`` leaves no degrees of freedom, the gradient is torch's: infinite for a full reduction (``whole``), else divided by what
+    is left.
     """
     rooted = name == "std"
     found = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0, rooted)
@@ -453,7 +454,7 @@ def var(
     input: TensorBase, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: Any = None, out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the variance, divided by the count less ``correction`` (1)."""
+    """Return the variance, divided by the count minus ``correction`` (1)."""
     dim, correction = _spread_args(dim, unbiased, correction)
     return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "var")), out)
 
@@ -463,7 +464,7 @@ def std(
     input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: Any = None, out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the standard deviation, with the count less ``correction`` (1) below the root."""
+    """Return the standard deviation, with the count minus ``correction`` (1) as divisor."""
     dim, correction = _spread_args(dim, unbiased, correction)
     return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "std")), out)
 
@@ -525,7 +526,7 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, corre
 
 
 def _running(centre: TensorBase, x: TensorBase, dims: tuple[int, ...]) -> TensorBase:
-    """Return means, NaN after the first infinite one, as in torch, whose means are updated value by value."""
+    """Return means, NaN after the first infinite one, as in torch, which updates them element by element."""
     if not count_of(centre._shape) or not (infinite := centre.isinf()).any():
         return centre
     last, every = x, x.isinf()
@@ -559,7 +560,7 @@ def _spread_and_mean_slope(
 
 @operation(numpy_names=True)
 def count_nonzero(input: TensorBase, dim: int | tuple[int, int] | None = None) -> TensorBase:
-    """Return how many elements are not zero, int64."""
+    """Return the number of nonzero elements, int64."""
     if dim is None:
         refuse_codes("nonzero_count_cpu", input)
     return sum(input.detach().ne(0), dim)

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes along a dimension; differences and integrals."""
+"""Cumulative sums, products and extremes along a dimension; differences and integrals."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -60,23 +60,23 @@ def _scan(kernel_: Kernel, input: TensorBase, dim: int, kind: dtype | None, out:
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def cumsum(input: TensorBase, dim: int, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
-    """Return the sums of the elements up to each one along ``dim``; integers add up in int64."""
+    """Return the cumulative sums along ``dim``; integers accumulate in int64."""
     return _scan(_cumsum, input, dim, dtype, out)
 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def cumprod(input: TensorBase, dim: int, *, dtype: dtype | None = None, out: TensorBase | None = None) -> TensorBase:
-    """Return the products of the elements up to each one along ``dim``; integers multiply in int64."""
+    """Return the cumulative products along ``dim``; integers accumulate in int64."""
     return _scan(_cumprod, input, dim, dtype, out)
 
 
 def cumsum_(self: TensorBase, dim: int, *, dtype: dtype | None = None) -> TensorBase:
-    """In-place version of ``cumsum``, which adds up in the tensor's own dtype."""
+    """In-place version of ``cumsum``, which accumulates in the tensor's own dtype."""
     return in_place(self, _scan_in_place, _cumsum, dim, dtype)
 
 
 def cumprod_(self: TensorBase, dim: int, *, dtype: dtype | None = None) -> TensorBase:
-    """In-place version of ``cumprod``, which multiplies in the tensor's own dtype."""
+    """In-place version of ``cumprod``, which accumulates in the tensor's own dtype."""
     return in_place(self, _scan_in_place, _cumprod, dim, dtype)
 
 
@@ -112,20 +112,20 @@ _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8"}
 @operation(numpy_names=True)
 @node_called("CummaxBackward0")
 def cummax(input: TensorBase, dim: int, *, out: Any = None) -> Any:
-    """Return the largest element up to each one along ``dim``, and its index."""
+    """Return the cumulative maximum along ``dim``, and its index."""
     return _running(_cummax, "cummax", return_types.cummax, input, dim, out)
 
 
 @operation(numpy_names=True)
 @node_called("CumminBackward0")
 def cummin(input: TensorBase, dim: int, *, out: Any = None) -> Any:
-    """Return the smallest element up to each one along ``dim``, and its index."""
+    """Return the cumulative minimum along ``dim``, and its index."""
     return _running(_cummin, "cummin", return_types.cummin, input, dim, out)
 
 
 @operation(numpy_names=True)
 def logcumsumexp(input: TensorBase, dim: int, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the logarithm of the sums of exponentials up to each element along ``dim``."""
+    """Return the logarithm of the cumulative sums of exponentials along ``dim``."""
     dim = wrap_dim(dim, len(shape_of(input)))
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
         raise RuntimeError(f"expected scalar_type {type_word(input._dtype)} but found {type_word(out._dtype)}")
@@ -157,7 +157,7 @@ def diff(
     input: Any, n: int = 1, dim: int = -1, prepend: TensorBase | None = None, append: TensorBase | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """Return the differences of neighbours along ``dim``, taken ``n`` times."""
+    """Return the differences of neighbours along ``dim``, ``n`` times."""
     shape = shape_of(input)
     if not shape:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -210,7 +210,7 @@ def _steps(x: TensorBase, y: TensorBase, dim: int, name: str) -> TensorBase:
 
 @operation(numpy_names=True)
 def trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: Any = None, dim: int = -1) -> TensorBase:
-    """Return the integral along ``dim`` by the trapezoidal rule, over points ``x`` or steps ``dx`` (1)."""
+    """Return the integral along ``dim`` by the trapezoidal rule, at points ``x`` or with spacing ``dx`` (1)."""
     return _integral(y, x, dx, dim, False)
 
 
@@ -252,7 +252,7 @@ trapz = trapezoid
 
 @operation(numpy_names=True)
 def cumulative_trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: Any = None, dim: int = -1) -> TensorBase:
-    """Return the integrals up to each point along ``dim`` by the trapezoidal rule."""
+    """Return the cumulative integrals along ``dim`` by the trapezoidal rule."""
     return _integral(y, x, dx, dim, True)
 
 
@@ -260,7 +260,7 @@ def cumulative_trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: Any 
 def gradient(
     input: TensorBase, *, spacing: float | Sequence[TensorBase | float] = 1, dim: int | tuple[int, ...] | None = None, edge_order: int = 1
 ) -> tuple[Any, ...]:
-    """Estimated derivatives along each of ``dim``, by central differences, one-sided at the ends."""
+    """Return numerical derivatives along each of ``dim``, by central differences, one-sided at the ends."""
     shape = shape_of(input)
     spacing = 1 if spacing is None else spacing
     dims = _gradient_dims(dim, spacing, len(shape))

@@ -1,4 +1,4 @@
-"""Softmax, its logarithm, and the logarithm of sums of exponentials."""
+"""softmax, log_softmax and logsumexp."""
 from __future__ import annotations
 
 from typing import Any
@@ -36,13 +36,13 @@ def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any = None) -> TensorBase:
-    """``exp(x)`` divided by its sum along ``dim``."""
+    """Return ``exp(x)`` divided by its sum along ``dim``."""
     return _along(_softmax, "softmax_lastdim_kernel_impl", input, dim, dtype, out)
 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def log_softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any = None) -> Any:
-    """Return the logarithm of softmax, computed without overflow."""
+    """Return the logarithm of the softmax, computed without overflow."""
     return _along(_log_softmax, "log_softmax_lastdim_kernel_impl", input, dim, dtype, out)
 
 
@@ -53,7 +53,7 @@ def softmin(input: TensorBase, dim: int, dtype: dtype | None = None) -> TensorBa
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the logarithm of the sum of exponentials, computed from distances to the largest element."""
+    """Return the logarithm of the sum of exponentials, computed relative to the maximum."""
     if input._dtype.is_integral:
         input = input.to(float32)
     dims = wrap_dims(dim, len(shape_of(input)))
@@ -76,7 +76,7 @@ def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> Ten
 
 
 def _shares(gradients: Any, outputs: Any, inputs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """Return the gradient of ``logsumexp``: each element's share of the sum."""
+    """Return the gradient of ``logsumexp``: the softmax."""
     (g,), (found,), (x,) = gradients, outputs, inputs
     if not keepdim:
         shape = tuple(1 if d in dims else length for d, length in enumerate(x._shape))

@@ -1,4 +1,4 @@
-"""Order: sorting, largest elements, medians, quantiles, modes."""
+"""Sorting, largest elements, medians, quantiles, modes."""
 from __future__ import annotations
 
 import math
@@ -55,7 +55,7 @@ _kth = kernel("kth_index")
 
 @ways(host=lambda input: input.detach() if input._dtype is bool_ else None)  # whose kernel takes them
 def _sortable(input: TensorBase) -> TensorBase:
-    """Return the input for computing an order: without history, in a dtype that kernels take."""
+    """Return the input detached and in a dtype that sorting kernels support."""
     wider = _WIDER.get(input._dtype.name)
     if wider is not None:
         return cast_tensor(input.detach(), by_name(wider))
@@ -76,11 +76,11 @@ def _refuse_unsigned(input: TensorBase) -> None:
 
 @ways(host=_refuse_unsigned)
 def _refuse_digits(input: TensorBase) -> None:
-    """Raise torch's error for integers that its CPU cannot sort by radix."""
+    """Raise torch's error for integers that its CPU cannot radix-sort."""
 
 
 def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -> TensorBase:
-    """Return the indices of torch's sort: by radix for vectors of many integers, unchanged for expanded ones; these are stable."""
+    """Return the indices of torch's sort: radix sort for long integer vectors, the identity for expanded ones; these are stable."""
     shape = shape_of(input)
     if input._stride is not None and shape and not input._stride[dim]:
         stable = True
@@ -98,7 +98,7 @@ def _loose_order_of_no_numbers(input: TensorBase, dim: int) -> TensorBase | None
 
 @ways(host=_loose_order_of_no_numbers)
 def _loose_order(input: TensorBase, dim: int) -> TensorBase:
-    """Return the indices of an unstable sort, with NaN where torch's CPU leaves them."""
+    """Return the indices of an unstable sort that places NaNs as torch's CPU kernel does."""
     return _order(input, dim, False, False)
 
 
@@ -109,7 +109,7 @@ _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16"
 
 
 def _expect_kinds(name: str, input: TensorBase, out: TensorBase | None) -> None:
-    """Raise torch's error unless ``out`` (None, or values and indices) has the dtypes of the results."""
+    """Raise torch's error unless ``out`` (None, or values and indices) has the results' dtypes."""
     expect_parts(name, out)
     if out is not None:
         expect_out_dtype(out[0], input._dtype)
@@ -118,7 +118,7 @@ def _expect_kinds(name: str, input: TensorBase, out: TensorBase | None) -> None:
 
 @operation(numpy_names=True)
 def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
-    """Return the values in order along ``dim`` and their indices; equal ones keep their order if ``stable``; NaN is largest."""
+    """Return the values sorted along ``dim`` and their indices; ties keep their order if ``stable``; NaN is largest."""
     if not isinstance(dim, int) and dim is None:
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
@@ -136,7 +136,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = Fals
 
 
 def _is_one_element(target: TensorBase, input: TensorBase) -> bool:
-    """Return whether two tensors are the same window of one element, expanded."""
+    """Return whether two tensors are the same expanded view of one element."""
     own, other = strides_of(target), strides_of(input)
     same = target._storage is input._storage and target._offset == input._offset and target._shape == input._shape and own == other
     return same and not any(own) and any(length > 1 for length in target._shape)
@@ -146,13 +146,13 @@ def _is_one_element(target: TensorBase, input: TensorBase) -> bool:
 def argsort(
     input: TensorBase, dim: int = -1, descending: bool = False, stable: bool = False, *, out: TensorBase | None = None
 ) -> Any:
-    """Return the indices that put the values in order along ``dim``."""
+    """Return the indices that sort the values along ``dim``."""
     order = _sorted_order(input, wrap_dim(dim, len(shape_of(input))), bool(descending), bool(stable))
     return finish(keep_layout(input, order), out)
 
 
 def msort(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the values in order along the first dimension."""
+    """Return the values sorted along the first dimension."""
     expect_out_dtype(out, input._dtype)
     refuse_partly(out, input)
     return finish(sort(input, 0)[0], out)
@@ -191,7 +191,7 @@ def _zeros(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _picked(input: Any, dim: int, indices: Any, keepdim: bool, kind: Any) -> Any:
-    """Return values and indices at one index a row (``dim`` kept with length 1)."""
+    """Return values and indices at one index per row (``dim`` kept with length 1)."""
     keepdim = keepdim or not shape_of(indices)
     shown = indices if keepdim else without_dim(indices, dim)
     return kind((values_at(input, dim, indices, _LABELS[kind], shown, keepdim), shown))
@@ -207,7 +207,7 @@ _UNSIGNED = ("uint16", "uint32", "uint64")
 
 
 def _refuse_kinds(kernel_: str, input: TensorBase, *others: str) -> None:
-    """Raise torch's error for dtypes that its selections do not take."""
+    """Raise torch's error for dtypes that its selection kernels do not support."""
     name = input._dtype.name
     if input._dtype.is_complex or name in _UNSIGNED or name in others:
         raise not_for(kernel_, input._dtype.name)
@@ -244,7 +244,7 @@ def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *,
 
 
 def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
-    """Return one median; its gradient is shared by all equal elements, or by all NaN if it is one."""
+    """Return the median of all elements; ties, or all NaNs if it is NaN, share its gradient."""
     found = _median(views.reshape(input.detach(), (-1,)), 0, False, ignore_nan, None)[0]
     if not recording((input,)):
         return found
@@ -335,7 +335,7 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
 
 @operation(numpy_names=True)
 def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
-    """Return the middle value, the lower of two: of all elements, or along ``dim`` with its index; NaN if there is one."""
+    """Return the median, the lower of two: of all elements, or along ``dim`` with its index; NaN if there is one."""
     return _median(input, dim, keepdim, False, out)
 
 
@@ -347,7 +347,7 @@ def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, 
 
 @operation(numpy_names=True)
 def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
-    """Return the most frequent value along ``dim`` (the smallest of several) and the last index of it."""
+    """Return the most frequent value along ``dim`` (the smallest of several) and its last index."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     _check_rows("mode", shape, dim)
@@ -451,7 +451,7 @@ def quantile(
     input: TensorBase, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
     out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the quantiles ``q`` (a number or a vector, 0 to 1) of all elements, or along ``dim``; NaN if there is one."""
+    """Return the quantiles ``q`` (a number or a vector in [0, 1]) of all elements, or along ``dim``; NaN if there is one."""
     return _quantile(input, q, dim, keepdim, interpolation, False, out)
 
 

@@ -1,4 +1,4 @@
-"""The norm of vectors, of which the other norms are made."""
+"""The vector norm, from which other norms are derived."""
 from __future__ import annotations
 
 import builtins
@@ -27,7 +27,7 @@ def vector_norm(
     x: TensorBase, ord: complex = 2, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the ``ord``-norm of all elements, or along ``dim``, whatever the shape."""
+    """Return the ``ord``-norm of all elements as a vector, or along ``dim``."""
     if isinstance(ord, builtins.complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if x._dtype.is_integral:
@@ -60,7 +60,9 @@ def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
 
 
 def norm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, keepdim: bool) -> Any:
-    """Return the gradient, computed from the vector and its norm, as torch saves them; zero where the norm, or an element, has no slope."""
+    """Return the gradient, computed from the vector and its norm, as torch saves them; zero where the norm, or an element, is not
+    differentiable.
+    """
     (g,), (y,), (x,) = gradients, outputs, inputs
     if p == 0 or g is None:
         return (None,)
@@ -82,7 +84,7 @@ def norm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, k
 
 
 def _norm(x: TensorBase, p: float, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
-    """Return the norm; where it or an element is zero the gradient is zero too, as torch defines it."""
+    """Return the norm; where it or an element is zero the gradient is zero, as torch defines it."""
     if p == 0:
         count = reduce.sum(x.detach().ne(0).to(x._dtype.to_real()), dims, keepdim)
         # A step function: its gradient is zero, not absent.

@@ -1,4 +1,4 @@
-"""Joining, splitting by count, repeating and rolling."""
+"""Concatenating, stacking, repeating and rolling."""
 from __future__ import annotations
 
 import itertools
@@ -56,7 +56,7 @@ _roll = kernel("roll")
 
 
 def tensor_list(tensors: Sequence[TensorBase], name: str) -> tuple[Any, ...]:
-    """Return the tensors of a list or tuple; raise TypeError with torch's message for anything else."""
+    """Return the tensors in a list or tuple. Raise TypeError with torch's message for other types."""
     if not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
     for number, tensor in enumerate(tensors):
@@ -74,14 +74,14 @@ def _common(tensors: Sequence[Any]) -> dtype:
 
 
 def _check_kind(kind: dtype, out: TensorBase | None) -> None:
-    """Raise torch's error if ``out`` (or None) cannot hold elements of a dtype."""
+    """Raise torch's error if a dtype cannot be cast to that of ``out`` (or None)."""
     if out is not None and not can_cast(kind, out._dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
 
 
 @operation(numpy_names=True, autocast=WIDEST)
 def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> Any:
-    """Return the tensors one after another along ``dim``."""
+    """Concatenate the tensors along ``dim``."""
     tensors = tensor_list(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
@@ -128,7 +128,7 @@ concat = concatenate = cat
 
 @operation(numpy_names=True, autocast=WIDEST)
 def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> Any:
-    """Return the tensors, of one size, along a new dimension ``dim``."""
+    """Stack the tensors, of one size, along a new dimension ``dim``."""
     tensors = tensor_list(tensors, "stack")
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
@@ -179,28 +179,28 @@ def _each_at_least(tensors: tuple[Any, ...], rank: int) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """Return the tensors, 0-d ones with one dimension."""
+    """Return the tensors with at least one dimension."""
     return _each_at_least(tensors, 1)
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """Return the tensors, those of fewer dimensions as rows."""
+    """Return the tensors with at least two dimensions: (n) as (1, n)."""
     return _each_at_least(tensors, 2)
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Return the tensors, with at least three dimensions: (n) as (1, n, 1), (n, m) as (n, m, 1)."""
+    """Return the tensors with at least three dimensions: (n) as (1, n, 1), (n, m) as (n, m, 1)."""
     return _each_at_least(tensors, 3)
 
 
 def hstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
-    """Return the tensors side by side: along the second dimension, vectors along the first."""
+    """Concatenate the tensors along the second dimension, vectors along the first."""
     parts = [_at_least(t, 1) for t in _nonempty(tensors, "hstack")]
     return cat(parts, 0 if len(shape_of(parts[0])) == 1 else 1, out=out)
 
 
 def vstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
-    """Return the tensors below each other, vectors as rows."""
+    """Concatenate the tensors along the first dimension, vectors as rows."""
     return cat([_at_least(t, 2) for t in _nonempty(tensors, "vstack")], 0, out=out)
 
 
@@ -208,12 +208,12 @@ row_stack = vstack
 
 
 def dstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
-    """Return the tensors behind each other, along the third dimension."""
+    """Concatenate the tensors along the third dimension."""
     return cat([_at_least(t, 3) for t in _nonempty(tensors, "dstack")], 2, out=out)
 
 
 def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
-    """Return the tensors side by side, vectors as columns."""
+    """Concatenate the tensors along the second dimension, vectors as columns."""
     parts = []
     for tensor in _nonempty(tensors, "column_stack"):
         rank = len(shape_of(tensor))
@@ -234,7 +234,7 @@ def _nothing(height: int, width: int, block: TensorBase, kind: dtype) -> TensorB
 
 @node_called("BlockDiagBackward0")
 def block_diag(*tensors: Any) -> Any:
-    """Return a matrix with the tensors (of at most two dimensions) along its diagonal."""
+    """Return a block-diagonal matrix of the tensors (of at most two dimensions)."""
     for number, tensor in enumerate(tensors):
         if len(shape_of(tensor)) > 2:
             raise RuntimeError(
@@ -257,7 +257,7 @@ def block_diag(*tensors: Any) -> Any:
 
 @operation(forms=Forms(star="repeats"))
 def repeat(self: TensorBase, *repeats: Any) -> Any:
-    """Return the tensor repeated along each dimension; more repeats than dimensions add dimensions in front."""
+    """Repeat the tensor along each dimension; more repeats than dimensions add dimensions in front."""
     counts = shape_args(repeats, "repeat")
     own = shape_of(self)
     if len(counts) < len(own):
@@ -269,7 +269,7 @@ def repeat(self: TensorBase, *repeats: Any) -> Any:
 
 
 def tile(input: TensorBase | int, dims: Any) -> TensorBase:
-    """Return the tensor repeated along each dimension; missing counts in front are 1."""
+    """Repeat the tensor along each dimension; missing repeats in front are 1."""
     counts = shape_args((dims,))
     lead = len(shape_of(input)) - len(counts)
     return repeat(input, ((1,) * lead + counts))
@@ -279,7 +279,7 @@ def tile(input: TensorBase | int, dims: Any) -> TensorBase:
 def repeat_interleave(
     input: TensorBase, repeats: TensorBase | int | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> TensorBase:
-    """Return each entry along ``dim`` (or of the flat tensor) repeated; ``repeats`` alone gives the indices it stands for."""
+    """Repeat each slice along ``dim`` (or each element of the flattened tensor); for ``repeats`` alone, return the indices."""
     if repeats is None:
         counts = input
         if counts._dtype not in (int32, int64):
@@ -337,7 +337,7 @@ def _interleaved(input: TensorBase, counts: TensorBase, dim: int, output_size: i
 
 
 def flip(input: TensorBase, dims: Sequence[int]) -> TensorBase:
-    """Return a copy with the order of the entries reversed along the dimensions."""
+    """Return a copy flipped along the dimensions."""
     if not isinstance(dims, (list, tuple)):
         raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
     rank = len(shape_of(input))
@@ -347,14 +347,14 @@ def flip(input: TensorBase, dims: Sequence[int]) -> TensorBase:
 
 
 def _flip_method(self: TensorBase, *dims: Any, **named: Any) -> TensorBase:
-    """Return a copy with the order of the entries reversed along the dimensions."""
+    """Return a copy flipped along the dimensions."""
     if not dims and not named:
         raise wrong_type('flip() missing 1 required positional arguments: "dims"')
     return flip(self, **named) if named else flip(self, shape_args(dims))
 
 
 def _tile_method(self: TensorBase, *dims: Any, **named: Any) -> TensorBase:
-    """Return the tensor repeated along each dimension; missing counts in front are 1."""
+    """Repeat the tensor along each dimension; missing repeats in front are 1."""
     return tile(self, **named) if named else tile(self, shape_args(dims))
 
 
@@ -374,7 +374,7 @@ def flipud(input: TensorBase) -> TensorBase:
 
 @node_called("RollBackward0")
 def roll(input: TensorBase, shifts: Any, dims: Any = None) -> TensorBase:
-    """Return the entries moved along dimensions, around the end; without ``dims`` over the flat tensor."""
+    """Roll the elements along dimensions, cyclically; without ``dims`` over the flattened tensor."""
     shifts, dims = (int(v) if isinstance(v, TensorBase) else v for v in (shifts, dims))
     moves = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     if not moves:
@@ -455,7 +455,7 @@ def _turned_raw(k: int, dims: tuple[int, ...]) -> Callable[..., Any]:
 
 @operation(one_device=OneDevice(words=axes_elsewhere))
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
-    """Coordinates of a grid over vectors, as expanded views: "ij" (the default) or "xy" order of dimensions."""
+    """Return coordinate grids of vectors, as expanded views: with "ij" (the default) or "xy" indexing."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     if not tensors:
@@ -491,7 +491,7 @@ def _text(tensor: Any) -> str:
 
 
 def cartesian_prod(*tensors: TensorBase) -> TensorBase:
-    """Return every combination of entries of the vectors, one a row."""
+    """Return the Cartesian product of vectors, one combination per row."""
     for tensor in tensors:
         if len(shape_of(tensor)) != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape_of(tensor))}")
@@ -501,7 +501,7 @@ def cartesian_prod(*tensors: TensorBase) -> TensorBase:
 
 
 def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) -> TensorBase:
-    """Return every choice of ``r`` entries of a vector in order, one a row."""
+    """Return all combinations of ``r`` elements of a vector in order, one per row."""
     shape = shape_of(input)
     if len(shape) != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape)}")
@@ -515,7 +515,7 @@ def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) 
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """Return the tensors expanded to the size that they broadcast to; one that has it is returned itself."""
+    """Return the tensors expanded to their broadcast shape; those that have it are returned themselves."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     shape: tuple[int, ...] = ()
@@ -525,7 +525,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 
 
 def broadcast_shapes(*shapes: Any) -> Any:
-    """Return the size that tensors of these shapes broadcast to."""
+    """Return the broadcast shape of shapes."""
     sizes = [[shape] if isinstance(shape, int) else list(shape) for shape in shapes]
     total = [1] * max(map(len, sizes), default=0)
     for number, lengths in enumerate(sizes):

@@ -1,4 +1,4 @@
-"""Methods of Tensor whose parameters are named or ordered otherwise than the function's."""
+"""Methods of Tensor whose parameters have other names or another order than the function's."""
 from __future__ import annotations
 
 from typing import Any, NoReturn
@@ -16,7 +16,7 @@ PUBLIC_IN = "Tensor"
 
 
 def size(self: TensorBase, dim: int | None = None) -> Any:
-    """Return the length of each dimension, or of one."""
+    """Return the shape, or the length of one dimension."""
     shape = self._shape
     if dim is None:
         return tuple.__new__(Size, shape)
@@ -26,37 +26,37 @@ def size(self: TensorBase, dim: int | None = None) -> Any:
 
 
 def stride(self: TensorBase, dim: int | None = None) -> Any:
-    """Return the step in memory, in elements, along each dimension, or along one."""
+    """Return the strides in elements, or one of them."""
     strides = strides_of(self)
     return strides if dim is None else strides[wrap_dim(dim, len(strides))]
 
 
 def split(self: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
-    """Return parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
+    """Split along a dimension into chunks of one size (the last may be smaller) or of the sizes in a list."""
     return views.split(self, split_size, dim)
 
 
 def unflatten(self: Any, dim: int, sizes: Any) -> Any:
-    """Dimension ``dim`` split into several."""
+    """Split dimension ``dim`` into several."""
     return views.unflatten(self, dim, sizes)
 
 
 def unique(
     self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return the distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
+    """Return the sorted unique elements (or slices along ``dim``); on request with each element's index among them, and counts."""
     return count.unique(self, sorted, return_inverse, return_counts, dim)
 
 
 def unique_consecutive(
     self: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return each run of equal elements (or entries of ``dim``) once; on demand each element's run, and their lengths."""
+    """Return each run of equal elements (or slices along ``dim``) once; on request with each element's run, and their lengths."""
     return count.unique_consecutive(self, return_inverse, return_counts, dim)
 
 
 def lu(self: Any, pivot: bool = True, get_infos: bool = False) -> Any:
-    """L and U in one matrix and the row exchanges (from 1), with ``get_infos`` also the first zero pivot (0 for none)."""
+    """Return L and U in one matrix and the pivots (from 1), with ``get_infos`` also the first zero pivot (0 for none)."""
     return lowrank.lu(self, pivot, get_infos)
 
 
@@ -65,7 +65,7 @@ def stft(
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
     return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Return Fourier transforms of windows of the signal: see ``torch.stft``."""
+    """Return the short-time Fourier transform: see ``torch.stft``."""
     return spectral.stft(
         self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window
     )
@@ -75,7 +75,7 @@ def istft(
     self: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
     center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
 ) -> Any:  # fmt: skip
-    """Return the signal of which ``stft`` gave the windows' transforms: see ``torch.istft``."""
+    """Return the inverse short-time Fourier transform: see ``torch.istft``."""
     return spectral.istft(
         self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex
     )
@@ -87,22 +87,22 @@ def to_padded_tensor(self: TensorBase, padding: float, output_size: Any = None) 
 
 
 def _dims(dims: tuple[Any, ...]) -> Any:
-    """Return dimensions as they stand in a call: ``(0, 1)``, ``((0, 1),)``, or none."""
+    """Return the dimensions of a call such as ``(0, 1)``, ``((0, 1),)``, or without any."""
     return None if not dims else dims[0] if len(dims) == 1 else dims
 
 
 def squeeze(self: TensorBase, *dims: Any, dim: int | None = None) -> Any:
-    """Return a view without the dimensions of length 1 (all of them, or those named)."""
+    """Return a view without the dimensions of length 1 (all of them, or those given)."""
     return views.squeeze(self, _dims(dims) if dims else dim)
 
 
 def count_nonzero(self: TensorBase, *dims: Any, dim: int | None = None) -> TensorBase:
-    """Return how many elements are not zero, int64."""
+    """Return the number of nonzero elements, int64."""
     return reduce.count_nonzero(self, _dims(dims) if dims else dim)
 
 
 def broadcast_to(self: Any, *sizes: Any, size: tuple[int, int] | None = None) -> Any:
-    """Return the tensor expanded to a size that it broadcasts to."""
+    """Return the tensor expanded to a size."""
     return views.broadcast_to(self, size if size is not None else sizes[0] if len(sizes) == 1 else sizes)
 
 

@@ -66,12 +66,12 @@ def _triangular(name: str, input: TensorBase, diagonal: int, lower: bool, out: T
 
 
 def tril(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> Any:
-    """Return the part of matrices on and below a diagonal, zeros above."""
+    """Return the elements of matrices on and below a diagonal, zeros above."""
     return _triangular("tril", input, diagonal, True, out)
 
 
 def triu(input: Any, diagonal: int = 0, *, out: TensorBase | None = None) -> Any:
-    """Return the part of matrices on and above a diagonal, zeros below."""
+    """Return the elements of matrices on and above a diagonal, zeros below."""
     return _triangular("triu", input, diagonal, False, out)
 
 
@@ -91,7 +91,7 @@ def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | int | None = None,
     layout: layout | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return rows and columns of the elements on and below a diagonal, as a (2, n) tensor."""
+    """Return row and column indices of the elements on and below a diagonal, as a (2, n) tensor."""
     if pin_memory:
         devices.refuse_pinning(device)
     return _triangle_indices(row, col, offset, dtype, device, True)
@@ -103,19 +103,19 @@ def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | int | None = None,
     layout: layout | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return rows and columns of the elements on and above a diagonal, as a (2, n) tensor."""
+    """Return row and column indices of the elements on and above a diagonal, as a (2, n) tensor."""
     if pin_memory:
         devices.refuse_pinning(device)
     return _triangle_indices(row, col, offset, dtype, device, False)
 
 
 def _beside(src: TensorBase, input: TensorBase) -> Any:
-    """Return a source of a copy on the device of its target, as torch copies from any device."""
+    """Return the source of a copy moved to its target's device, as torch copies from any device."""
     return src if src._storage.__class__ is input._storage.__class__ else src.to(input.device)
 
 
 def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
-    """Return a copy of ``input`` with the part that a view function returns replaced by ``src``."""
+    """Return a copy of ``input`` with the view that ``part`` returns replaced by ``src``."""
     shape = shape_of(input)
     places = part(tensor_of(np.arange(views.numel_of(shape), dtype=np.int64).reshape(shape)))
     if shape_of(src) != shape_of(places):
@@ -135,7 +135,7 @@ def diagonal_scatter(input: TensorBase, src: TensorBase, offset: int = 0, dim1: 
 @operation(numpy_names=True)
 @node_called("SelectScatterBackward0")
 def select_scatter(input: TensorBase, src: TensorBase, dim: int, index: int) -> TensorBase:
-    """Return a copy with ``src`` as the entry ``index`` of a dimension."""
+    """Return a copy with ``src`` at index ``index`` of a dimension."""
     return _scattered(input, src, lambda every: views.select(every, dim, index))
 
 
@@ -155,7 +155,7 @@ def slice_scatter(
 def as_strided_scatter(
     input: Any, src: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> TensorBase:
-    """Return a copy with ``src`` in the part that ``as_strided`` shows."""
+    """Return a copy with ``src`` in the elements that ``as_strided`` views."""
     offset = input._offset if storage_offset is None else storage_offset
     shape, own = shape_of(input), strides_of(input)
     positions = flat_index(tuple(size), tuple(stride), offset)
@@ -201,7 +201,7 @@ def _as_strided_scatter_backward(gradients: Any, outputs: Any, inputs: Any, wher
 
 @node_called("DiagEmbedBackward0")
 def diag_embed(input: TensorBase, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Return the last dimension on a diagonal of matrices in ``dim1`` and ``dim2``, zeros elsewhere."""
+    """Return matrices in ``dim1`` and ``dim2`` with the last dimension on a diagonal, zeros elsewhere."""
     shape, offset = shape_of(input), whole(offset)
     rank = len(shape) + 1
     dim1, dim2 = wrap_dim(dim1, rank), wrap_dim(dim2, rank)
@@ -214,7 +214,7 @@ def diag_embed(input: TensorBase, offset: int = 0, dim1: int = -2, dim2: int = -
 
 
 def diag(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the matrix with a vector on its diagonal, or the diagonal of a matrix as a vector."""
+    """Return the matrix with a vector on its diagonal, or the diagonal of a matrix."""
     rank = len(shape_of(input))
     if rank not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
@@ -223,12 +223,12 @@ def diag(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None)
 
 
 def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
-    """Return the matrix with all elements on its diagonal."""
+    """Return the matrix with all elements of the flattened input on its diagonal."""
     return diag_embed(views.reshape(input, (views.numel_of(shape_of(input)),)), offset)
 
 
 def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) -> TensorBase:
-    """Set the diagonal to one value; with ``wrap`` it starts again below a tall matrix. Returns the tensor."""
+    """Set the diagonal to one value; with ``wrap`` it restarts below a tall matrix. Return the tensor."""
     shape, strides = shape_of(self), strides_of(self)
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -244,7 +244,7 @@ def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) ->
 
 
 def vander(x: TensorBase, N: int | None = None, increasing: bool = False) -> TensorBase:
-    """Return the powers of a vector as the columns of a matrix, falling unless ``increasing``."""
+    """Return the powers of a vector as the columns of a matrix, decreasing unless ``increasing``."""
     shape = shape_of(x)
     if len(shape) != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
@@ -267,7 +267,7 @@ def vander(x: TensorBase, N: int | None = None, increasing: bool = False) -> Ten
 
 @operation(forms=Forms({**SECTIONS.names, "tensor_indices_or_sections": "indices_or_sections"}), numpy_names=True)
 def tensor_split(input: TensorBase, indices_or_sections: TensorBase | int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
-    """Return parts along a dimension: a number of nearly equal ones, or between the indices of a list."""
+    """Split along a dimension into a number of nearly equal chunks, or at the indices in a list."""
     shape = shape_of(input)
     if not shape:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
@@ -330,44 +330,44 @@ def _counts(first: Any, rest: tuple[Any, ...]) -> Any:
 
 @operation(forms=SECTIONS)
 def hsplit(input: TensorBase, indices_or_sections: TensorBase | float | Sequence[float | str | None], *more: int) -> tuple[Any, ...]:
-    """Return parts side by side: along the second dimension, of a vector along the first."""
+    """Split along the second dimension, a vector along the first."""
     dim = 0 if len(shape_of(input)) == 1 else 1
     return _directed_split("hsplit", input, _counts(indices_or_sections, more), dim, 1)
 
 
 @operation(forms=SECTIONS)
 def vsplit(input: TensorBase, indices_or_sections: int | Sequence[int], *more: int) -> tuple[Any, ...]:
-    """Return parts along the first dimension."""
+    """Split along the first dimension."""
     return _directed_split("vsplit", input, _counts(indices_or_sections, more), 0, 2)
 
 
 @operation(forms=SECTIONS)
 def dsplit(input: TensorBase, indices_or_sections: int | Sequence[int], *more: int) -> tuple[Any, ...]:
-    """Return parts along the third dimension."""
+    """Split along the third dimension."""
     return _directed_split("dsplit", input, _counts(indices_or_sections, more), 2, 3)
 
 
 @operation(numpy_names=True)
 def split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
-    """Return parts of the given sizes along a dimension."""
+    """Split along a dimension into chunks of the given sizes."""
     return views.split(input, list(split_sizes), dim)
 
 
 @operation(numpy_names=True)
 def unsafe_split(input: TensorBase, split_size: int, dim: int = 0) -> tuple[Any, ...]:
-    """Return parts of one size along a dimension, each of which may be written to."""
+    """Split along a dimension into chunks of one size, which may be modified in place."""
     return set_apart(views.split(input, split_size, dim), "UnsafeSplitBackward0")
 
 
 @operation(numpy_names=True)
 def unsafe_split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
-    """Return parts of the given sizes along a dimension, each of which may be written to."""
+    """Split along a dimension into chunks of the given sizes, which may be modified in place."""
     return set_apart(split_with_sizes(input, split_sizes, dim), "UnsafeSplitWithSizesBackward0")
 
 
 @operation(numpy_names=True)
 def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """At most ``chunks`` parts of equal size along a dimension, each of which may be written to."""
+    """Split along a dimension into at most ``chunks`` equal chunks, which may be modified in place."""
     return set_apart(views.chunk(input, chunks, dim), "UnsafeSplitBackward0")
 
 
@@ -375,7 +375,7 @@ def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...
 
 
 def ravel(input: TensorBase) -> TensorBase:
-    """Return all elements in one dimension; a copy only if they are not contiguous."""
+    """Return all elements as a 1-d tensor; a copy only if they are not contiguous."""
     whole = input if input._stride is None or input.is_contiguous() else contiguous_copy(input)
     return views.reshape(whole, (views.numel_of(shape_of(input)),))
 
@@ -388,7 +388,7 @@ def numel(input: TensorBase) -> int:
 
 
 def adjoint(input: TensorBase) -> TensorBase:
-    """Return matrices in the last two dimensions transposed, and conjugated if complex."""
+    """Return the conjugate transpose of the last two dimensions."""
     if not shape_of(input):
         return input.conj() if input._dtype.is_complex else input
     if len(shape_of(input)) < 2:
@@ -400,7 +400,7 @@ def adjoint(input: TensorBase) -> TensorBase:
 
 
 def _matrix_transpose(self: TensorBase) -> TensorBase:
-    """Return matrices in the last two dimensions transposed."""
+    """Return the transpose of the last two dimensions."""
     if not shape_of(self):
         return self
     if len(shape_of(self)) < 2:
@@ -411,19 +411,19 @@ def _matrix_transpose(self: TensorBase) -> TensorBase:
 
 
 def _matrix_adjoint(self: TensorBase) -> TensorBase:
-    """Return matrices in the last two dimensions transposed, and conjugated if complex."""
+    """Return the conjugate transpose of the last two dimensions."""
     return adjoint(self)
 
 
 def _all_reversed(self: TensorBase) -> TensorBase:
-    """Return the dimensions in reverse order."""
+    """Return the tensor with its dimensions in reverse order."""
     if len(self._shape) not in (0, 2):
         warn_of("T")
     return views.permute(self, tuple(range(len(shape_of(self)) - 1, -1, -1)))
 
 
 def _hermitian(self: TensorBase) -> TensorBase:
-    """Return a matrix transposed, and conjugated if complex."""
+    """Return the conjugate transpose of a matrix."""
     rank = len(shape_of(self))
     if rank not in (0, 2):
         raise RuntimeError(
@@ -435,7 +435,7 @@ def _hermitian(self: TensorBase) -> TensorBase:
 
 @operation(forms=SIZE)
 def sum_to_size(self: TensorBase, *size: Any) -> Any:
-    """Summed over what broadcasting to this size would have repeated."""
+    """Return the sum over the dimensions that broadcasting from this size would have expanded."""
     target, own = shape_args(size), shape_of(self)
     lead = len(own) - len(target)
     if lead < 0 or any(n != 1 and n != own[lead + i] for i, n in enumerate(target)):
@@ -479,7 +479,7 @@ def _slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int |
 
 
 def _viewed(input: TensorBase, *shape: Any, **named: Any) -> TensorBase:
-    """``view``, or a copy in rows where the strides allow no view."""
+    """Return ``view``, or a row-major copy where the strides allow no view."""
     given = next(iter(named.values())) if named else shape[0]
     return views.view(input, *shape, **named) if isinstance(given, dtype) else views.reshape(input, *(shape or (given,)))
 
@@ -494,7 +494,7 @@ _narrow_copy = _copying(views.narrow, "narrow_copy")
 
 @operation(numpy_names=True)
 def narrow_copy(input: TensorBase, dim: int, start: int, length: int, *, out: TensorBase | None = None) -> TensorBase:
-    """Return what ``narrow`` shows, as a copy."""
+    """Return a copy of ``narrow``'s view."""
     shape = shape_of(input)
     if dim >= max(len(shape), 1):
         raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.")

@@ -1,4 +1,4 @@
-"""Views: another shape, order or part of the same storage. Writes go through them."""
+"""Views: another shape, order or part of the same storage, through which writes are visible."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def numel_of(shape: Sequence[int]) -> int:
 
 
 def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
-    """Return the shape with its -1 replaced by what the number of elements demands; raise RuntimeError if nothing fits."""
+    """Return the shape with its -1 replaced by the inferred length. Raise RuntimeError if the number of elements does not fit."""
     known, unknown = 1, -1
     for i, length in enumerate(shape):
         if length == -1:
@@ -80,7 +80,7 @@ _RESHAPED = windows.Sort(
 
 @operation(forms=Forms({"dtype": "size"}, "size"))
 def view(self: TensorBase, *shape: Any, **named: Any) -> TensorBase:
-    """Return the same elements in another shape (``size``) or read as another type (``dtype``); never copies."""
+    """Return a view with another shape (``size``) or dtype (``dtype``); never copies."""
     if named:
         if shape or len(named) > 1 or not named.keys() <= {"dtype", "size"}:
             raise TypeError(f"view() received an invalid combination of arguments: {shape}, {named}")
@@ -92,7 +92,7 @@ def view(self: TensorBase, *shape: Any, **named: Any) -> TensorBase:
 
 
 def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the steps that show a tensor's elements in another shape; torch's error where none do."""
+    """Return the strides with which a tensor has another shape without a copy. Raise torch's error if there are none."""
     if self._stride is None:
         return contiguous_strides(shape)
     strides = view_strides(shape_of(self), self._stride, shape)
@@ -106,7 +106,7 @@ def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @operation(forms=Forms(star="shape"))
 def reshape(input: TensorBase, *shape: Any) -> Any:
-    """Return the elements in another shape: a view where strides allow it, else a copy."""
+    """Return the elements in another shape: a view where the strides allow it, else a copy."""
     own = shape_of(input)
     wanted = infer_size(shape_args(shape, "reshape"), numel_of(own))
     strides = contiguous_strides(wanted) if input._stride is None else view_strides(own, input._stride, wanted)
@@ -116,9 +116,10 @@ def reshape(input: TensorBase, *shape: Any) -> Any:
 
 
 def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -> Any:
-    """Return the elements of a tensor in another shape, no view for autograd.
+    """Return the tensor in another shape, not a view for autograd.
 
-    ``fresh``: the tensor is dense, and nobody else holds it. If not, it lies in any order, and the result counts its own writes.
+    ``fresh``: the tensor is dense, and not referenced elsewhere. Otherwise it may have any strides, and the result has its own version
+    counter.
     """
     strides = contiguous_strides(shape) if fresh else _strides_as(input, shape)
     made = windows.no_view(_as_shape(input, shape, strides, "UnsafeViewBackward0"))
@@ -128,7 +129,7 @@ def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -
 
 
 def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> TensorBase:
-    """Return dimensions ``start_dim`` to ``end_dim`` made one; a view where strides allow it."""
+    """Merge dimensions ``start_dim`` to ``end_dim``; a view where the strides allow it."""
     own = shape_of(input)
     first, last = wrap_dim(start_dim, len(own)), wrap_dim(end_dim, len(own))
     if first > last:
@@ -142,7 +143,7 @@ def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> TensorB
 
 @operation(numpy_names=True)
 def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
-    """Dimension ``dim`` split into several."""
+    """Split dimension ``dim`` into several."""
     own = shape_of(input)
     dim = wrap_dim(dim, len(own))
     sizes = shape_args((sizes,), "unflatten")
@@ -161,7 +162,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
 
 @operation(forms=Forms(star="dims"))
 def permute(input: Any, *dims: Any) -> Any:
-    """Return the dimensions in another order."""
+    """Return a view with permuted dimensions."""
     order = shape_args(dims, "permute")
     own = shape_of(input)
     if len(order) != len(own):
@@ -194,7 +195,7 @@ _PERMUTED = windows.Sort(
 
 @operation(forms=Forms({"axis0": "dim0", "axis1": "dim1"}))
 def transpose(input: TensorBase, dim0: int, dim1: int) -> Any:
-    """Return two dimensions exchanged."""
+    """Return a view with two dimensions swapped."""
     return _exchanged(input, dim0, dim1, "TransposeBackward0")
 
 
@@ -208,7 +209,7 @@ def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBas
 
 
 def t(input: TensorBase) -> Any:
-    """Return a matrix transposed; tensors of fewer dimensions as they are."""
+    """Return the transpose of a matrix; tensors of fewer dimensions unchanged."""
     shape = shape_of(input)
     if len(shape) == 2:  # as _permuted, at the least cost
         (rows, columns), own = shape, input._stride
@@ -220,7 +221,7 @@ def t(input: TensorBase) -> Any:
 
 
 def alias(input: TensorBase) -> TensorBase:
-    """Return another tensor over the same elements, a view."""
+    """Return a view of all elements."""
     return windows.sorted_view(input, "AliasBackward0", input._shape, strides_of(input), input._offset, _ALIAS, None)
 
 
@@ -232,12 +233,12 @@ _ALIAS = windows.Sort(lambda name, argument: _same, lambda own, argument: (_same
 
 
 def detach(input: Any) -> Any:
-    """Return another tensor over the same elements, which takes no part in autograd."""
+    """Return a view of all elements without history."""
     return make_view(input, tape.detached, input._shape, strides_of(input), input._offset)
 
 
 def movedim(input: TensorBase, source: Any, destination: Any) -> Any:
-    """Return dimensions ``source`` moved to the positions ``destination``."""
+    """Return a view with dimensions ``source`` moved to the positions ``destination``."""
     rank = len(shape_of(input))
     sources = [source] if isinstance(source, int) else list(source)
     destinations = [destination] if isinstance(destination, int) else list(destination)
@@ -263,7 +264,7 @@ def movedim(input: TensorBase, source: Any, destination: Any) -> Any:
 
 @operation(numpy_names=True)
 def squeeze(input: TensorBase, dim: int | None = None) -> Any:
-    """Without the dimensions of length 1 (all of them, or those named)."""
+    """Return a view without the dimensions of length 1 (all of them, or those given)."""
     own, strides = shape_of(input), strides_of(input)
     if dim is None:
         gone = set(range(len(own)))
@@ -279,7 +280,7 @@ def squeeze(input: TensorBase, dim: int | None = None) -> Any:
 
 @operation(numpy_names=True)
 def unsqueeze(input: TensorBase, dim: int) -> Any:
-    """With a dimension of length 1 put in at ``dim``."""
+    """Return a view with a dimension of length 1 inserted at ``dim``."""
     own, strides = shape_of(input), strides_of(input)
     dim = wrap_dim(dim, len(own) + 1)
     step = own[dim] * strides[dim] if dim < len(own) else 1
@@ -288,7 +289,7 @@ def unsqueeze(input: TensorBase, dim: int) -> Any:
 
 @operation(forms=SIZE)
 def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
-    """Return dimensions of length 1 repeated without a copy (stride 0); -1 keeps a length; new ones come in front."""
+    """Expand dimensions of length 1 without a copy (stride 0); -1 keeps a length; new dimensions come in front."""
     own, strides = shape_of(input), strides_of(input)
     wanted = shape_args(size, "expand")
     lead = len(wanted) - len(own)
@@ -331,29 +332,29 @@ _EXPANDED = windows.Sort(
 
 
 def expand_as(self: TensorBase, other: Any) -> TensorBase:
-    """Expanded to the size of ``other``."""
+    """Expand to the size of ``other``."""
     return expand(self, shape_of(other))
 
 
 def view_as(self: Any, other: TensorBase) -> Any:
-    """Viewed in the size of ``other``."""
+    """Return a view with the size of ``other``."""
     return view(self, shape_of(other))
 
 
 def reshape_as(self: TensorBase, other: TensorBase) -> TensorBase:
-    """Reshaped to the size of ``other``."""
+    """Reshape to the size of ``other``."""
     return reshape(self, shape_of(other))
 
 
 @operation(forms=Forms({"shape": "size"}))
 def broadcast_to(input: Any, size: Sequence[int]) -> Any:
-    """Return the same as ``expand``."""
+    """Return ``expand`` of the arguments; an alias."""
     return expand(input, size)
 
 
 @operation(numpy_names=True)
 def narrow(input: TensorBase, dim: int, start: Any, length: int) -> TensorBase:
-    """``length`` entries of dimension ``dim`` from ``start`` on."""
+    """Return a view of ``length`` elements of dimension ``dim`` from ``start`` on."""
     own = shape_of(input)
     if not own:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
@@ -376,7 +377,7 @@ def narrow(input: TensorBase, dim: int, start: Any, length: int) -> TensorBase:
 
 
 def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:
-    """``input[start:stop:step]`` in one dimension; bounds are within it and ``step`` is positive."""
+    """Return the view ``input[start:stop:step]`` in one dimension; bounds are within it and ``step`` is positive."""
     own, strides = shape_of(input), strides_of(input)
     length = max(0, -((start - stop) // step))
     shape = (*own[:dim], length, *own[dim + 1 :])
@@ -402,7 +403,7 @@ _SLICED = windows.Sort(lambda name, argument: lambda raw: _slice[name](raw, *arg
 
 @operation(numpy_names=True)
 def select(input: TensorBase, dim: int, index: Any) -> Any:
-    """Return the entry ``index`` of dimension ``dim``, which goes away."""
+    """Return a view of index ``index`` in dimension ``dim``, which is removed."""
     own, strides = shape_of(input), strides_of(input)
     if not own:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -436,7 +437,7 @@ _SELECTED = windows.Sort(lambda name, argument: lambda raw: _select[name](raw, *
 
 @operation(numpy_names=True)
 def unbind(input: TensorBase, dim: int = 0) -> tuple[Any, ...]:
-    """Return the entries along a dimension, as views."""
+    """Return the slices along a dimension as views."""
     own = shape_of(input)
     if not own:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -452,7 +453,7 @@ def unbind(input: TensorBase, dim: int = 0) -> tuple[Any, ...]:
 
 @operation(numpy_names=True)
 def split(tensor: TensorBase, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
-    """Return parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
+    """Split along a dimension into views of one size (the last may be smaller) or of the sizes in a list."""
     own = shape_of(tensor)
     if not own:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
@@ -491,7 +492,7 @@ def split(tensor: TensorBase, split_size_or_sections: Any, dim: int = 0) -> tupl
 
 @operation(numpy_names=True)
 def chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """At most ``chunks`` parts of equal size along a dimension."""
+    """Split along a dimension into at most ``chunks`` views of equal size."""
     own, chunks = shape_of(input), whole(chunks)
     if not own:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
@@ -505,7 +506,7 @@ def chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 
 
 def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """Return the diagonal of two dimensions, as the last dimension of a view."""
+    """Return a view of the diagonal of two dimensions, as the last dimension."""
     own, strides, offset = shape_of(input), strides_of(input), whole(offset)
     dim1, dim2 = wrap_dim(dim1, len(own)), wrap_dim(dim2, len(own))
     if dim1 == dim2:
@@ -523,7 +524,7 @@ def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -
 
 
 def unfold(self: Any, dimension: int, size: int, step: int) -> TensorBase:
-    """Return windows of ``size`` along a dimension, ``step`` apart, as a new last dimension of a view."""
+    """Return a view of sliding windows of ``size`` along a dimension, ``step`` apart, as a new last dimension."""
     own, strides = shape_of(self), strides_of(self)
     dimension = wrap_dim(dimension, len(own))
     length = own[dimension] if own else 1
@@ -554,7 +555,7 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> TensorBase:
 
 
 def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> TensorBase:
-    """Return a view of the storage of ``input`` with any size, stride and offset (in elements)."""
+    """Return a view of the storage of ``input`` with any size, strides and offset (in elements)."""
     size, stride, offset = tuple(size), tuple(stride), input._offset if storage_offset is None else storage_offset
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
@@ -575,7 +576,7 @@ def is_tensor(obj: Any) -> bool:
 
 
 def swapaxes(input: TensorBase, axis0: int, axis1: int) -> TensorBase:
-    """Return two dimensions exchanged."""
+    """Return a view with two dimensions swapped."""
     return transpose(input, axis0, axis1)
 
 

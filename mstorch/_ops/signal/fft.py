@@ -1,4 +1,4 @@
-"""torch.fft: discrete Fourier transforms, made of the complex one by padding, slicing and symmetry."""
+"""torch.fft: discrete Fourier transforms, derived from the complex one by padding, slicing and symmetry."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NORMS = (None, "backward", "ortho", "forward")
 
 
 def _stored(found: TensorBase, out: TensorBase | None) -> Any:
-    """Return the transform, stored in ``out`` if that is given; one that gets another size is in order."""
+    """Return the transform, stored in ``out`` if given; a resized ``out`` is row-major."""
     return finish(found if out is None else row_major(found), out)
 
 
@@ -50,7 +50,7 @@ def _norm(norm: str | None) -> str:
 
 
 def _floating(input: TensorBase, to_complex: bool) -> TensorBase:
-    """Return the input in a floating dtype that transforms know; torch's error for halves."""
+    """Return the input in a floating dtype that transforms support. Raise torch's error for half precision."""
     if not isinstance(input, TensorBase):
         raise nameless(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = input._dtype
@@ -69,7 +69,7 @@ def _check_real(input: TensorBase, name: str) -> None:
 
 
 def _resized(input: TensorBase, dim: int, length: int) -> TensorBase:
-    """Return the first ``length`` entries along ``dim``, zeros after the last one."""
+    """Return the first ``length`` elements along ``dim``, padded with zeros."""
     shape = shape_of(input)
     if length < shape[dim]:
         return views.narrow(input, dim, 0, length)
@@ -93,7 +93,7 @@ def _outer_first(input: TensorBase, dims: Sequence[int]) -> list[int]:
 
 
 def _strides(input: TensorBase, shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...] | None:
-    """Return strides of a transform's result: the transformed dimensions innermost, in their order, the others in the input's."""
+    """Return a transform result's strides: the transformed dimensions innermost, in their order, the others in the input's."""
     strides = strides_of(input)
     others = sorted((d for d in range(len(shape)) if d not in dims), key=lambda d: -strides[d])
     found = [0] * len(shape)
@@ -110,7 +110,7 @@ def _check_rank(rank: int, dim: tuple[int, ...] | None) -> None:
 
 
 def _dims(input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ...] | None) -> tuple[list[int], list[int | None]]:
-    """Return the dimensions to transform and the lengths asked for (None: as they are)."""
+    """Return the dimensions to transform and the requested lengths (None: unchanged)."""
     rank = len(shape_of(input))
     if isinstance(s, int):
         s = (s,)
@@ -156,7 +156,7 @@ def _complex_n(
 def _real_n(
     input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ...] | None, norm: str | None, inverse: bool, name: str
 ) -> TensorBase:
-    """From real numbers to half of a symmetric spectrum along the last dimension."""
+    """Transform real numbers to half of a symmetric spectrum along the last dimension."""
     _check_real(input, name)
     mode = _norm(norm)
     x = _floating(input, False)
@@ -185,7 +185,7 @@ def _ordered(x: TensorBase, strides: tuple[int, ...] | None) -> TensorBase:
 def _to_real_n(
     input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ...] | None, norm: str | None, inverse: bool, name: str
 ) -> TensorBase:
-    """From half of a symmetric spectrum along the last dimension to real numbers."""
+    """Transform half of a symmetric spectrum along the last dimension to real numbers."""
     mode = _norm(norm)
     x = _floating(input, True)
     if dim is not None and not isinstance(dim, int) and len(dim) == 0:
@@ -247,7 +247,7 @@ def _along_one(input: TensorBase, n: int | None, dim: int, norm: str | None, inv
 @operation(autocast=FLOAT32_ON_CPU)
 @node_called("FftR2CBackward0")
 def rfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the transform of real numbers: the frequencies that are not negative."""
+    """Return the transform of real numbers: the nonnegative frequencies."""
     return _stored(_real_n(input, _length(n), _one(dim), norm, False, "rfft"), out)
 
 
@@ -261,7 +261,7 @@ def irfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | No
 @operation(autocast=FLOAT32_ON_CPU)
 @node_called("FftC2RBackward0")
 def hfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the transform of half a symmetric signal: real numbers."""
+    """Return the transform of half a Hermitian-symmetric signal, which is real."""
     return _stored_real(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out, "hfft")
 
 
@@ -295,7 +295,7 @@ def rfftn(
     input: TensorBase, s: tuple[int, ...] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """Return the transform of real numbers along several dimensions, half of it along the last."""
+    """Return the transform of real numbers along several dimensions, with nonnegative frequencies along the last."""
     return _stored(_real_n(input, s, dim, norm, False, "rfftn"), out)
 
 
@@ -314,7 +314,7 @@ def hfftn(
     input: TensorBase, s: tuple[int, ...] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """``hfft`` along several dimensions, the last of which is half."""
+    """Return the transform of a signal that is half of a Hermitian-symmetric one along the last of several dimensions."""
     return _stored_real(_to_real_n(input, s, dim, norm, False, "hfftn"), out, "hfftn")
 
 
@@ -350,7 +350,7 @@ def rfft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: tuple[int, int] = (-2, -1), norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """Return the transform of real numbers along two dimensions, half of it along the last."""
+    """Return the transform of real numbers along two dimensions, with nonnegative frequencies along the last."""
     return rfftn(input, s, dim, norm, out=out)
 
 
@@ -369,7 +369,7 @@ def hfft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: tuple[int, int] = (-2, -1), norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """``hfft`` along two dimensions, the last of which is half."""
+    """Return the transform of a signal that is half of a Hermitian-symmetric one along the last of two dimensions."""
     return hfftn(input, s, dim, norm, out=out)
 
 
@@ -391,7 +391,7 @@ def fftfreq(
     n: int, d: float = 1.0, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return the frequencies of ``fft``'s results: from 0 up, then the negative ones."""
+    """Return the frequencies of ``fft``'s results: the nonnegative, then the negative ones."""
     kind = dtype or get_default_dtype()
     found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind, device=device))) * (1.0 / (n * d))
     return _frequencies(found, requires_grad, out)
@@ -414,7 +414,7 @@ def _shifted(input: TensorBase, dim: int | tuple[int, ...] | None, step: Callabl
 
 
 def fftshift(input: TensorBase, dim: int | tuple[int, ...] | None = None) -> TensorBase:
-    """Frequency zero moved to the middle."""
+    """Move frequency zero to the centre."""
     return _shifted(input, dim, lambda length: length // 2)
 
 

@@ -39,7 +39,7 @@ def _flag(value: Any) -> int | None:
 
 
 def _centred(window: TensorBase, n_fft: int) -> Any:
-    """Return the window with zeros on both sides up to ``n_fft`` elements."""
+    """Return the window padded with zeros on both sides to ``n_fft`` elements."""
     length = shape_of(window)[0]
     if length == n_fft:
         return window
@@ -55,7 +55,7 @@ def _warn_no_window(what: str) -> None:
 
 
 def _number(value: Any) -> Any:
-    """Return a length that is given as a tensor as a number."""
+    """Return the value of a 0-d tensor as a number; other values unchanged."""
     return value.item() if isinstance(value, TensorBase) and not value._shape else value
 
 
@@ -65,7 +65,7 @@ def stft(
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
     return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Any:  # fmt: skip
-    """Return Fourier transforms of windows of the signal, ``hop_length`` apart: (*, T) → (*, F, frames), complex."""
+    """Return the Fourier transforms of windows of the signal, ``hop_length`` apart: (*, T) → (*, F, frames), complex."""
     n_fft, hop_length, win_length = map(_number, (n_fft, hop_length, win_length))
     if center:
         if align_to_window is not None:
@@ -146,7 +146,7 @@ def _check_stft(
 
 
 def _overlapped(frames: TensorBase, hop: int) -> Any:
-    """(B, frames, n) added up where they overlap: (B, T)."""
+    """Overlap-add frames: (B, frames, n) → (B, T)."""
     if frames.is_complex():
         parts = view_as_real(frames)
         pair = [_overlapped(views.select(parts, -1, i), hop) for i in (0, 1)]
@@ -161,7 +161,7 @@ def istft(
     input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
     center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
 ) -> Any:  # fmt: skip
-    """Return the signal of which ``stft`` gave the windows' transforms: (*, F, frames) → (*, T), least squares."""
+    """Return the signal of a short-time Fourier transform, by least squares: (*, F, frames) → (*, T)."""
     n_fft, hop_length, win_length, length = map(_number, (n_fft, hop_length, win_length, length))
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length

@@ -1,4 +1,4 @@
-"""Window functions: torch.signal.windows (symmetric unless asked) and the torch namespace's (periodic unless asked)."""
+"""Window functions: torch.signal.windows (symmetric by default) and the torch namespace's (periodic by default)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def general_cosine(
     M: int, *, a: Iterable[float], sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return the sum of cosines with the weights ``a``, alternating in sign."""
+    """Return the sum of cosines with the coefficients ``a``, alternating in sign."""
     kind = _kind("general_cosine", M, dtype, layout)
     if M and not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
@@ -64,7 +64,7 @@ def general_hamming(
     M: int, *, alpha: float = 0.54, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """``alpha`` less ``1 - alpha`` times a cosine."""
+    """Return ``alpha - (1 - alpha) * cos``."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
@@ -97,7 +97,7 @@ def nuttall(
     M: int, *, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False
 ) -> TensorBase:
-    """Return the Nuttall window of minimum side lobes."""
+    """Return the Nuttall window with minimal side lobes."""
     weights = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
     return general_cosine(M, a=weights, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
@@ -126,7 +126,7 @@ def exponential(
     M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return the exponential decay to both sides of ``center`` over the length ``tau``."""
+    """Return exponential decay to both sides of ``center``, with time constant ``tau``."""
     kind = _kind("exponential", M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
@@ -141,7 +141,7 @@ def gaussian(
     M: int, *, std: float = 1.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return the normal curve of the deviation ``std``."""
+    """Return a Gaussian with standard deviation ``std``."""
     kind = _kind("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
@@ -161,7 +161,7 @@ def kaiser(
     M: int, *, beta: float = 12.0, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return the Kaiser window of shape ``beta``."""
+    """Return the Kaiser window with shape parameter ``beta``."""
     kind = _kind("kaiser", M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
@@ -181,7 +181,7 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """``alpha`` less ``beta`` times a cosine."""
+    """Return ``alpha - beta * cos``."""
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _old_kind("hamming_window", window_length, dtype)
@@ -226,7 +226,7 @@ def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return the Kaiser window of shape ``beta``."""
+    """Return the Kaiser window with shape parameter ``beta``."""
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _old_kind("kaiser_window", window_length, dtype)

@@ -1,4 +1,4 @@
-"""Gradients of operations, one file a family. Importing the room fills the table."""
+"""Gradient rules, one file per family of operations; importing the package registers them."""
 from . import (  # noqa: F401
     activation,
     conv,

@@ -1,4 +1,4 @@
-"""Positions in an array: read, added to, or cleared; each a linear map with its transpose."""
+"""Gather, scatter and clear at index positions: linear maps with their transposes."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,10 +11,10 @@ from .. import vocabulary as v
 
 
 class Places:
-    """The positions that a NumPy key names in an array of ``shape``, for values of the shape ``own``.
+    """Positions that a NumPy key selects in an array of ``shape``, for values of the shape ``own``.
 
-    ``flat``: the key gives them in a row. ``rounded_once``: half precision is added up in single. ``outer``: the shape that the array
-    has where it is not used in rows.
+    ``flat``: the key is a vector of flat indices. ``rounded_once``: half precision is accumulated in single. ``outer``: the array's
+    original shape if ``shape`` is that of its rows.
     """
 
     def __init__(
@@ -48,19 +48,19 @@ class Places:
         return rest.reshape(self.outer)
 
     def take(self, value: TensorBase | np.ndarray) -> Any:
-        """Return the values at the positions."""
+        """Gather the values at the positions."""
         return v.mapped(value, self._taken, self._added, "GatherBackward0")
 
     def add(self, value: Any, label: str = "ScatterAddBackward0") -> Any:
-        """Return zeros with values added at the positions."""
+        """Scatter-add values at the positions of a zero array."""
         return v.mapped(value, self._added, self._taken, label)
 
     def without(self, value: np.ndarray) -> Any:
-        """Return a whole array with zeros at the positions."""
+        """Return the array with zeros at the positions."""
         return v.mapped(value, self._without, self._without, "ScatterBackward1")
 
     def gradients(self, node: Any, g: np.ndarray, adds: bool) -> tuple[Any, Any]:
-        """Return the gradients of an array and of the source that was written, or added, to it."""
+        """Return the gradients of an array and of the source that was written or added to it."""
         return (
             None if node.edges[0] is None else g if adds else self.without(g),
             None if node.edges[1] is None else self.take(g),

@@ -146,7 +146,7 @@ def _logsigmoid_slope(g: TensorBase, x: TensorBase) -> TensorBase:
 
 
 def _below(g: np.ndarray, z: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return the gradient of logsigmoid from ``z = exp(-|x|)``, which torch keeps in x's precision."""
+    """Return the gradient of logsigmoid from ``z = exp(-|x|)``, which torch keeps in the precision of x."""
     share = v.div(z, v.plus(z, 1))
     return v.mul(g, v.where(v.less_than(x, 0), v.plus(v.neg(share), 1), share))
 
@@ -174,7 +174,7 @@ def hardswish(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 @v.ways(array=lambda x, flat, straight: x)
 def _bounded(x: TensorBase, flat: np.ndarray, straight: np.ndarray) -> TensorBase:
-    """Return x, but 0 where the slope is 0 or 1: at infinity a slope times zero would be NaN."""
+    """Return x, or 0 where the slope is 0 or 1: at infinity the product would be NaN."""
     return v.where(flat, 0, v.where(straight, 0, x))
 
 

@@ -1,4 +1,4 @@
-"""Gradients of convolutions: three maps, linear in both arguments, each the gradient of another."""
+"""Gradients of convolutions: three maps, linear in both arguments; the gradient of each is another of them."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +19,7 @@ def _output(
     g: TensorBase | np.ndarray, w: TensorBase | np.ndarray, shape: tuple[int, ...],
     attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int],
 ) -> Any:
-    """Return the convolution that a transposed one is the gradient of. An output padding beyond the stride gives it windows too many."""
+    """Return the convolution whose gradient is a given transposed one, without the extra windows of an output padding above the stride."""
     found = _forward(g, w, None, *attributes)
     if v.shape_of(found) == shape:
         return found

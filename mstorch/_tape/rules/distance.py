@@ -14,7 +14,7 @@ from .reduce import restored
 
 @rule("p_norm", keep=(0, "result"))
 def p_norm(node: Any, g: np.ndarray) -> np.ndarray | None:
-    """Gradient of a norm, or of a distance: each of several equal maxima gets the gradient, and the sign of a NaN is NaN."""
+    """Return the gradient of a norm or distance: equal maxima all get the gradient, and the sign of NaN is NaN."""
     p, dims, keepdim, share = node.args
     if p == 0:
         return None if share else v.nothing(g, node.shapes[0])
@@ -23,7 +23,7 @@ def p_norm(node: Any, g: np.ndarray) -> np.ndarray | None:
 
 
 def _over(value: np.ndarray, norm: np.ndarray, exponent: float = 1) -> np.ndarray:
-    """Return a value divided by a power of the norm; zero where the norm is."""
+    """Divide a value by a power of the norm; return zero where the norm is zero."""
     flat = v.is_zero(norm)
     return v.where(flat, 0, v.div(value, _power(v.where(flat, 1, norm), exponent)))
 
@@ -55,7 +55,7 @@ def _power(value: np.ndarray, exponent: float) -> np.ndarray:
 
 
 def _sign(x: np.ndarray) -> np.ndarray:
-    """Return the sign of each element, NaN of a NaN."""
+    """Return the sign of each element; NaN for NaN."""
     with quiet():
         return v.like(np.sign(v.host_array(x)), x)
 

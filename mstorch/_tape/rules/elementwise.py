@@ -22,7 +22,7 @@ def add(node: Any, g: Any) -> Any:
 
 @rule("add_scaled", label="AddBackward0")
 def add_scaled(node: Any, g: Any) -> Any:
-    """Of a sum with a multiple, on a device."""
+    """Return the gradients of a scaled sum on a device."""
     first, second = node.edges
     return (
         None if first is None else v.fit(g, node.shapes[0]),
@@ -32,7 +32,7 @@ def add_scaled(node: Any, g: Any) -> Any:
 
 @rule("lerp_scalar", label="LerpBackward0")
 def lerp_scalar(node: Any, g: Any) -> Any:
-    """Of a way from one tensor to another, on a device."""
+    """Return the gradients of ``lerp`` with a scalar weight on a device."""
     (first, second), (weight,) = node.edges, node.args
     return (
         None if first is None else v.fit(v.times(g, 1 - weight), node.shapes[0]),
@@ -150,12 +150,12 @@ def _extreme(op: str) -> None:
 
 
 def _share_of(g: Any, share: np.ndarray) -> Any:
-    """Return a share of the gradient, 0 where the share is 0 whatever the gradient is."""
+    """Multiply the gradient by a share; return 0 where the share is 0, even for a NaN gradient."""
     return v.where(v.above(share, 0), v.mul(g, v.like(share, g)), 0)
 
 
 def _masked(found: np.ndarray, shape: tuple[int, ...]) -> Any:
-    """Return a gradient in the shape of its operand."""
+    """Return a gradient summed to the shape of its operand."""
     return found if v.shape_of(found) == shape else v.fit(found, shape)
 
 
@@ -172,7 +172,7 @@ def abs(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 def _clamp_on_device(node: Any, g: Any) -> Any:
-    """Return the gradient of clamp on a device: 1 between the bounds; the lower bound is applied before the upper one."""
+    """Return the gradient of clamp on a device: 1 between the bounds; the lower bound is applied first."""
     x, low, high = [as_raw(node.kept(g, place)) for place in range(3)]
     by_x, by_low, by_high = node.edges
     beside = None if low is None or high is None else (v.lt(low, high), v.lt(high, low))
@@ -221,12 +221,12 @@ def _mine_of_arrays(x: np.ndarray, y: np.ndarray, op: str) -> np.ndarray:
 
 @v.ways(array=_mine_of_arrays)
 def _mine(x: Any, y: Any, op: str) -> Any:
-    """Return where the first of two bare values is the extreme, or the other is NaN."""
+    """Return where the first of two bare values is the extremum, or the second is NaN."""
     return v.either((v.ge if op == "fmax" else v.le)(x, y), v.ne(y, y))
 
 
 def _extreme_number(op: str) -> None:
-    """The larger or smaller of two, ignoring NaN."""
+    """Register the gradient rule of ``fmax`` or ``fmin``, which ignore NaN."""
 
     @rule(op, keep=(0, 1))
     def chosen(node: Any, g: TensorBase | np.ndarray) -> Any:

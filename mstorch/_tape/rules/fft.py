@@ -1,4 +1,4 @@
-"""Gradients of Fourier transforms: the transform the other way, with the same scale."""
+"""Gradients of Fourier transforms: the inverse transform with the same scale."""
 from __future__ import annotations
 
 from typing import Any
@@ -42,7 +42,7 @@ def complex(node: Any, g: np.ndarray) -> Any:
 
 @rule("polar", keep=("result",))
 def polar(node: Any, g: np.ndarray) -> Any:
-    """Return the gradient of ``polar``: the absolute value moves along the direction, the angle across it."""
+    """Return the gradients of ``polar``: for the absolute value the component along the direction, for the angle that across it."""
     wide, real = NP_DTYPE[v.dtype_name(g)], node.kind.np
     result, turned = node.kept(g), v.conj(g)
 

@@ -1,4 +1,4 @@
-"""Forward derivatives of operations whose tangent is cheaper by a rule than by transposing the gradient's."""
+"""Forward rules of operations whose tangent is cheaper to compute directly than by transposing the gradient rule."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -163,7 +163,7 @@ def prod(call: Call) -> Any:
 
 
 def _beside(tangent: TensorBase | np.ndarray, normal: TensorBase | np.ndarray, axes: tuple[int, ...], count: int) -> Any:
-    """Return a tangent less its mean and its projection on the normalised values."""
+    """Return a tangent minus its mean and its projection on the normalized values."""
     number = v.constant(count, normal)
     moved = v.sub(tangent, v.div(v.total(tangent, axes), number))
     return v.sub(moved, v.mul(normal, v.div(v.total(v.mul(moved, normal), axes), number)))

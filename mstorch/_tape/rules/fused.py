@@ -1,4 +1,4 @@
-"""The gradient of attention where a device has one kernel for it."""
+"""Gradient of attention on devices that have a fused kernel for it."""
 from __future__ import annotations
 
 from typing import Any, NoReturn

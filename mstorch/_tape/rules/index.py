@@ -1,4 +1,4 @@
-"""Gradients of taking elements by position."""
+"""Gradients of indexing and gathering."""
 from __future__ import annotations
 
 import math
@@ -45,7 +45,9 @@ def take(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
-    """Entries of a dimension by index, and the sums of those that share one (of numbers torch rounds each sum, of rows once)."""
+    """Return the maps that gather entries along a dimension and sum them back; sums of scalars are rounded at each step, as in torch, sums
+    of rows once.
+    """
     flat = np.where(index < 0, index + count, index).reshape(-1)
 
     def taken(array: np.ndarray) -> np.ndarray:

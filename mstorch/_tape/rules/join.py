@@ -1,4 +1,4 @@
-"""Gradients of joining."""
+"""Gradients of concatenation and stacking."""
 from __future__ import annotations
 
 from typing import Any

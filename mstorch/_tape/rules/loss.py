@@ -45,9 +45,7 @@ def _by_kernel_of_logits(node: Any, gradients: Any) -> Any:
 @rule("cross_entropy_parts", keep=("result1",), label="NllLossBackward0")
 @v.by_gradient(raw=_by_kernel_of_logits)
 def cross_entropy_parts(node: Any, gradients: Any) -> Any:
-    """Return the gradient of cross entropy of rows of logits on a device; second derivatives go by the log-probabilities, the second
-    result.
-    """
+    """Return the gradient of cross entropy on a device; second-order gradients flow through the log-probabilities, the second result."""
     g, by_logs = gradients
     logs = node.kept(by_logs if g is None else g)
     if g is not None:
@@ -64,13 +62,13 @@ def _by_kernel_of_rows(node: Any, gradients: Any) -> Any:
 @rule("nll_parts", keep=(0, "result1"), label="NllLossBackward0")
 @v.by_gradient(raw=_by_kernel_of_rows)
 def nll_parts(node: Any, gradients: Any) -> Any:
-    """Return the gradient of the negative log-likelihood of rows of log-probabilities on a device."""
+    """Return the gradient of the negative log-likelihood on a device."""
     g = gradients[0]
     return _by_logs(node, g, v.bare_condition(node.kept(g, 1)))
 
 
 def _by_logs(node: Any, g: Any, total: Any) -> Any:
-    """Return the gradient of log-probabilities by single operations: each target's weight at its class."""
+    """Return the gradient with respect to log-probabilities by single operations: each target's weight at its class."""
     target, weight, ignored, reduction = node.args
     rows, name = (int(target.shape[0]), 1), node.kind.name
     counted = movement.reshaped(v.ne(target, v.constant(ignored, target)), rows)

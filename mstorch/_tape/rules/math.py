@@ -124,7 +124,7 @@ def logit(node: Any, g: TensorBase | np.ndarray) -> Any:
 def _of_two(
     op: str, slopes: Callable[[Any, Any, Any, Any], tuple[Any, Any]], label: str | None = None, *, result: bool = False
 ) -> None:  # fmt: skip
-    """A rule of two operands from their slopes, which are functions of the operands, the result (if it is asked for) and the gradient."""
+    """Register the rule of a binary operation from its slopes, functions of the operands, the gradient and, on request, the result."""
     first_slope, second_slope = (lambda *values, place=place: slopes(*values)[place]() for place in (0, 1))
 
     @rule(op, keep=(0, 1, "result") if result else (0, 1), label=label)
@@ -157,7 +157,7 @@ def _log2_share(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, other: T
 
 
 def _log_times(g: np.ndarray, x: np.ndarray, other: np.ndarray, product: Any, least: float) -> Any:
-    """``g`` times a logarithm of ``other``; 0 where g is 0, or x is and the logarithm is none."""
+    """Return ``g * log(other)``; 0 where g is 0, or where x is 0 and the logarithm is not finite."""
     flat = v.is_zero(x) & v.at_most(other, least)
     return v.where(flat, 0, product(g, v.where(flat, 1, other)))
 
@@ -190,7 +190,7 @@ _of_two("xlog1py", lambda g, x, y, _: (
 
 
 def _as_complex(value: TensorBase | np.ndarray, kind: Any) -> Any:
-    """Return real numbers as complex ones."""
+    """Cast real numbers to complex."""
     return v.converted(value, NAME_OF_NP[kind])
 
 
@@ -202,7 +202,7 @@ def _angle_slope(g: TensorBase | np.ndarray, z: TensorBase | np.ndarray) -> Any:
 
 @rule("angle", keep=(0,))
 def angle(node: Any, g: TensorBase | np.ndarray) -> Any:
-    """Real numbers have the angle 0 or π, which is flat."""
+    """Return the gradient of ``angle``, which is 0 for real numbers."""
     if not node.kind.is_complex:
         return v.nothing(node.kept(g))
     return _angle_slope(_as_complex(g, node.kind.np), node.kept(g))
@@ -210,7 +210,7 @@ def angle(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 @v.wide
 def _sgn_slope(g: np.ndarray, z: np.ndarray, turned: np.ndarray) -> np.ndarray:
-    """Return the gradient's component across the number's direction, divided by its absolute value, which is ``z * conj(turned)``."""
+    """Return the component of the gradient across the direction of the number, divided by its absolute value ``z * conj(turned)``."""
     flat = v.is_zero(z)
     across = v.sub(g, v.mul(v.conj(g), v.mul(turned, turned)))
     return v.where(flat, 0, v.div(across, v.where(flat, 1, v.times(v.mul(z, v.conj(turned)), 2))))

@@ -1,4 +1,4 @@
-"""Gradients of normalisation."""
+"""Gradients of normalization layers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ..apply import rule
 
 
 def standardised(x: TensorBase | np.ndarray, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
-    """Return values with mean 0 and variance 1 over some dimensions, and the inverse of the deviation."""
+    """Return values with mean 0 and variance 1 along some dimensions, and the inverse standard deviation."""
     number = v.constant(count, x)
     centred = v.sub(x, v.div(v.total(x, axes), number))
     inverse = v.rsqrt(v.plus(v.div(v.total(v.mul(centred, centred), axes), number), eps))
@@ -23,10 +23,10 @@ def standardised(x: TensorBase | np.ndarray, axes: tuple[int, ...], count: int, 
 
 
 def _single(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, eps: float) -> Any:
-    """Return the gradients where each element is a group of its own.
+    """Return the gradients if each element is a group of its own.
 
-    Those of x and the weight are zero but for rounding; torch's rounding is kept (its normalised value is what the product
-    ``inverse * x`` loses), for with a small epsilon it is not small.
+    Those of x and the weight are zero up to rounding; torch's rounding error, that of the normalized value ``inverse * x``, is reproduced,
+    as a small epsilon makes it large.
     """
     inverse = np.float32(1) / np.sqrt(np.float32(eps))
     scaled = g * weight
@@ -37,7 +37,7 @@ def _single(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, eps: fl
 
 
 def _of_nothing(node: Any, g: Any) -> Any:
-    """Return the gradients of an empty input and its parameters; the input's is recorded as depending on the incoming one."""
+    """Return the gradients for an empty input and its parameters; that of the input depends on the incoming one."""
     zeros = tuple(v.like(v.zeros(own, node.kind), g) for own in node.shapes)
     return (v.times(g, 0), *zeros[1:]) if isinstance(g, TensorBase) else zeros
 
@@ -67,7 +67,7 @@ def _layer_norm_of_arrays(node: Any, g: np.ndarray, x: np.ndarray, weight: np.nd
 def _layer_norm_composed(
     node: Any, g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, weight: TensorBase | np.ndarray, axes: tuple[int, ...], count: int
 ) -> Any:
-    """Return the gradient of layer norm: one kernel of the host's if it can, else single operations, half precision computed in single."""
+    """Return the gradient of layer norm by one host kernel if possible, else by single operations, half precision computed in single."""
     return _layer_norm_steps(node, g, x, weight, axes, count)
 
 
@@ -100,7 +100,7 @@ def _layer_norm_by_kernel(node: Any, gradients: Any) -> Any:
 @rule("layer_norm_parts", keep=(0, 1, 2, "result1", "result2"), label="NativeLayerNormBackward0")
 @v.by_gradient(raw=_layer_norm_by_kernel)
 def layer_norm_parts(node: Any, gradients: Any) -> Any:
-    """Return the gradient of layer norm on a device, from what forward kept for the kernel."""
+    """Return the gradient of layer norm on a device from the statistics that forward saved."""
     return layer_norm(node, gradients[0])
 
 
@@ -135,7 +135,7 @@ def _batch_norm_slope(node: Any, g: TensorBase, eps: float) -> tuple[TensorBase,
 
 
 def _batch_norm_composed(node: Any, g: TensorBase, eps: float) -> tuple[TensorBase, TensorBase, TensorBase]:
-    """By single operations, which have derivatives of their own."""
+    """Return the gradient of batch norm by single operations, which are differentiable again."""
     shape, x, weight = node.shapes[0], node.kept(g, 0), node.kept(g, 1)
     axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))
     count = 1
@@ -160,7 +160,7 @@ def _batch_norm_by_kernel(node: Any, gradients: Any) -> Any:
 @rule("batch_norm_parts", keep=(0, 1, "result1", "result2"), label="NativeBatchNormBackward0")
 @v.by_gradient(raw=_batch_norm_by_kernel)
 def batch_norm_parts(node: Any, gradients: Any) -> Any:
-    """Return the gradient of batch norm on a device, from what forward kept for the kernel."""
+    """Return the gradient of batch norm on a device from the statistics that forward saved."""
     return _batch_norm_composed(node, gradients[0], node.args[-1])
 
 

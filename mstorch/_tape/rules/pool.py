@@ -32,7 +32,7 @@ _max_pool, _fold = v.Primitive("max_pool"), v.Primitive("col2im")
 
 
 def _max_pool_on_device(node: Any, g: Raw) -> Any:
-    """Return the gradient window element by window element, by the device's kernels: it goes to the first largest, or to the last NaN."""
+    """Return the gradient of max pooling by device kernels, window element by element: it goes to the first maximum, or the last NaN."""
     kernel, stride, padding, dilation, out = node.args
     shape = node.shapes[0]
     x = node.kept(g, 0)
@@ -67,7 +67,7 @@ def _max_pool_of_raws(node: Any, g: Raw) -> Any:
 
 
 def _lie_apart(node: Any) -> bool:
-    """Return whether no element is in two windows."""
+    """Return whether the pooling windows do not overlap."""
     kernel, stride, _, dilation, _ = node.args
     return all(s >= k and d == 1 for k, s, d in zip(kernel, stride, dilation))
 
@@ -113,7 +113,7 @@ def max_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 def positions_in(index: np.ndarray, shape: Sizes) -> Places:
-    """Return the positions that a pooling of a batch of images of ``shape`` gave, each in its own image."""
+    """Return the indices of a pooling over batched images, one row per image and channel."""
     rows, length = shape[0] * shape[1], int(np.prod(shape[2:]))
     flat = index.reshape(rows, math.prod(index.shape[2:])) + np.arange(rows)[:, None] * length
     return Places((flat.reshape(-1),), (rows * length,), index.shape, True)
@@ -128,7 +128,7 @@ def _by_position_on_device(node: Any, gradients: Any) -> Any:
 
 @v.by_gradient(native=_by_position_on_device)
 def _by_position(node: Any, gradients: Sequence[TensorBase | np.ndarray | None]) -> Any:
-    """Return the gradient at the positions that a pooling gave as its second result."""
+    """Scatter the gradient to the indices that the pooling returned as its second result."""
     g, shape = gradients[0], node.shapes[0]
     places = positions_in(v.host_array(node.kept(g)), shape)
     return v.reshape(places.add(g, "MaxPool2DWithIndicesBackwardBackward0"), shape)
@@ -178,7 +178,7 @@ def avg_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, counts: np.ndarray) -> Any:
-    """Return the gradient of means of windows on a device: each share in all of its window, which is folded back."""
+    """Return the gradient of average pooling on a device: each share, spread over its window, is folded back."""
     rows, count, size = shape[0], shape[1], int(np.prod(kernel))
     uniform = counts.size and (counts == counts.flat[0]).all()
     share = v.div(g, v.constant(float(counts.flat[0]), g) if uniform else v.like(counts.astype(np.float32), g))
@@ -187,7 +187,7 @@ def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: 
 
 
 def _windows_apart(node: Any, g: Any) -> Any:
-    """Return the gradient of means of windows that lie side by side: each share in all of its window. None for other windows."""
+    """Return the gradient of average pooling with adjacent windows: each share is repeated over its window. None for other windows."""
     (out,), shape = node.args, node.shapes[0]
     if 0 in shape or 0 in out or any(n % o for n, o in zip(shape[2:], out)):
         return None

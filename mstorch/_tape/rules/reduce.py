@@ -18,7 +18,7 @@ from ..primitives import Primitive
 
 
 def restored(node: Any, g: TensorBase | np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """Return the gradient with the reduced dimensions back, of length 1."""
+    """Return the gradient with the reduced dimensions restored as length 1."""
     own = node.shapes[0]
     if keepdim or not dims or not own:
         return g
@@ -88,7 +88,7 @@ _cumprod = Primitive("cumprod")
 
 
 def _moved(value: TensorBase | np.ndarray) -> Any:
-    """Return the elements shifted by one along the last dimension, with a one in front."""
+    """Shift the elements by one along the last dimension, with a one in front."""
     return v.pad(value, (1, -1), 1)
 
 
@@ -97,7 +97,7 @@ def _turned(value: TensorBase | np.ndarray) -> Any:
 
 
 def _products_without(x: TensorBase | np.ndarray) -> Any:
-    """For each element the product of the others along the last dimension, exact where some are zero."""
+    """Return for each element the product of the others along the last dimension, exact if some are zero."""
     last = len(v.shape_of(x)) - 1
     before = _moved(_cumprod(x, last))
     behind = _turned(_moved(_cumprod(_turned(x), last)))
@@ -125,7 +125,7 @@ def prod(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 @v.ways(raw=lambda x, order: dense(v.permute(x, order)))
 def _reordered(x: TensorBase | np.ndarray, order: Sequence[int]) -> Any:
-    """Return the dimensions in another order, in memory of its own: gradients through it are row-major."""
+    """Return a row-major copy with permuted dimensions, through which gradients are row-major too."""
     inverse = inverse_order(order)
 
     def given(array: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Gradients of linear maps along an axis, and of windows as columns."""
+"""Gradients of linear resampling along an axis, and of unfolding."""
 from __future__ import annotations
 
 from typing import Any

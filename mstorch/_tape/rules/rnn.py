@@ -1,4 +1,4 @@
-"""Gradients and forward derivatives of a step of an LSTM and of a GRU."""
+"""Gradients and forward rules of LSTM and GRU cells."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def _gate(number: int, width: int) -> tuple[Any, ...]:
 
 
 def _split(value: TensorBase | np.ndarray, count: int) -> list[Any]:
-    """Return the gates, which lie next to one another; of None as many."""
+    """Split the gates, which are adjacent in the last dimension; None gives as many Nones."""
     if value is None:
         return [None] * count
     width = v.shape_of(value)[-1] // count
@@ -25,7 +25,7 @@ def _split(value: TensorBase | np.ndarray, count: int) -> list[Any]:
 
 
 def _joined(values: list[Any]) -> Any:
-    """Return the gates side by side again."""
+    """Concatenate the gates."""
     return v.cat(values, -1)
 
 
@@ -77,7 +77,7 @@ def gru_cell(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 def _total(*terms: Any) -> Any:
-    """Return the sum of products (pairs of factors); a pair with None is left out."""
+    """Return the sum of products (pairs of factors), leaving out pairs with None."""
     found = None
     for first, second in terms:
         if first is not None and second is not None:

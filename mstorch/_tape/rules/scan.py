@@ -1,4 +1,4 @@
-"""Gradients of running sums and products."""
+"""Gradients of cumulative sums and products."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +19,7 @@ _sums = Primitive("cumsum")
 
 @v.ways(native=lambda value, dim: v.flip(_sums(v.flip(value, (dim,)), dim), (dim,)))
 def _from_behind(value: TensorBase | np.ndarray, dim: int) -> Any:
-    """Running sums that begin at the end."""
+    """Return the cumulative sum in reverse."""
     sums = _cumsum.host[dtype_name(value)]
 
     def behind(array: np.ndarray) -> np.ndarray:
@@ -44,7 +44,7 @@ _logcumsumexp = Primitive("logcumsumexp")
 
 @rule("logcumsumexp", keep=(0, "result"))
 def logcumsumexp(node: Any, g: TensorBase | np.ndarray) -> Any:
-    """Of real numbers; by logarithms of the gradients above and below zero, as torch computes it: NaN at minus infinity."""
+    """Return the gradient of logcumsumexp for real numbers, from logarithms of its positive and negative part, as in torch: NaN at -inf."""
     (dim,) = node.args
     x, y = node.kept(g, 0), node.kept(g, 1)
     if not node.shapes[0]:
@@ -97,7 +97,7 @@ def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, nod
 
 
 def _around_zeros(g: np.ndarray, x: np.ndarray, y: np.ndarray, dim: int) -> np.ndarray:
-    """Return the gradient of cumprod: by division before the first zero, by a product up to the second, and 0 beyond."""
+    """Return the gradient of cumprod: by division before the first zero, by products up to the second, 0 beyond."""
     zero = v.is_zero(x)
     count = np.cumsum(zero, dim)
     before, first = count == 0, zero & (count == 1)

@@ -1,4 +1,4 @@
-"""Gradients of writing and adding up elements by position."""
+"""Gradients of scatter and its reductions."""
 from __future__ import annotations
 
 from typing import Any
@@ -25,7 +25,7 @@ _index_write, _index_select, _put, _take = Primitive("index_write"), Primitive("
 
 
 def _scatter_on_device(node: Any, g: Any) -> Any:
-    """Return the gradients of the tensor that was written to (0 where it was overwritten) and of the source."""
+    """Return the gradients of the tensor that was scattered into (0 where overwritten) and of the source."""
     (dim, index, how), own = node.args, node.shapes[1]
     single = not own or not node.shapes[0]
     if single:
@@ -108,7 +108,7 @@ def _equal(first: TensorBase | np.ndarray, second: TensorBase | np.ndarray) -> n
 
 
 def _counts(node: Any, places: Places, include_self: bool) -> np.ndarray:
-    """Return how many elements each mean is of, at least 1."""
+    """Return the number of elements of each mean, at least 1."""
     ones = np.ones(node.shapes[0], node.kind.np)
     rest = v.bare_condition(ones if include_self else places.without(ones))
     return np.asarray(np.maximum(rest + places.add(np.ones(node.shapes[1], node.kind.np)), ones))
@@ -118,7 +118,7 @@ def _of_product(
     node: Any, g: TensorBase | np.ndarray, places: Places, x: TensorBase | np.ndarray, source: TensorBase | np.ndarray,
     result: TensorBase | np.ndarray,
 ) -> tuple[Any, Any]:
-    """torch's: by division where nothing is zero; a zero that is alone gets the product of the others."""
+    """Return torch's gradients of a product: by division without zeros; a single zero gets the product of the other factors."""
     nonzero = v.where(v.is_zero(x), 1, x)
     by_x = v.div(v.mul(g, _reduced(nonzero, source, *node.args)), nonzero)
     zero = v.host_array(v.is_zero(source))  # which waits for a device

@@ -1,4 +1,4 @@
-"""Gradients of repeating, reversing, moving and masking elements: maps of their own kind."""
+"""Gradients of repeat, flip, roll and masks."""
 from __future__ import annotations
 
 from typing import Any

@@ -28,13 +28,13 @@ def _erfinv_slope(y: TensorBase | np.ndarray) -> Any:
 
 
 def _log_density(x: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
-    """Return the derivative of the log-distribution; NaN where that is minus infinity."""
+    """Return the derivative of ``log_ndtr``; NaN where the logarithm is -inf."""
     slope = v.times(v.reciprocal(_erfcx(v.times(x, -math.sqrt(0.5)))), math.sqrt(2 / math.pi))
     return v.where(v.at_most(y, -math.inf), math.nan, slope)
 
 
 def _of_first_order(slope: Callable[[Any], Any], x: TensorBase | np.ndarray) -> Any:
-    """Return a slope that divides by x, and its limit where x is too small for that (or no number, as in torch)."""
+    """Return a slope that divides by x, with its limit 0.5 where x is too small, or NaN as in torch."""
     array = v.host_array(x)
     small = ~(np.abs(array) > np.finfo(array.dtype).eps)
     return v.where(small, 0.5, slope(v.where(small, 1, x)))
