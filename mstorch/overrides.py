@@ -34,7 +34,8 @@ _IGNORED: dict[str, frozenset[str]] = {
     ),
     "torch.fft": frozenset(("fftfreq", "rfftfreq")),
     "torch.Tensor": frozenset(
-        "__dir__ _conj _neg_view eig lstsq new new_empty new_empty_strided new_full new_ones new_tensor new_zeros reinforce "
+        "__cuda_array_interface__ __dir__ _conj _fix_weakref _neg_view "
+        "eig lstsq new new_empty new_empty_strided new_full new_ones new_tensor new_zeros reinforce "
         "solve stride symeig "
         "to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr unflatten".split()
     ),
