@@ -134,7 +134,7 @@ def _spaces() -> Iterator[tuple[str, Any, dict[str, Any]]]:
 def _listed(space: str, name: str, value: Any) -> Function | None:
     """Return what a handler gets of a public name, if classes can take it over."""
     if isinstance(value, overriding.Property):
-        return value.__get__
+        return None if name in _IGNORED.get(space, ()) else value.__get__
     if not is_entry(value) or name in _IGNORED.get(space, ()):
         return None
     return value if space == "torch.Tensor" or not name.startswith("_") and not name.endswith("_") else None
