@@ -117,7 +117,7 @@ from ._namespace.streams import Event, Stream
 from ._namespace.recurrent import (
     embedding_bag, embedding_renorm_, gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell,
 )  # fmt: skip
-from ._VF import _unique
+from ._VF import _unique, _unique2
 from ._sparse.checks import (
     _convert_indices_from_coo_to_csr, _convert_indices_from_csr_to_coo, _validate_sparse_bsc_tensor_args,
     _validate_sparse_bsr_tensor_args, _validate_sparse_compressed_tensor_args, _validate_sparse_coo_tensor_args,
@@ -181,11 +181,15 @@ from ._namespace import symbolic as _symbolic
 from ._namespace.entries import enter as _enter
 
 from ._namespace import legacy_types as _legacy_types
-from ._namespace import absent as _absent, inner as _inner, view_copies as _view_copies
+from ._namespace import absent as _absent, inner as _inner, native_attention as _native_attention, view_copies as _view_copies
 
 _storage_classes = {UntypedStorage, TypedStorage, *storage._STORAGES.values()}
 _tensor_classes = {*_legacy_types.PLAIN, *_legacy_types.SPARSE.values()}
+<<<<<<< HEAD
 globals().update({**_foreach.FUNCTIONS, **_symbolic.FUNCTIONS, **_absent.FUNCTIONS, **_view_copies.FUNCTIONS, **_inner.FUNCTIONS})
+=======
+globals().update({**_foreach.FUNCTIONS, **_absent.FUNCTIONS, **_view_copies.FUNCTIONS, **_inner.FUNCTIONS, **_native_attention.FUNCTIONS})
+>>>>>>> h1
 newaxis = None
 torch = _above.torch = _sys.modules[__name__]  # torch.torch is torch
 _install()

@@ -34,7 +34,8 @@ _IGNORED: dict[str, frozenset[str]] = {
     ),
     "torch.fft": frozenset(("fftfreq", "rfftfreq")),
     "torch.Tensor": frozenset(
-        "__dir__ _conj _neg_view eig lstsq new new_empty new_empty_strided new_full new_ones new_tensor new_zeros reinforce "
+        "__cuda_array_interface__ __dir__ _conj _fix_weakref _neg_view "
+        "eig lstsq new new_empty new_empty_strided new_full new_ones new_tensor new_zeros reinforce "
         "solve stride symeig "
         "to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr unflatten".split()
     ),
@@ -133,7 +134,7 @@ def _spaces() -> Iterator[tuple[str, Any, dict[str, Any]]]:
 def _listed(space: str, name: str, value: Any) -> Function | None:
     """Return what a handler gets of a public name, if classes can take it over."""
     if isinstance(value, overriding.Property):
-        return value.__get__
+        return None if name in _IGNORED.get(space, ()) else value.__get__
     if not is_entry(value) or name in _IGNORED.get(space, ()):
         return None
     return value if space == "torch.Tensor" or not name.startswith("_") and not name.endswith("_") else None

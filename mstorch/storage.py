@@ -24,7 +24,8 @@ from ._core.shared import Block, mapped
 from ._core.storage import FIXED, Absent, DeviceMemory
 from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
-from ._ops._deprecated import always_warns, set_always_warns
+from ._ops._deprecated import _get_always_warn_typed_storage_removal as _get_always_warn_typed_storage_removal
+from ._ops._deprecated import _set_always_warn_typed_storage_removal as _set_always_warn_typed_storage_removal
 from ._ops._dispatch import type_word
 from ._ops.memory import from_data
 from ._storage_checks import LEGACY, WORDS, check_arguments, length, on_meta
@@ -548,7 +549,6 @@ def _give_conversions() -> None:
 
 _give_conversions()
 above.storages = sys.modules[__name__]
-_get_always_warn_typed_storage_removal, _set_always_warn_typed_storage_removal = always_warns, set_always_warns
 
 
 def _dtype_to_storage_type_map() -> dict[dtype, str]:

@@ -10,6 +10,23 @@ from ..func._batched import BatchedTensor
 from ..func._batched_loop import fallback
 
 
+def reshape_dim_into(src: int, dst: int, x: Any) -> Any:
+    """Return the tensor with dimension ``src`` moved in front of ``dst`` (counted without it) and joined with that."""
+    rank = x.dim()
+    src, dst = src % rank, dst % (rank - 1)
+    moved = x.movedim(src, dst)
+    return moved.reshape(*moved.shape[:dst], moved.shape[dst] * moved.shape[dst + 1], *moved.shape[dst + 2 :])
+
+
+def reshape_dim_outof(src: int, size1: int, x: Any) -> Any:
+    """Return the tensor with dimension ``src`` split in two, of which the first has length ``size1``."""
+    src %= x.dim()
+    length = x.shape[src]
+    if length % size1:
+        raise RuntimeError(f"shape[src] ({length}) must be a multiple of size1 ({size1})")
+    return x.reshape(*x.shape[:src], size1, length // size1, *x.shape[src + 1 :])
+
+
 def is_batchedtensor(tensor: Any) -> bool:
     """Return whether a tensor is one of a ``vmap`` that is running."""
     return type(tensor) is BatchedTensor

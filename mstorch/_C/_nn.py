@@ -7,7 +7,7 @@ from .._core.device import device
 from .._hook import missing
 from .._ops.memory.copying import parse_to
 from .._tensor import Tensor
-from ..nn.functional import gelu
+from ..nn.functional import conv3d, gelu
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
@@ -22,6 +22,16 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 def gelu_(input: Any, *, approximate: str = "none") -> Any:
     """``gelu`` in place."""
     return input.copy_(gelu(input, approximate=approximate))
+
+
+def slow_conv3d(
+    self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, *, out: Any = None
+) -> Tensor:
+    """``conv3d`` without dilation and groups; refuses what has no samples' elements."""
+    if self.dim() == 5 and not all(self.shape[1:]):
+        raise RuntimeError(f"non-empty 5D input tensor expected but got: {list(self.shape)}")
+    found = conv3d(self, weight, bias, stride, padding)
+    return found if out is None else out.resize_(found.shape).copy_(found)  # type: ignore[no-any-return]
 
 
 __getattr__ = missing("mstorch._C._nn")

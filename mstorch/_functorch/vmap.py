@@ -165,6 +165,30 @@ def _check_out_dims(out_dims: Any, func: Callable[..., Any]) -> None:
         )
 
 
+def restore_vmap(func: Callable[..., Any], in_dims: Any, batch_size: int, randomness: str) -> Callable[..., Any]:
+    """Return a function that runs within a map of ``batch_size``, and gives its results with the dimension that each has of it, or None.
+    """
+
+    def inner(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        with Map(batch_size, randomness, draw) as map:
+            flat, spec = tree_flatten(args)
+            dims = broadcast_to(in_dims, spec, _is_none)
+            if dims is None:
+                raise RuntimeError("restore_vmap: in_dims do not fit the arguments")
+            outputs = func(*_create_batched_inputs(dims, flat, map.depth, spec), **kwargs)
+            return unwrap_batched(outputs, map.depth)
+
+    return inner
+
+
+def unwrap_batched(args: Any, level: int) -> tuple[Any, Any]:
+    """Return values without the map of a level, and the dimension that each has of it, or None."""
+    flat, spec = tree_flatten(args)
+    own = state.maps[level - 1]
+    parts = [(one.value, one.bdim) if is_of(one, own) else (one, None) for one in flat]
+    return tree_unflatten([value for value, _ in parts], spec), tree_unflatten([dim for _, dim in parts], spec)
+
+
 def vmap(
     func: Callable[P, R], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable[P, R]:

@@ -10,6 +10,7 @@ from .._core import dtype as dtypes
 from .._core.device import device
 from .._core.dtype import dtype, int64
 from .._core.formats import layout, memory_format
+from .._sparse.pieces import sparse_compressed_tensor_with_dims
 from .._tensor import Tensor
 from ..nn import functional
 
@@ -101,3 +102,6 @@ def _sparse_mm_reduce_impl(self: Tensor, other: Tensor, reduce: str) -> tuple[Te
     if reduce not in ("sum", "mean"):
         raise NotImplementedError("mstorch: the places of the largest and smallest elements are not told; torch.sparse.mm gives the values")
     return sparse.mm(self, other, reduce), other.new_empty((0,), dtype=int64)
+
+
+_sparse_compressed_tensor_with_dims = sparse_compressed_tensor_with_dims

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._core.generator import Generator
 from .._ops._forms import Forms, accepting, old_sum
-from .._ops._in_place import in_place
+from .._ops._in_place import in_place, in_place_form
 from .._ops._operation import BY_TENSOR, IN_PLACE, operation
 from .._ops.elementwise import activation as acts
 from .._ops.linalg import added_products
@@ -46,9 +46,12 @@ def selu_(input: Tensor) -> Any:
     return in_place(input, acts.selu)
 
 
+_threshold_ = in_place_form(acts.threshold, "threshold_", uniform=True)  # torch lets it write to expanded tensors
+
+
 def threshold_(input: Any, threshold: float, value: float) -> Any:
     """In-place version of ``threshold``."""
-    return in_place(input, acts.threshold, threshold, value)
+    return _threshold_(input, threshold, value)  # type: ignore[no-any-return]
 
 
 @operation(draws=BY_TENSOR)

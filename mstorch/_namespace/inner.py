@@ -4,13 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.dtype import float32, int32
+from .._core.dtype import bool_, float32, int32
 from .._core.modes import grad_set_to
 from .._core.strides import dense_order, overlaps
 from .._core.tensor_base import strides_of
 from .._ops._dispatch import type_word
 from .._ops.layers.grid import grid_sampler_2d
-from .._ops.reduce.count import unique
 from .._tensor import Tensor
 
 
@@ -81,18 +80,39 @@ def _grid_sampler_2d_cpu_fallback(input: Tensor, grid: Tensor, interpolation_mod
     return grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-def _unique2(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Tensor, ...]:
-    """Return the different elements, where each element stands among them, and how often each is there; empty what is not asked for."""
-    found = unique(self, sorted, return_inverse, return_counts)
-    values, *rest = found if isinstance(found, tuple) else (found,)
-    given = iter(rest)
-    nothing = self.new_empty(0).long()
-    return values, *(next(given) if asked else nothing for asked in (return_inverse, return_counts))
+def _masked_softmax(self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Tensor:
+    """Return the softmax of what a mask does not hide (0 there); the mask is (L, L), (B, L) or of the input's shape, by its type."""
+    if mask.dtype is not bool_:
+        raise RuntimeError("Mask should be a boolean tensor")
+    kind = 2 if mask_type is None else mask_type
+    if kind not in (0, 1, 2):
+        raise RuntimeError("Mask Type should be 0 (src_mask) or 1 (src_key_padding_mask), or 2 (default_mask)")
+    shape = tuple(self.shape)
+    wanted = {0: (shape[2:], "(L, L)"), 1: ((shape[0], shape[-1]), "(B, L)")}.get(kind)
+    if wanted is not None and tuple(mask.shape) != wanted[0]:
+        raise RuntimeError(f"For mask_type == {kind} mask shape should be {wanted[1]}")
+    if kind == 2 and tuple(mask.shape) != shape:
+        raise RuntimeError("For mask_type == 2 mask shape should match input shape")
+    wide = mask.view(shape[0], 1, 1, shape[-1]) if kind == 1 else mask
+    found = self.masked_fill(wide, float("-inf")).softmax(self.dim() - 1 if dim is None else dim)
+    hidden = wide.expand(shape).all(self.dim() - 1 if dim is None else dim, keepdim=True)
+    return found.masked_fill(wide & ~hidden, 0.0)
+
+
+def _add_relu(self: Tensor, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """``relu(self + alpha * other)``."""
+    found = (self + other if alpha == 1 else self + other * alpha).relu()
+    return found if out is None else out.resize_(found.shape).copy_(found)
+
+
+def _add_relu_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """``_add_relu`` in place."""
+    return self.copy_(_add_relu(self, other, alpha=alpha))
 
 
 FUNCTIONS = {
     function.__name__: function for function in (
         _amp_foreach_non_finite_check_and_unscale_, _amp_update_scale_, _debug_has_internal_overlap, _test_check_tensor,
-        _grid_sampler_2d_cpu_fallback, _unique2,
+        _grid_sampler_2d_cpu_fallback, _masked_softmax, _add_relu, _add_relu_,
     )
 }  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._aten.kinds import changes_view, gives_view
 from .._core.dtype import dtype
-from .._core.overriding import MAPPERS, Property, disabled, public_name
+from .._core.overriding import FORMED, MAPPERS, Property, disabled, public_name
 from .._core.storage import Counter, Mirror
 from .._core.tensor_base import TensorBase, as_it_lies, resize
 from .._ops.elementwise import complex_views
@@ -93,6 +93,8 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     rest = all_resolved(args[1:])
     if name == "data" and len(args) == 2:
         return function(*args)  # which lets both show one memory
+    if any(type(value) in FORMED for value in (*args, *kwargs.values())):
+        return public(*all_resolved(args), **named)  # which finds the form for them
     if type(first) is not Unresolved:
         return _called(function, all_resolved(args), named, kwargs)
     if name in _SAYINGS:

@@ -11,6 +11,7 @@ from .._ops._dispatch import type_word
 from .._ops.elementwise import complex_views
 from .._ops.memory import copying
 from .._ops.shape import views
+from .._sparse.pieces import _validate_compressed_sparse_indices
 from .._sparse.shape import broadcast_to
 from .._tensor import Tensor
 from .checks import _assert_async
@@ -106,6 +107,6 @@ def _rowwise_prune(weight: Tensor, mask: Tensor, compressed_indices_dtype: Any) 
 ENTERED = (
     _conj_copy, _neg_view_copy, _reshape_alias_copy, _indices_copy, _values_copy, _sparse_broadcast_to_copy, _sparse_broadcast_to,
     _fw_primal_copy,
-    _make_dual_copy, _functional_assert_async, _assert_async, _native_batch_norm_legit, _rowwise_prune,
+    _make_dual_copy, _validate_compressed_sparse_indices, _functional_assert_async, _assert_async, _native_batch_norm_legit, _rowwise_prune,
 )  # fmt: skip
 FUNCTIONS = {function.__name__: function for function in ENTERED}

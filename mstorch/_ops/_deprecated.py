@@ -58,12 +58,12 @@ TEXTS = {
 _always = [False]
 
 
-def always_warns() -> bool:
+def _get_always_warn_typed_storage_removal() -> bool:
     """Return whether each use of a storage of elements is warned of."""
     return _always[0]
 
 
-def set_always_warns(always_warn: bool) -> None:
+def _set_always_warn_typed_storage_removal(always_warn: bool) -> None:
     """Say whether each use of a storage of elements is warned of."""
     _always[0] = always_warn
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from .._core.device import device
+from .._core.dtype import complex32, complex64, complex128, float16, float32, float64
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.strides import channels_last_strides, contiguous_strides, suggests_channels_last
 from .._hook import missing as _missing
@@ -12,7 +13,11 @@ from . import wrappers
 
 DeviceLikeType: TypeAlias = str | device | int
 
-__all__ = ["DeviceLikeType", "make_channels_last_strides_for", "make_contiguous_strides_for", "suggest_memory_format", "wrappers"]
+__all__ = [
+    "DeviceLikeType", "corresponding_complex_dtype", "corresponding_real_dtype", "make_channels_last_strides_for",
+    "make_contiguous_strides_for", "suggest_memory_format",
+    "wrappers",
+]  # fmt: skip
 
 
 def make_contiguous_strides_for(shape: Sequence[int], row_major: bool = True) -> tuple[int, ...]:
@@ -28,6 +33,20 @@ def make_channels_last_strides_for(shape: Sequence[int]) -> tuple[int, ...]:
     if len(shape) not in (3, 4, 5):
         raise RuntimeError(f"no channels last strides exist in {len(shape)} dimensions")
     return channels_last_strides(shape)
+
+
+_COMPLEX_OF = {float16: complex32, float32: complex64, float64: complex128}
+_REAL_OF = {kind: real for real, kind in _COMPLEX_OF.items()}
+
+
+def corresponding_complex_dtype(dtype: Any) -> Any:
+    """Return the complex dtype whose parts have a floating one."""
+    return _COMPLEX_OF[dtype]
+
+
+def corresponding_real_dtype(dtype: Any) -> Any:
+    """Return the dtype of the parts of a complex one."""
+    return _REAL_OF[dtype]
 
 
 def suggest_memory_format(x: Any) -> memory_format:

@@ -140,7 +140,8 @@ class SparseTensor(Tensor):
 
     def storage(self) -> Any:
         """Raise NotImplementedError: there is no dense memory."""
-        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+        word = "SparseTensorImpl" if self._layout is sparse_coo else "SparseCsrTensorImpl"
+        raise NotImplementedError(f"Cannot access storage of {word}")
 
     untyped_storage = storage
 

@@ -24,7 +24,7 @@ from .._ops.memory.copying import CONVERSIONS, as_dtype
 from .._tape.node import edge_of
 from .._tensor import OF_FAMILIES, Tensor
 from ..autograd import graph
-from . import compressed, convert, coo, elementwise, products, reduce, shape
+from . import compressed, convert, coo, elementwise, pieces, products, reduce, shape
 from .base import WORDS, SparseTensor, layout_word, like
 from .coo import coalesce
 
@@ -39,6 +39,13 @@ def _unary_forms() -> dict[str, Function]:
 
 
 _UNARY = _unary_forms()
+def _empty_like(input: Any, *, dtype: Any = None, layout: Any = None, requires_grad: bool = False, **options: Any) -> Tensor:
+    """Return a tensor of the same size and layout, whose values nobody filled."""
+    if input._layout is sparse_coo or options.get("memory_format") is not None:
+        return shape.empty_like(input, dtype=dtype, layout=layout, requires_grad=requires_grad, **options)
+    return pieces.empty_like_compressed(input, dtype or input._dtype, layout, requires_grad)
+
+
 # The sparse forms of functions, and of methods of the same name.
 FORMS: dict[str, Function] = {
     **_UNARY,
@@ -50,12 +57,12 @@ FORMS: dict[str, Function] = {
     "sum": reduce.sum, "any": reduce.any_, "norm": reduce.norm,
     "permute": shape.permute, "transpose": shape.transpose, "swapaxes": shape.transpose, "swapdims": shape.transpose,
     "t": shape.t, "unsqueeze": shape.unsqueeze, "select": shape.select, "index_select": shape.index_select,
-    "unbind": shape.unbind,
+    "unbind": shape.unbind, "narrow_copy": pieces.narrow_copy, "triangular_solve": pieces.triangular_solve,
 }  # fmt: skip
 # Those of functions only, and of methods only.
 FUNCTION_FORMS: dict[str, Function] = {
     "cat": shape.cat, "concat": shape.cat, "concatenate": shape.cat, "stack": shape.stack, "zeros_like": shape.zeros_like,
-    "empty_like": shape.empty_like, "zeros": shape.zeros_into, "empty": shape.zeros_into, "detach": lambda input: input.detach(),
+    "empty_like": _empty_like, "zeros": shape.zeros_into, "empty": shape.zeros_into, "detach": lambda input: input.detach(),
     "numel": lambda input: input.numel(), "result_type": elementwise.result_dtype_of, "is_nonzero": lambda input: _is_nonzero(input),
 }  # fmt: skip
 _IN_PLACE = [name for name in FORMS if name in _UNARY or operation_of(name) in ("add", "sub", "mul", "div", "pow")]
@@ -64,7 +71,7 @@ METHOD_FORMS: dict[str, Function] = {
     **{f"__i{name}__": elementwise.in_place(FORMS[full]) for name, full in (
         ("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"),
     )},
-    "copy_": elementwise.copy_, "zero_": shape.zero_,
+    "copy_": elementwise.copy_, "zero_": shape.zero_, "t_": pieces.t_, "transpose_": pieces.transpose_,
 }  # fmt: skip
 # Those of torch.nn.functional.
 FUNCTIONAL_FORMS: dict[str, Function] = {

@@ -136,13 +136,25 @@ def _added(input: Any, other: Any, alpha: Any) -> Tensor:
                 f"{list(other._size)} (FYI: dense-sparse addition does not currently support broadcasting)"
             )
         return _add_to_dense(input, scaled)
+    if input._layout is not sparse_coo and input._size != other._size:
+        raise RuntimeError(
+            f"torch.add: Expected input tensors to have the same shape, but got tensor `self` with shape {list(input._size)} and tensor "
+            f"`other` with shape {list(other._size)}"
+        )
     if input._size != other._size:
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(input._size)} != {list(other._size)}"
         )
     kind = result_dtype_of(input, scaled)
     if kind is bool_:
+<<<<<<< HEAD
         raise not_for("cadd_sparse", "bool")
+=======
+        raise NotImplementedError("\"cadd_sparse\" not implemented for 'Bool'")
+    if input._layout is not other._layout and sparse_coo not in (input._layout, other._layout):
+        column = next(WORDS[one] for one in (input._layout, other._layout) if one not in BY_ROWS)
+        raise RuntimeError(f"crow_indices expected sparse row compressed tensor layout but got {column}")
+>>>>>>> h1
     if input._layout is not other._layout:
         raise RuntimeError("add: sparse tensors of different layouts cannot be added; convert one with to_sparse()")
     return (_union if input._layout is sparse_coo else _add_compressed)(input, scaled, kind)
@@ -170,6 +182,14 @@ def _add_to_dense(dense: Any, other: Any) -> Tensor:
 
 
 def _union(input: Any, other: Any, kind: Any) -> Tensor:
+    if input.sparse_dim() != other.sparse_dim():
+        if not input._nnz() or not other._nnz():
+            left = input if input._nnz() else other
+            return like(left, left._values_part.to(kind))
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same density, but 'self' has {input.sparse_dim()} sparse dimensions while 'other' "
+            f"has {other.sparse_dim()} sparse dimensions"
+        )
     where = np.concatenate([host(input._index[0]), host(other._index[0])], 1)
     values = cat([input._values_part.to(kind), other._values_part.to(kind)])
     both = sparse(sparse_coo, (index_tensor(where),), values, input._size)

@@ -160,6 +160,8 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: complex = 1
             )
         if not is_sparse(product):
             raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {_layout(input)}")
+        if product._layout is not input._layout and {product._layout, input._layout} <= set(COMPRESSED):
+            product = product.to_sparse(layout=input._layout)
         return stored(product * alpha if beta == 0 else add(input * beta, product * alpha), out)
     if is_sparse(mat1) and mat1._layout is not sparse_coo:
         input = views.expand(input, tuple(product.shape))

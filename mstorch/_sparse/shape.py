@@ -161,8 +161,8 @@ def _repeated(self: Any, own: tuple[int, ...], size: tuple[int, ...], lead: int)
     where = np.concatenate((np.zeros((lead, self._nnz()), np.int64), host(self._index[0])))
     wider = [dim for dim in range(count) if dim < lead or own[dim] != size[dim]]
     kept = [dim for dim in range(count) if dim not in wider]
-    values = self._values_part.expand(self._nnz(), *size[count:])
-    steps = np.indices([size[dim] for dim in wider]).reshape(len(wider), -1)
+    values = self._values_part.expand(self._nnz(), *size[count:]).contiguous()
+    steps = np.indices([size[dim] for dim in wider]).reshape(len(wider), -1) if wider else np.zeros((0, 1), np.int64)
     rows = np.repeat(np.arange(self._nnz()), steps.shape[1])
     found = where[:, rows]
     for dim, numbers in zip(wider, steps):
@@ -298,17 +298,22 @@ def _joined(tensors: tuple[Any, ...], dim: int) -> Any:
     rank, count = first.dim(), first.sparse_dim()
     dim = wrap_dim(dim, rank)
     for number, source in enumerate(sources):
-        if source.sparse_dim() != count or source.dim() != rank:
+        if source.dim() != rank:
             raise RuntimeError(
                 f"All tensors must have the same shape: {list(first._size)} (except in the concatenating dimension), but found "
-                f"shape: {list(source._size)}"
+                f"shape: {list(source._size)} at position {number}."
             )
         for other in range(rank):
             if other != dim and source._size[other] != first._size[other]:
                 raise RuntimeError(
                     f"All tensors must have the same shape: {list(first._size)} (except in the concatenating dimension), but "
-                    f"found shape: {list(source._size)} at position {number}"
+                    f"found shape: {list(source._size)} at position {number}."
                 )
+        if source.sparse_dim() != count:
+            raise RuntimeError(
+                f"All tensors must have the same sparse_dim and dense_dim: {count}, {rank - count}, but tensor at position {number} has "
+                f"{source.sparse_dim()}, {source.dense_dim()}."
+            )
     kind = result_dtype_of(*sources)
     values = [source._values_part.to(kind) for source in sources]
     size = (*first._size[:dim], sum(source._size[dim] for source in sources), *first._size[dim + 1 :])
@@ -396,23 +401,37 @@ def coalesced(input: Any) -> Any:
     return coalesce(to_sparse_coo(input))
 
 
+_INSTEAD = (
+    "on a non-empty sparse tensor is not supported.\nYou could try the following options:\n1. If you need an empty sparse tensor of this "
+    "size, call `x = torch.sparse_coo_tensor(size)`.\n2. If you need to resize this tensor, you have the following options:\n    1. For "
+    "both sparse and dense dimensions, keep the number of them constant and the size of them non-shrinking, and then try the same call "
+    "again.\n    2. Or, create a new sparse tensor with the correct indices and values from this sparse tensor."
+)
+
+
+def _refuse_resizing(self: Any, size: tuple[int, ...], sparse_dim: int, dense_dim: int) -> None:
+    count = self.sparse_dim()
+    for kind, before, after in (("sparse", count, sparse_dim), ("dense", self.dense_dim(), dense_dim)):
+        if before != after:
+            raise RuntimeError(f"changing the number of {kind} dimensions (from {before} to {after}) {_INSTEAD}")
+    for kind, part in (("sparse", slice(0, count)), ("dense", slice(count, None))):
+        before, after = list(self._size[part]), list(size[part])
+        if any(new < old for new, old in zip(after, before)):
+            raise RuntimeError(f"shrinking the size of {kind} dimensions (from {before} to {after}) {_INSTEAD}")
+
+
 def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
     """Resize the tensor and, if it is empty, change its numbers of dimensions; specified elements must not be lost."""
     _check_numbers(size, sparse_dim, dense_dim)
     size = tuple(size)
-    if self._nnz() and (sparse_dim != self.sparse_dim() or dense_dim != self.dense_dim()):
-        raise RuntimeError(
-            "changing the number of sparse dimensions (or dense dimensions) on a non-empty tensor is not supported: clear it "
-            f"first; it has {self.sparse_dim()} sparse and {self.dense_dim()} dense dimensions"
-        )
+    if self._nnz():
+        _refuse_resizing(self, size, sparse_dim, dense_dim)
     if not self._nnz():
         return replace(self, nothing(size, self._dtype, sparse_dim, self.device))
-    if any(new < old for new, old in zip(size, self._size)):
-        raise RuntimeError("shrinking the size of sparse dimensions on a non-empty sparse tensor is not supported.")
     values = self._values_part
     if size[sparse_dim:] != self._size[sparse_dim:]:
         grown = values.new_zeros((values.shape[0], *size[sparse_dim:]))
-        grown[tuple(slice(0, length) for length in values.shape)] = values
+        grown.view(-1)[: values.numel()] = values.reshape(-1)  # as in torch, the values lie one after the other as before
         values = grown
     return replace(self, sparse(sparse_coo, self._index, values, size, self._coalesced))
 

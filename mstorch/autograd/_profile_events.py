@@ -62,10 +62,13 @@ class FunctionEvent(_Times):
 
     count = 1
 
-    def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float, is_user_annotation: bool = False) -> None:
+    def __init__(
+        self, id: int, name: str, thread: int, start_us: float, end_us: float, is_user_annotation: bool = False, node_id: int = -1,
+        is_async: bool = False,
+    ) -> None:  # fmt: skip
         self.id = id
         self.name = self.key = self.trace_name = name
-        self.thread = thread
+        self.thread, self.node_id, self.is_async = thread, node_id, is_async
         self.time_range = Interval(start_us, end_us)
         self.is_user_annotation = is_user_annotation
         self.cpu_children: list[FunctionEvent] = []

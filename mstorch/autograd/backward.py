@@ -13,7 +13,7 @@ from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, spar
 from .._core.modes import capturing, grad_set_to, modes
 from .._core.nested_parts import kept, kept_gradients, like_nested, nested_in
 from .._core.no_memory import tells_no_memory
-from .._core.overriding import MODES, PLAIN, dispatches, for_maps, state
+from .._core.overriding import MODES, PLAIN, dispatches, for_maps, mode_is_on, overrides, state
 from .._core.size import Size
 from .._core.sparse_parts import is_sparse
 from .._core.storage import NATIVE, DeviceMemory, Storage
@@ -36,7 +36,6 @@ from .._ops.shape.join import stack
 from .._tape import engine
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
 from .._tape.windows import view_of_hidden
-from ..overrides import handle_torch_function, has_torch_function
 from .graph import GradientEdge, retain_grad
 
 if TYPE_CHECKING:
@@ -204,8 +203,8 @@ def backward(
     if inputs is None and not create_graph and from_one(tensors, grad_tensors, retain_graph):
         return
     roots = _as_tuple(tensors)
-    if has_torch_function(roots):
-        return handle_torch_function(
+    if any(map(overrides, roots)) or mode_is_on():
+        return above.torch.overrides.handle_torch_function(
             backward, roots, tensors, grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs
         )  # fmt: skip
     if inputs is not None and not isinstance(inputs, (TensorBase, GradientEdge)) and len(inputs) == 0:
@@ -251,8 +250,8 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
-    if has_torch_function((*roots, *wanted)):
-        return handle_torch_function(
+    if any(map(overrides, (*roots, *wanted))) or mode_is_on():
+        return above.torch.overrides.handle_torch_function(
             grad, (*roots, *wanted), roots, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
             only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
         )  # fmt: skip

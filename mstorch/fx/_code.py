@@ -31,6 +31,9 @@ INFIX |= {getattr(operator, name): f"{sign}{{}}" for name, sign in _UNARY.items(
 INFIX[operator.getitem] = "{}[{}]"
 
 
+_GENERIC = {list: list, dict: dict, set: set, frozenset: frozenset, tuple: tuple}
+
+
 class PythonCode(NamedTuple):
     """The source of a ``forward``, and the values of its global names."""
 
@@ -87,6 +90,7 @@ class _Writer:
         self.globals: dict[str, Any] = {"torch": _package()}
         self.inputs: list[str] = []
         self.result = ""
+        self.returned = ""
 
     def global_name(self, hint: str, value: Any) -> str:
         """Return the name by which the code refers to a value."""
@@ -136,6 +140,17 @@ class _Writer:
             return self.global_name("torch.device", type(value)) + f"({str(value)!r})"
         return self.global_name(type(value).__name__.lower(), value)
 
+    def annotation(self, kind: Any) -> str:
+        """Return a type as code: generic ones by the names that ``typing`` has for them."""
+        arguments, origin = getattr(kind, "__args__", ()), getattr(kind, "__origin__", None)
+        if arguments and origin is not None:
+            origin = _GENERIC.get(origin, origin)
+            base = self.global_name(f"typing.{origin._name}" if hasattr(origin, "_name") else _get_qualified_name(origin), origin)
+            return f"{base}[{','.join(map(self.annotation, arguments))}]"
+        if kind is Ellipsis:
+            return "..."
+        return self.global_name(_get_qualified_name(kind) if isinstance(kind, type) else repr(kind), kind)
+
     def call(self, node: Node, head: str) -> str:
         """Return a call with the node's arguments as source code."""
         parts = [*map(self.text, node.args), *(f"{name} = {self.text(value)}" for name, value in node.kwargs.items())]
@@ -147,10 +162,12 @@ class _Writer:
             star = re.match(r"\**", node.target)
             prefix = "" if star is None else star[0]
             default = f" = {self.text(node.args[0])}" if node.args else ""
-            self.inputs.append(f"{prefix}{self.names.create_name(node.name, node)}{default}")
+            kind = f" : {self.annotation(node.type)}" if node.type is not None else ""
+            self.inputs.append(f"{prefix}{self.names.create_name(node.name, node)}{kind}{default}")
             return None
         if node.op == "output":
             self.result = self.text(node.args[0])
+            self.returned = f" -> {self.annotation(node.type)}" if node.type is not None else ""
             return None
         if node.op == "get_attr":
             return self.attribute(self.root, node.target)
@@ -236,7 +253,7 @@ class CodeGen:
             lines.append(line)
         lines.append(self.result(writer.result) if writer.result else "pass")
         body = "\n".join(f"    {line}" for line in lines)
-        head = self.gen_fn_def(list(writer.inputs), "")
+        head = self.gen_fn_def(list(writer.inputs), writer.returned)
         return PythonCode(f"\n\n\n{head}\n{body}\n    ", writer.globals)
 
 

@@ -169,7 +169,8 @@ class Tracer(TracerBase):
     def _input(self, name: str, parameter: inspect.Parameter, concrete: dict[str, Any]) -> Any:
         default = () if parameter.default is inspect.Parameter.empty else (parameter.default,)
         if name not in concrete:
-            return self.create_proxy("placeholder", name, default, {})
+            kind = None if parameter.annotation is inspect.Parameter.empty else parameter.annotation
+            return self.create_proxy("placeholder", name, default, {}, type_expr=kind)
         value = concrete[name]
         if isinstance(value, (tuple, list, dict)) or value is PH:
             raise NotImplementedError("mstorch: torch.fx takes numbers, strings and None as concrete arguments, no containers")
@@ -200,7 +201,8 @@ class Tracer(TracerBase):
         with Patches() as patches:
             self._patch(patches, function)
             result = function(*args)
-            self.create_node("output", "output", (self.create_arg(result),), {}, None, None)
+            kind = getattr(inspect.unwrap(function), "__annotations__", {}).get("return")
+            self.create_node("output", "output", (self.create_arg(result),), {}, None, kind)
         self.submodule_paths = None
         return self.graph
 

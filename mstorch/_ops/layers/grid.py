@@ -45,6 +45,11 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Ten
             "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
         )
         align_corners = False
+    if align_corners and min(size[2:], default=2) == 1:
+        warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended "
+            "use case of affine_grid. See the documentation of affine_grid for details."
+        )
     if not theta._dtype.is_floating_point:
         raise ValueError(f"Expected theta to have floating point type, but got {theta._dtype}")
     size = tuple(int(n) for n in size)

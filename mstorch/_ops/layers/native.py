@@ -107,6 +107,8 @@ def native_batch_norm(
 
 def batch_norm_update_stats(input: Any, running_mean: Any, running_var: Any, momentum: float) -> tuple[Any, Any]:
     """Return the mean and biased variance (C) of a batch, and update the running statistics in place."""
+    if len(shape_of(input)) > 1 and not input.numel():
+        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(shape_of(input))}")
     dims = tuple(d for d in range(len(shape_of(input))) if d != 1)
     with without_grad():
         plain = input.detach()

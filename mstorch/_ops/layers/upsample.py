@@ -302,6 +302,8 @@ def interpolate(
         out = tuple(int(v) for v in values)
     else:
         out = tuple(math.floor(float(n * v)) for n, v in zip(shape[2:], values))
+        if any(abs(length) >= 1 << 63 for length in out):
+            raise RuntimeError("value cannot be converted to type int64_t without overflow")
         if not recompute_scale_factor and mode != "area":
             factors = tuple(float(v) for v in values)
     if mode == "area" and rank in (1, 2, 3):

@@ -241,6 +241,7 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
         elif hasattr(data, "__dlpack__"):
             data = np.from_dlpack(data)
     if isinstance(data, np.ndarray):
+        data = np.asarray(data)
         return numpy_cast(data, (kind or of_numpy(data.dtype)).np)
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray) and data[0].ndim:
         if all(isinstance(item, np.ndarray) and item.shape == data[0].shape for item in data):
@@ -339,6 +340,7 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
     """Return a tensor that shares the array's memory, so that writes to either are seen by both."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    ndarray = np.asarray(ndarray)  # of a class of its own, such as a matrix, the plain array
     kind = of_numpy(ndarray.dtype)
     if not ndarray.dtype.isnative:
         raise ValueError(_FOREIGN)

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 from ..._core.above import above
 from ..._core.tensor_base import TensorBase
-from ..._hook import not_yet
 
 PUBLIC_IN = "Tensor"
 Function = Callable[..., Any]
@@ -53,7 +52,7 @@ def _set_state(self: Any, state: Any) -> None:
 
 def _to_mkldnn(self: Any, dtype: Any = None) -> NoReturn:
     """Raise NotImplementedError: tensors laid out for oneDNN are not built."""
-    raise NotImplementedError(f"torch.Tensor.to_mkldnn: tensors of layout torch._mkldnn are not built {not_yet()}")
+    raise NotImplementedError("torch.Tensor.to_mkldnn: tensors of layout torch._mkldnn are not built")
 
 
 def _no_cuda_array(self: Any) -> NoReturn:

@@ -224,6 +224,11 @@ def _integral(y: TensorBase, x: TensorBase | None, dx: float | None, dim: int, r
     shape = shape_of(y)
     if x is not None and not isinstance(x, TensorBase):
         x, dx = None, x
+    name = "cumulative_trapezoid" if running else "trapezoid"
+    if isinstance(dx, bool):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+    if isinstance(dx, TensorBase) and dx._shape:
+        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, dx=Tensor)")
     if running:
         _refuse_truth("cumulative_trapezoid", y, x)
     if not shape:

@@ -65,7 +65,8 @@ def _floating(input: TensorBase, to_complex: bool) -> TensorBase:
 
 def _check_real(input: TensorBase, name: str) -> None:
     if input._dtype.is_complex:
-        raise RuntimeError(f"{name} expects a real input tensor, but got {type_word(input._dtype)}")
+        words = "real-valued input" if name == "rfftn" else "real input"
+        raise RuntimeError(f"{name} expects a {words} tensor, but got {type_word(input._dtype)}")
 
 
 def _resized(input: TensorBase, dim: int, length: int) -> TensorBase:

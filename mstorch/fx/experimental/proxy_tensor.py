@@ -172,7 +172,8 @@ def _traced(function: Callable[..., Any], args: tuple[Any, ...], decompositions:
         result = function(*args)
     found, shape = tree_flatten(result)
     outputs = [mode.node_of(value) for value in found]
-    graph.output(outputs if nested else tree_unflatten(outputs, shape))
+    returned = None if isinstance(function, Module) else getattr(function, "__annotations__", {}).get("return")
+    graph.output(outputs if nested else tree_unflatten(outputs, shape), returned)
     if nested:
         graph.set_codegen(PyTreeCodeGen(names, form, shape))
     name = type(function).__name__ if isinstance(function, Module) else getattr(function, "__name__", type(function).__name__)

@@ -12,7 +12,7 @@ from ..._core.generator import engine_of
 from ..._core.tensor_base import array_of, is_meta, tensor_of, value_of, wrap
 from ..._core.warned import warn
 from ..._ops._dispatch import shape_of
-from ..._ops._in_place import in_place
+from ..._ops._in_place import in_place, in_place_form
 from ..._ops._memory_order import row_major
 from ..._ops._named import node_called
 from ..._ops._operation import BY_TENSOR, operation
@@ -31,6 +31,9 @@ from ..._tensor import Tensor
 def _done(function: Callable[..., Any], input: Tensor, inplace: bool, *args: Any) -> Any:
     """Return ``function(input, …)``, stored in ``input`` with ``inplace``."""
     return in_place(input, function, *args) if inplace else function(input, *args)
+
+
+_threshold_ = in_place_form(acts.threshold, "threshold_", uniform=True)  # torch lets it write to expanded tensors
 
 
 def _not_below_zero(result: Tensor, name: str, slope: float, inplace: bool) -> Tensor:
@@ -106,7 +109,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return ``x`` where it is above the threshold, else ``value``."""
-    return _done(acts.threshold, input, inplace, threshold, value)
+    return threshold_(input, threshold, value) if inplace else acts.threshold(input, threshold, value)
 
 
 @operation(draws=BY_TENSOR)
@@ -189,7 +192,7 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 
 def threshold_(input: Any, threshold: float, value: float) -> Any:
     """In-place version of ``threshold``."""
-    return _done(acts.threshold, input, True, threshold, value)
+    return _threshold_(input, threshold, value)
 
 
 def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:

@@ -187,18 +187,28 @@ class _Amount(BasePruningMethod):
     amount: Any
 
     def __init__(self, amount: float | str) -> None:
-        if not isinstance(amount, numbers.Real):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):
-            raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _count(self, size: int) -> int:
         """Return how many of ``size`` to prune."""
         count = _compute_nparams_toprune(self.amount, size)
-        if count > size:
-            raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
+        _validate_pruning_amount(count, size)
         return count
+
+
+def _validate_pruning_amount_init(amount: Any) -> None:
+    """Raise unless the amount is a share (float) or a number (int) at all."""
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):
+        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+
+
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    """Raise ValueError for a number larger than there are entries."""
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
 
 
 def _compute_nparams_toprune(amount: float, tensor_size: int) -> int:

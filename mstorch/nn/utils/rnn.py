@@ -77,6 +77,18 @@ class PackedSequence(PackedSequence_):
         """Return a copy with float16 data."""
         return self._changed(self.data.half())
 
+    def short(self) -> PackedSequence:
+        """Return the same in int16."""
+        return self._changed(self.data.short())
+
+    def char(self) -> PackedSequence:
+        """Return the same in int8."""
+        return self._changed(self.data.char())
+
+    def byte(self) -> PackedSequence:
+        """Return the same in uint8."""
+        return self._changed(self.data.byte())
+
     def long(self) -> PackedSequence:
         """Return a copy with int64 data."""
         return self._changed(self.data.long())
@@ -119,6 +131,8 @@ def pack_padded_sequence(
         order = argsort(made(sizes), 0, True)  # of lengths that are known: torch's order of equal ones
         sizes, sorted_indices = sizes[array_of(order)], order.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
     x = input.transpose(0, 1) if batch_first else input
     if sizes.size == 0 or len(sizes) != x.size(1):
         raise RuntimeError(

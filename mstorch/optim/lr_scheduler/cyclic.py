@@ -257,9 +257,18 @@ class OneCycleLR(_MomentumCycle):
         super().__init__(optimizer, last_epoch)
 
     def _anneal(self, start, end, part: float):
-        if self._anneal_func_type == "linear":
-            return (end - start) * part + start
-        return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
+        kind = getattr(self, "_anneal_func_type", None)
+        if kind is None:  # a state from before torch 2.0 holds the function
+            return self.anneal_func(start, end, part)
+        return (self._annealing_linear if kind == "linear" else self._annealing_cos)(start, end, part)
+
+    @staticmethod
+    def _annealing_cos(start, end, pct):
+        return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
+
+    @staticmethod
+    def _annealing_linear(start, end, pct):
+        return (end - start) * pct + start
 
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`, which counts batches, and set the momentum."""
