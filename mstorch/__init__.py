@@ -185,11 +185,10 @@ from ._namespace import absent as _absent, inner as _inner, native_attention as 
 
 _storage_classes = {UntypedStorage, TypedStorage, *storage._STORAGES.values()}
 _tensor_classes = {*_legacy_types.PLAIN, *_legacy_types.SPARSE.values()}
-<<<<<<< HEAD
-globals().update({**_foreach.FUNCTIONS, **_symbolic.FUNCTIONS, **_absent.FUNCTIONS, **_view_copies.FUNCTIONS, **_inner.FUNCTIONS})
-=======
-globals().update({**_foreach.FUNCTIONS, **_absent.FUNCTIONS, **_view_copies.FUNCTIONS, **_inner.FUNCTIONS, **_native_attention.FUNCTIONS})
->>>>>>> h1
+globals().update({
+    **_foreach.FUNCTIONS, **_symbolic.FUNCTIONS, **_absent.FUNCTIONS, **_view_copies.FUNCTIONS, **_inner.FUNCTIONS,
+    **_native_attention.FUNCTIONS,
+})  # fmt: skip
 newaxis = None
 torch = _above.torch = _sys.modules[__name__]  # torch.torch is torch
 _install()

@@ -147,14 +147,10 @@ def _added(input: Any, other: Any, alpha: Any) -> Tensor:
         )
     kind = result_dtype_of(input, scaled)
     if kind is bool_:
-<<<<<<< HEAD
         raise not_for("cadd_sparse", "bool")
-=======
-        raise NotImplementedError("\"cadd_sparse\" not implemented for 'Bool'")
     if input._layout is not other._layout and sparse_coo not in (input._layout, other._layout):
         column = next(WORDS[one] for one in (input._layout, other._layout) if one not in BY_ROWS)
         raise RuntimeError(f"crow_indices expected sparse row compressed tensor layout but got {column}")
->>>>>>> h1
     if input._layout is not other._layout:
         raise RuntimeError("add: sparse tensors of different layouts cannot be added; convert one with to_sparse()")
     return (_union if input._layout is sparse_coo else _add_compressed)(input, scaled, kind)
