@@ -214,7 +214,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     return result
 
 
-_ELSEWHERE = (None,)  # what no array is
+_ELSEWHERE = (...,)  # neither an array nor a missing one
 
 
 def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
