@@ -16,7 +16,7 @@ OTHER_WORDS = {
     "make_graphed_callables", "load_metallib", "attach_out_of_memory_observer", "set_rng_state", "set_rng_state_all", "set_stream",
     "list_gpu_processes", "set_device", "set_device_idx", "set_device_index", "current_stream", "get_capabilities",
 }  # fmt: skip
-MISSING = {"cuda": {"GreenContext", "jiterator", "nccl", "profiler", "tunable"}, "xpu": {"streams", "use_mem_pool"},
+MISSING = {"cuda": {"GreenContext", "jiterator", "nccl", "profiler", "tunable"}, "xpu": {"use_mem_pool"},
            "mps": {"profiler"}, "cpu": {"get_capabilities"}}  # fmt: skip
 MODULES = ("cuda", "xpu", "mps", "mtia", "accelerator", "cpu")
 
