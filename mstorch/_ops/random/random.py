@@ -36,6 +36,7 @@ from .._dispatch import (
     shape_args,
     shape_of,
     type_word,
+    whole,
     write,
     write_array,
 )
@@ -239,6 +240,7 @@ def randperm(
     if pin_memory:
         devices.refuse_pinning(device)
     engine = _named_stream(generator, device)
+    n = whole(n)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     kind = dtype or (out._dtype if out is not None else int64)
