@@ -395,3 +395,36 @@ class _ByTexts(ast.NodeVisitor):
 def test_nothing_decides_by_the_text_of_an_error() -> None:
     found = {path.relative_to(ROOT).as_posix(): lines for path in FILES if (lines := _ByTexts(path).found)}
     assert set(found) == BY_TEXTS, found
+
+
+MOST_LISTS = 25
+
+
+def _words(node: ast.AST) -> list[str]:
+    """The words of a literal list, or of a text that is split."""
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return [one.value for one in node.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split" and isinstance(node.func.value, ast.Constant):
+        return str(node.func.value.value).split()
+    return []
+
+
+def _lists_of_operations(path: pathlib.Path, known: set[str]) -> Iterator[int]:
+    """The lines of statements that list six operations by name, or more."""
+    for statement in ast.walk(_tree(path)):
+        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
+            for words in map(_words, ast.walk(statement)):
+                named = [word for word in words if word in known or word.rstrip("_") in known]
+                if len(named) >= 6 and len(named) >= 0.6 * len(words):
+                    yield statement.lineno
+                    break
+
+
+def test_lists_of_operations_are_few_and_say_why() -> None:
+    """What operations are is asked of them (``Record``), or of torch's names, schemas and tags (``_aten/kinds.py``)."""
+    schemas = (PACKAGE / "_library" / "schemas.txt").read_text("utf-8")
+    known = set(re.findall(r"^\w+", schemas, re.MULTILINE))
+    found = [(path, line) for path in FILES for line in _lists_of_operations(path, known)]
+    assert len(found) <= MOST_LISTS, "\n".join(_place(*one) for one in found)
+    silent = [_place(path, line) for path, line in found if not path.read_text().splitlines()[line - 2].lstrip().startswith("#")]
+    assert not silent, "lists of operations without a reason above:\n" + "\n".join(silent)

@@ -45,16 +45,12 @@ _ROOMS = {
 # What the stubs have as one form or several for the sake of types, and torch reads otherwise.
 _BY_HAND = {
     **dict.fromkeys(
-        "half float double int long short char byte bool bfloat16 cfloat cdouble cpu contiguous is_contiguous".split(),
+        "half float double int long short char byte bool bfloat16 cfloat cdouble cpu is_contiguous".split(),
         ("*, memory_format: MemoryFormat = ...",),
     ),
     **dict.fromkeys(["size", "stride"], ("dim: Int | None = None",)),
-    **dict.fromkeys(["movedim", "moveaxis"], ("source: Int, destination: Int", "source: Ints, destination: Ints")),
-    **dict.fromkeys(["squeeze", "squeeze_"], ("", "dim: Int", "dim: Ints")),
     **dict.fromkeys(["mm", "bmm"], ("mat2: Tensor",)),
     "cuda": ("device: Place | None = None, non_blocking: Bool = False, *, memory_format: MemoryFormat = ...",),
-    "requires_grad_": ("requires_grad: Bool = True",),
-    "storage_offset": ("",),
     "addmm": ("mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1",),
     "copy_": ("other: Tensor, non_blocking: Bool = False",),
     "type": ("dtype: Any = None, non_blocking: Bool = False",),
@@ -71,11 +67,12 @@ _SUMS = (
 _BY_HAND_OF_BOTH = {
     "sum": _SUMS, "prod": (_SUMS[0], _SUMS[1].replace("Int | Ints | None", "Int")),
     "any": _TRUTHS, "all": _TRUTHS, "count_nonzero": ("dim: Int | None = None", "dim: Ints"),
-    **{name: _BY_HAND[name] for name in ("movedim", "moveaxis", "squeeze", "squeeze_")},
+    **dict.fromkeys(["movedim", "moveaxis"], ("source: Int, destination: Int", "source: Ints, destination: Ints")),
+    **dict.fromkeys(["squeeze", "squeeze_"], ("", "dim: Int", "dim: Ints")),
 }  # fmt: skip
 NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 # Functions that have forms of an older version besides, which torch does not name.
-_OLDER = frozenset("add addbmm addcdiv addcmul addmm addmm_ addmv addr baddbmm_ copy_ sspaddmm sub".split())
+_OLDER = frozenset("add addbmm addcdiv addcmul addmm addmv addr baddbmm_ copy_ sspaddmm sub".split())
 
 
 class Parameter(NamedTuple):

@@ -51,7 +51,7 @@ def limit_reached(error: BaseException, *given: Any) -> RuntimeError | None:
     """
     if lacks_memory(error):
         return no_memory(error)
-    if not isinstance(error, (ValueError, IndexError)) or _dimensions(given) < MOST_DIMENSIONS or not foreign(error):
+    if not isinstance(error, (ValueError, IndexError)) or not foreign(error) or _dimensions(given) < MOST_DIMENSIONS:
         return None
     more = "; with NumPy 2 it has up to 64" if MOST_DIMENSIONS == 32 else ""
     return RuntimeError(f"mstorch: a tensor has at most {MOST_DIMENSIONS} dimensions with NumPy {np.__version__}{more} ({error})")
@@ -67,7 +67,8 @@ def _rank(value: Any) -> int:
     if value.__class__ in (list, tuple, Size):
         deepest = max(map(_rank, value), default=0)
         return deepest + 1 if deepest else len(value)
-    return 0 if getattr(type(value), "_nested", False) else len(getattr(value, "_shape", ()))
+    special = getattr(value, "_sparse", False) or getattr(type(value), "_nested", False)  # they have no such shape
+    return 0 if special else len(getattr(value, "_shape", ()))
 
 
 def tells_no_memory(function: Function) -> Function:

@@ -135,16 +135,30 @@ def explained(
         signature = inspect.signature(function)
     except ValueError:
         return None
-    if room == "Tensor" and in_python(room, last) and not _binds(signature, args, named) and inspect.unwrap(function).__qualname__ == last:
+    given = _bound(signature, args, named)
+    if room == "Tensor" and in_python(room, last) and given is None and inspect.unwrap(function).__qualname__ == last:
         return TypeError(f"Tensor.{error}")
     if about(error) is NAMELESS:
         return TypeError(f"{last}(): {error}")
-    called = HANDED_ON.get(_PLACES.get(room, room), {}).get(last)
-    if called is None or not (args or named) or not _binds(signature, args, named):
+    if not given:
         return None
-    given = signature.bind(*args, **named).arguments
-    below = refusal_below(*called, {key: (value, signature.parameters[key].default) for key, value in given.items()})
+    called = HANDED_ON.get(_PLACES.get(room, room), {}).get(last)
+    below = None if called is None else refusal_below(*called, given)
+    if below is None and isinstance(error, ValueError) and any(map(_holds_tensors, (*args, *named.values()))):
+        # A text of which Python cannot make a number, for a parameter that takes none.
+        texts = [key for key, (value, usual) in given.items() if isinstance(value, str) and not isinstance(usual, str)]
+        wrong = next((key for key in texts if "str" not in str(signature.parameters[key].annotation)), None)
+        below = None if wrong is None else f"{last}(): argument '{wrong}' must be a number or several, not str"
     return None if below is None else TypeError(below)
+
+
+def _bound(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, tuple[Any, Any]] | None:
+    """Return the arguments by name, each with its parameter's default; None where they do not fit the signature."""
+    try:
+        given = signature.bind(*args, **named).arguments
+    except TypeError:
+        return None
+    return {key: (value, signature.parameters[key].default) for key, value in given.items()}
 
 
 def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
@@ -160,14 +174,6 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
         return refusal(room, name, args[room == "Tensor" :], named)
     except OSError:  # the stubs cannot be read where no file can be opened: the error itself stays
         return None
-
-
-def _binds(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    try:
-        signature.bind(*args, **named)
-    except TypeError:
-        return False
-    return True
 
 
 def _of_a_value(error: Exception) -> bool:

@@ -47,6 +47,7 @@ _MOVING = frozenset("""
     pixel_unshuffle channel_shuffle max_pool1d max_pool2d max_pool3d topk sort cummax max min amax amin kthvalue median
     maximum minimum
 """.split())
+# What may leave channels that each have a scale in their place; of other views torch says that strides cannot be set.
 _KEEPS_ORDER_OF_MEMORY = frozenset("contiguous cpu cuda npu flatten ravel reshape view clone".split())
 _NO_STRIDES = "Setting strides is possible only on uniformly quantized tensor"
 _COMPARED = {"eq": compare.eq, "ne": compare.ne, "lt": compare.lt, "le": compare.le, "gt": compare.gt, "ge": compare.ge}
@@ -79,6 +80,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     return refuse(name)
 
 
+# What torch computes of quantized tensors, and quantizes as the input is; it refuses the rest by name.
 _POOLED = frozenset(
     "avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_avg_pool3d mean upsample_nearest2d upsample_bilinear2d leaky_relu elu hardswish "
     "interpolate upsample clamp clip hardtanh pad masked_fill dropout".split()

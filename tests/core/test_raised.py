@@ -60,6 +60,8 @@ def test_errors_carry_what_they_are_about_and_are_of_torchs_classes() -> None:
         "torch.fft.fft('a')", "torch.ones(2).unflatten(0)", "torch.ones(2).norm(q=1)", "torch.ones(2).gather(0, None)", "torch.add(torch.ones(2), 'a')",
         "torch.nn.functional.linear(torch.ones(2, 3), torch.ones(7))", "torch.ones(2).masked_fill(torch.ones(2) > 0, 'a')",
         "torch.nn.functional.max_pool2d(torch.ones(1, 1, 4, 4), 'a')", "torch.nn.functional.conv1d(torch.ones(1, 1, 4), torch.ones(1, 1, 2), stride=1.5)",
+        "torch.nn.functional.max_pool2d(torch.ones(1, 1, 4, 4), 2, 'a')", "torch.tensordot(torch.ones(2), torch.ones(2), None)",
+        "torch.nn.functional.max_unpool1d(torch.ones(1, 1, 1), torch.zeros(1, 1, 1, dtype=torch.int64), 'a')", "torch.sym_int('a')",
         "torch.ones(2, 3)[torch.ones(3) > 0]", "torch.ones(2, 3).__setitem__(torch.ones(3) > 0, 1)",
     ],
 )

@@ -27,8 +27,10 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> A
         dims = dims.tolist()
     if isinstance(dims, (tuple, list)):
         over_a, over_b = (list(d) if isinstance(d, (tuple, list)) else [d] for d in dims)
+    elif not isinstance(dims, int):
+        wanted = "int or tuple[list[int], list[int]] or list[list[int]] containing two lists"
+        raise RuntimeError(f"tensordot expects dims to be {wanted}, but got dims={dims}")
     else:
-        dims = int(dims)
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(len(shape_of(a)), len(shape_of(b))):
