@@ -1,4 +1,4 @@
-"""The command line: run a torch script on mstorch; what is missing, right, slow; this machine.
+"""Command line: runs a torch script on mstorch; reports unsupported names, differences from torch, and times; describes the machine.
 
 python -m mstorch script.py [args]        run a script, whose `import torch` gets mstorch
 python -m mstorch -m package.module [args]
