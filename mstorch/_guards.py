@@ -18,7 +18,7 @@ def detect_fake_mode(inputs: Sequence[Tensor] | None = None) -> None:
 
 
 class TracingContext:
-    """Context of a trace by torch's compiler, of which there is none."""
+    """Context of a trace by torch's compiler; there is never one here."""
 
     @staticmethod
     def try_get() -> None:

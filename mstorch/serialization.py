@@ -239,7 +239,7 @@ def _weights_only(wanted: bool | None, pickle_module: Any) -> bool:
 
 
 def _explained(message: str) -> str:
-    """Return the text of a refusal: what the file needs, and what the user can do."""
+    """Return the text of a refusal: the requirement of the file, and the user's options."""
     if "was not an allowed global by default" in message:
         return (
             "Weights only load failed. This file can still be loaded in two ways, "

@@ -293,7 +293,7 @@ def _checked(index: int, size: int, what: str) -> int:
 
 
 def untyped_of(cell: Cell | Absent | DeviceMemory) -> UntypedStorage:
-    """Return the storage object of a cell; there is at most one as long as it is referenced."""
+    """Return the storage object of a cell, which is unique as long as it is referenced."""
     found = _OBJECTS.get(id(cell))
     if found is None:
         found = object.__new__(UntypedStorage)

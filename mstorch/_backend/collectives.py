@@ -98,7 +98,7 @@ class Communication:
         self._native.destroy_process_group(group)
 
     def new_group(self, ranks: Sequence[int]) -> str:
-        """Return the name of a new group of ranks in the given order; called by its members only. Raise RuntimeError if HCCL refuses."""
+        """Return the name of a new group of ranks in the given order; only its members call it. Raise RuntimeError if HCCL refuses."""
         name = self._native.new_group(list(ranks))
         if not name:
             raise RuntimeError(f"HCCL makes no group of the processes {list(ranks)}; MindSpore's log says why")

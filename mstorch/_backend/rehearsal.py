@@ -147,7 +147,7 @@ DRAWS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def begin() -> None:
-    """Make MindSpore report an Ascend device, before mstorch asks."""
+    """Make MindSpore report an Ascend device, before mstorch queries it."""
     mindspore.runtime.launch_blocking()
     context = mindspore.get_context
     figures = dict.fromkeys(("total_allocated_memory", "max_allocated_memory", "total_reserved_memory", "max_reserved_memory"), 0)

@@ -59,7 +59,7 @@ def play_writes() -> None:
 
 
 def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap MindSpore's kernels for CPU tensors to raise: beside an Ascend they would run there."""
+    """Wrap MindSpore's kernels for CPU tensors to raise: in a process with an Ascend they would run there."""
 
     if op in LENT:
         return function

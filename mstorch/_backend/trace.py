@@ -39,7 +39,7 @@ _FILES, _LINES = [os.path.abspath(__file__)], [1]
 
 
 class GraphBreak(RuntimeError):
-    """Raised for code that a graph does not support. ``reason`` says why, ``place`` is the user's file:line."""
+    """Raised for code that a graph does not support. ``reason`` is the cause, ``place`` the user's file:line."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
         self.reason = reason

@@ -51,7 +51,7 @@ class _Busy(threading.local):
 
 
 class Call:
-    """A call made by the program: its arguments and its place."""
+    """A call made by the program: its arguments and its source line."""
 
     def __init__(self, name: str, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         encoder = Encoder()

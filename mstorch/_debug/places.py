@@ -1,4 +1,4 @@
-"""Where in the user's program a call is made, and a description of its arguments."""
+"""Source line of a call in the user's program, and descriptions of its arguments."""
 from __future__ import annotations
 
 import linecache

@@ -61,7 +61,9 @@ def associative_scan(
 
 
 def _scanned(combined: Callable[[list[Any], list[Any]], list[Any]], rows: list[Any]) -> list[Any]:
-    """Return the scan along the first dimension: pairs are combined, their scan gives every second result, from which the others follow."""
+    """Return the scan along the first dimension: pairs are combined and scanned, which yields every second result; the others follow from
+    these.
+    """
     count = rows[0].shape[0]
     if count < 2:
         return rows

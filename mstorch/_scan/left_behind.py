@@ -1,4 +1,4 @@
-"""What a port leaves unchanged: code compiled for CUDA only, and hard-coded "cuda", each with its replacement here."""
+"""Code that a port leaves unchanged: packages compiled for CUDA only, and hard-coded "cuda", each with its replacement here."""
 from __future__ import annotations
 
 import ast

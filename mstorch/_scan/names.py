@@ -1,4 +1,4 @@
-"""Which names of torch mstorch has, looked up in modules and classes; attributes of other objects cannot be checked."""
+"""Look-up of torch names in mstorch's modules and classes; attributes of other objects cannot be checked."""
 from __future__ import annotations
 
 import functools

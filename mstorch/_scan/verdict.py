@@ -1,4 +1,4 @@
-"""Whether a package will import: its modules are followed as an import would load them, without running anything."""
+"""Prediction whether a package can be imported: its modules are followed as an import would load them, without running anything."""
 from __future__ import annotations
 
 import ast

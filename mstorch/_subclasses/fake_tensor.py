@@ -23,7 +23,7 @@ from ..utils.weak import WeakIdKeyDictionary
 
 
 class UnsupportedFakeTensorException(RuntimeError):
-    """Raised for operations that fake tensors do not support; ``reason`` says why."""
+    """Raised for operations that fake tensors do not support; ``reason`` is the explanation."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -305,7 +305,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what ``state_dict`` of another scaler returned."""
+        """Restore a state dict of another scaler."""
         if not self._enabled:
             return
         if not state_dict:

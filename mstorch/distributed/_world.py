@@ -1,4 +1,4 @@
-"""The process groups of this process: the default group and the groups made of some ranks."""
+"""Process groups of this process: the default group and its subgroups."""
 from __future__ import annotations
 
 from typing import Any

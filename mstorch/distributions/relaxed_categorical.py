@@ -45,7 +45,7 @@ class ExpRelaxedCategorical(FromCategorical):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Probability vectors that approach one-hot vectors as ``temperature`` decreases."""
+    """Continuous relaxation of OneHotCategorical: samples approach one-hot vectors as ``temperature`` decreases."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex

@@ -1,4 +1,4 @@
-"""Names of torch.npu that MindSpore has no equivalent for: they can be imported, and raise NotImplementedError when used."""
+"""Names of torch.npu without an equivalent in MindSpore: they can be imported, and raise NotImplementedError when used."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -16,7 +16,7 @@ from . import itt
 
 
 class ProfilerAction(enum.Enum):
-    """What the profiler does in a step."""
+    """Action of the profiler in a step, such as WARMUP or RECORD."""
 
     NONE = 0
     WARMUP = 1

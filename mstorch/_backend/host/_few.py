@@ -18,13 +18,13 @@ Array = np.ndarray[Any, Any]
 
 
 def sort_few(ranks: Array) -> Array | None:
-    """Return the indices that sort rows of ranks; None if the recursion gets too deep."""
+    """Return the indices that sort rows of ranks; None if the recursion becomes too deep."""
     rows = _numbered(ranks)
     return _places(rows) if all(_sort(row, len(row)) for row in rows) else None
 
 
 def select_few(ranks: Array, k: int, in_order: bool) -> Array | None:
-    """Return the indices of the ``k`` smallest ranks of rows, as selected or sorted; None if the recursion gets too deep."""
+    """Return the indices of the ``k`` smallest ranks of rows, as selected or sorted; None if the recursion becomes too deep."""
     rows = _numbered(ranks)
     if not all(_select(row, k - 1) and (not in_order or _sort(row, k - 1)) for row in rows):
         return None
@@ -44,7 +44,7 @@ def _rank_of(item: int) -> int:
 
 
 def median_of_three(a: Any, b: Any, c: Any) -> int:
-    """Return the position of the median of three; among equal ones that found by the comparisons a<b, b<c, a<c."""
+    """Return the position of the median of three; ties are resolved by the comparisons a<b, b<c, a<c."""
     if a < b:
         return 1 if b < c else 2 if a < c else 0
     return 0 if a < c else 2 if b < c else 1
@@ -70,7 +70,7 @@ def _partition(items: list[int], first: int, last: int) -> int:
 
 
 def _sort(items: list[int], count: int) -> bool:
-    """Sort the first ``count``; return False if the recursion gets too deep."""
+    """Sort the first ``count``; return False if the recursion becomes too deep."""
     ranges = [(0, count, 2 * (max(count, 1).bit_length() - 1))]
     while ranges:
         first, last, depth = ranges.pop()
@@ -86,7 +86,7 @@ def _sort(items: list[int], count: int) -> bool:
 
 
 def _select(items: list[int], nth: int) -> bool:
-    """Move the ``nth`` element to its position; return False if the recursion gets too deep."""
+    """Move the ``nth`` element to its position; return False if the recursion becomes too deep."""
     first, last, depth = 0, len(items), 2 * (len(items).bit_length() - 1)
     while last - first > 3:
         if not depth:

@@ -48,7 +48,7 @@ def sort_heap(keys: list[Any], items: list[Any]) -> None:
 
 
 def sort_by_heap(ranks: Array, low: Array, first: int, last: int) -> None:
-    """Heapsort a segment of ranks in place; ``low`` tells which are equal."""
+    """Heapsort a segment of ranks in place; ranks with equal ``low`` are ties."""
     items = ranks[first:last].tolist()
     keys = low[ranks[first:last]].tolist()
     make_heap(keys, items)

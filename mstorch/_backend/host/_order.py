@@ -33,7 +33,7 @@ class Ranks:
     __slots__ = ("low", "high", "equal")
 
     def __init__(self, same: Array) -> None:
-        """Set the groups; ``same`` tells of each rank whether it is in the group of the previous one."""
+        """Set the groups; ``same`` marks each rank that is in the group of the previous one."""
         count = len(same)
         kind = np.int32 if count < 2**31 else np.int64
         self.equal: Array = np.cumsum(same, dtype=kind)

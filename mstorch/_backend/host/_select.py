@@ -1,4 +1,4 @@
-"""Which of equal elements a selection finds: the k smallest of rows, and the k-th.
+"""Selection of the k smallest of rows, and of the k-th, with torch's choice among equal elements.
 
 torch uses C++'s selections: a heap for few of many (``_heap.py``), else introselect (Musser 1997), which follows Hoare's partition
 (``_order.py``) into the part that contains the k-th. Its k-th value comes from a quickselect of its own (R. Sedgewick, "Implementing

@@ -1,5 +1,5 @@
-"""Fallback host kernels in place of MindSpore's on the CPU: in forked processes, which lack its threads, and beside an Ascend, on which
-MindSpore would compute.
+"""Fallback host kernels in place of MindSpore's on the CPU: in forked processes, which lack its threads, and in processes with an Ascend,
+on which MindSpore would compute.
 """
 from __future__ import annotations
 

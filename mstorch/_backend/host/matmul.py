@@ -115,7 +115,7 @@ def _by_blas(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def is_few(count: int, n: int, m: int, k: int) -> bool:
-    """Return whether NumPy on this thread alone is fastest for so many products (n, k) × (k, m)."""
+    """Return whether NumPy on this thread alone is fastest for ``count`` products (n, k) × (k, m)."""
     return n * m * k <= _FEW and count * n * m * k <= 2 * _FEW
 
 

@@ -95,7 +95,7 @@ def _eliminated(work: np.ndarray, every: np.ndarray, size: int) -> tuple[np.ndar
 
 
 def _gesv(matrix: np.ndarray, right: np.ndarray) -> Arrays:
-    """Solve one system by its LU factors; a singular matrix gives infinities and NaN."""
+    """Solve one system by its LU factors; the solution of a singular system contains infinities and NaN."""
     factors, pivots, info = _lu(matrix)
     right = right.copy()
     for row, other in enumerate(pivots - 1):

@@ -143,7 +143,7 @@ def has_nan(raw: Raw) -> bool:
 
 
 def _extreme(prim: dict[bool, Any], raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
-    """Run ReduceMax or ReduceMin with NaN propagation, which MindSpore's CPU kernels lack unless NaN comes first."""
+    """Run ReduceMax or ReduceMin with NaN propagation, which MindSpore's CPU kernels lack unless the first element is NaN."""
     result = prim[keepdim](raw, dims)
     if has_nan(raw):
         nan = _ANY[keepdim](_not_equal(raw, raw), dims)

@@ -28,13 +28,13 @@ class _Deprecated(nn.Module):
 
 
 class Mish(_Deprecated):
-    """Applies x · tanh(softplus(x)); deprecated for ``torch.nn.Mish``."""
+    """Applies x · tanh(softplus(x)); deprecated in favor of ``torch.nn.Mish``."""
 
     activation = staticmethod(F.mish)
 
 
 class SiLU(_Deprecated):
-    """Applies x · sigmoid(x); deprecated for ``torch.nn.SiLU``."""
+    """Applies x · sigmoid(x); deprecated in favor of ``torch.nn.SiLU``."""
 
     activation = staticmethod(F.silu)
 

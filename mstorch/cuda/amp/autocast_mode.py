@@ -1,4 +1,4 @@
-"""Names that torch.amp has superseded."""
+"""Deprecated names of torch.amp."""
 from __future__ import annotations
 
 from typing import Any

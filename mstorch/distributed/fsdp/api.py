@@ -10,7 +10,8 @@ from ...nn.modules.batchnorm import _BatchNorm
 
 
 class ShardingStrategy(enum.Enum):
-    """What is sharded: parameters, gradients and states; only gradients and states; nothing; or within machines."""
+    """What FSDP shards: parameters, gradients and optimizer states; only gradients and states; nothing; or everything within each machine.
+    """
 
     FULL_SHARD = enum.auto()
     SHARD_GRAD_OP = enum.auto()

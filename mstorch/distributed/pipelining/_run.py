@@ -119,7 +119,7 @@ class Run:
         target.receive(number, tensors)
 
     def _arrivals(self, action: _Action) -> list[tuple[Any, ...]]:
-        """Return what another rank's action delivers: its key, the receive buffers, the sender, and what to do on arrival."""
+        """Return the values that another rank's action sends: key, receive buffers, sender, and the callback on arrival."""
         index, kind, number, _ = action
         target = index + 1 if kind is FORWARD else index - 1
         stage = self._stages.get(target)

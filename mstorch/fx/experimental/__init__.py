@@ -1,1 +1,1 @@
-"""torch.fx.experimental: what programs use for tracing with dynamic sizes."""
+"""torch.fx.experimental: helpers for tracing with dynamic sizes."""

@@ -18,7 +18,7 @@ from ..._tensor import Tensor
 
 
 class Unanswered(NotImplementedError):
-    """Raised when a nested tensor is asked for an attribute that only a plain one has."""
+    """Raised for an attribute of a nested tensor that only plain tensors have."""
 
 
 def _refused(what: str) -> Any:
@@ -180,7 +180,9 @@ class Nested(Tensor):
         above.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
-        """Register ``hook(grad)`` to run whenever a gradient of the tensor is computed; what it returns replaces the gradient."""
+        """Register ``hook(grad)`` to run whenever a gradient of the tensor is computed; a return value other than None replaces the
+        gradient.
+        """
         return self._values.register_hook(lambda gradient: kept(hook(self._like(gradient))))
 
     def detach(self) -> Tensor:

@@ -293,7 +293,7 @@ class NestedTensor(Nested):
         return memo[id(self)]
 
     def stored(self) -> tuple[Any, ...]:
-        """Return what a file stores of the tensor."""
+        """Return the parts of the tensor that a file stores."""
         return ({
             "values": self._values.detach(), "offsets": self._offsets, "lengths": self._lengths, "_ragged_idx": self._ragged_idx,
             "_metadata_cache": self._metadata_cache, "requires_grad": self.requires_grad,

@@ -440,7 +440,7 @@ class Softmax2d(Module):
     """Applies softmax over the channels of (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, H, W) → (N, C, H, W), also without N."""
+        """Shape: (N, C, H, W) → (N, C, H, W), or unbatched."""
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
         return F.softmax(input, -3)

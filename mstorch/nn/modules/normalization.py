@@ -34,7 +34,7 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """Local response normalization of (N, C, H, W), under its old name."""
+    """Applies local response normalization to (N, C, H, W); deprecated name."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__()

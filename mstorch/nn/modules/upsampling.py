@@ -9,7 +9,7 @@ from .module import Module
 
 
 class Upsample(Module):
-    """Applies ``interpolate``."""
+    """Upsamples to ``size`` or by ``scale_factor``, as ``interpolate`` does."""
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
     scale_factor: float | tuple[float, ...] | None

@@ -9,7 +9,7 @@ from ...amp import grad_scaler as scaling
 
 
 class autocast(autocast_mode.autocast):
-    """``torch.autocast("npu", …)``."""
+    """Context manager equivalent to ``torch.autocast("npu", …)``."""
 
     def __init__(self, enabled: bool = True, dtype: Any = float16, cache_enabled: bool = True) -> None:
         super().__init__("npu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)

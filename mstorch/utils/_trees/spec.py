@@ -26,7 +26,7 @@ class TreeSpec:
 
     @property
     def context(self) -> Any:
-        """What the container needs besides its children to be rebuilt."""
+        """The data besides the children from which the container is rebuilt."""
         return self._context
 
     @property

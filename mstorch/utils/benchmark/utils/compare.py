@@ -15,7 +15,7 @@ Row = tuple[int, "str | None", str]  # threads, environment, name
 
 
 class Colorize(enum.Enum):
-    """Which cells a time is compared with when it is coloured."""
+    """The cells with which a time is compared when it is coloured."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"

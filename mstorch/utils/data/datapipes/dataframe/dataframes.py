@@ -42,7 +42,7 @@ __all__ = [
 
 
 def disable_capture() -> None:
-    """Make every operation that needs a new variable raise RuntimeError from now on."""
+    """Make every later operation that needs a new variable raise RuntimeError."""
     CaptureControl.disabled = True
 
 

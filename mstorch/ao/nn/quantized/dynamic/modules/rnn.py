@@ -343,7 +343,7 @@ class RNNCellBase(nn.Module):
         return found
 
     def check_forward_input(self, input: Any) -> None:
-        """Raise RuntimeError if the input has another size."""
+        """Raise RuntimeError if the input's second dimension is not ``input_size``."""
         if input.size(1) != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)}, expected {self.input_size}")
 
