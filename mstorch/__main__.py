@@ -32,7 +32,7 @@ from mstorch.multiprocessing._process import die_with_parent
 
 _COMMANDS = {"check": "mstorch._devices.check", "compare": "mstorch._compare", "port": "mstorch._port", "profile": "mstorch._profile",
              "scan": "mstorch._scan"}  # fmt: skip
-"""The module of each command, which is imported for it."""
+"""Module of each command, imported on demand."""
 
 
 def main(arguments: list[str] | None = None) -> int:

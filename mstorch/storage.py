@@ -556,7 +556,7 @@ def _give_conversions() -> None:
         for cls in (TypedStorage, UntypedStorage):
             method = converted(kind)
             method.__name__, method.__qualname__ = word, f"{cls.__name__}.{word}"
-            method.__doc__ = f"A copy as elements of {kind!r}."
+            method.__doc__ = f"Return a copy cast to {kind!r}."
             setattr(cls, word, method)
 
 

@@ -288,7 +288,7 @@ def _jit_setting(name: str, default: Any) -> Callable[..., Any]:
         return before
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Keep a setting of TorchScript's executor, which there is none of; gives what it was."
+    function.__doc__ = "Store an option of TorchScript's executor, without effect; return its previous value."
     return function
 
 

@@ -49,7 +49,7 @@ class Cost:
         self.casts: Counter[str] = Counter()
         self.copies: Counter[str] = Counter()
         self.copied: Counter[str] = Counter()
-        """Bytes, by who asked."""
+        """Bytes by the requesting line."""
         self.reads: Counter[str] = Counter()
         self.seconds = 0.0
         self.in_kernels = 0.0

@@ -27,7 +27,7 @@ from .table import CHANGES, kernel
 Sizes = tuple[int, ...]
 
 stand_in: list[Any] = []
-"""What plays factories and writes where the CPU stands in for a device (`fake.py`)."""
+"""Emulation of factories and writes on the stand-in device (`fake.py`)."""
 
 HAS_WINDOWS = runtime.DEVICE_TARGET == "Ascend"
 """Whether the device has the view and in-place primitives (MindSpore's plugin for GPUs has none): elsewhere windows are copies."""

@@ -46,13 +46,13 @@ computed: Counter[str] = Counter()
 replaced: Counter[str] = Counter()
 """Calls of rows that the host's row computed in its place."""
 transfers: Counter[str] = Counter()
-"""Reads of values from the device, by who asked."""
+"""Reads of values from the device, by the requesting line."""
 asked: Counter[str] = Counter()
-"""Calls of primitives, whether the CPU has a kernel of them or not."""
+"""Calls of primitives, with or without a CPU kernel."""
 strided: Counter[str] = Counter()
 """Calls of primitives with a tensor whose strides Ascend's kernel refuses."""
 observers: list[Callable[..., None]] = []
-"""What looks at the results of rows that the Ascend row computed: ``observer(op, result, host row, arguments)``."""
+"""Observers of results computed by Ascend rows: ``observer(op, result, host row, arguments)``."""
 
 
 class Lacking(Exception):

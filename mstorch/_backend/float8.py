@@ -58,7 +58,7 @@ COMPUTED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys("isnan mul".split(), FLOAT8), **dict.fromkeys("abs mm linear linear_bias addmm".split(), SIGNED),
     "eq": STORED, "ne": STORED, "isinf": ("float8_e5m2",), "isfinite": ("float8_e5m2", EXPONENTS),
 }
-"""By kernel: the dtypes that torch's CPU computes with, in single precision."""
+"""Dtypes by kernel that torch's CPU computes, in single precision."""
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:

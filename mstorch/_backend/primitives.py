@@ -12,7 +12,7 @@ from mindspore.ops.auto_generate import gen_ops_prim
 from .forked import forked
 
 watchers: list[Callable[..., Any]] = []
-"""What is asked to make a call in the kernel's place: ``watcher(name, primitive, args)``; the kernel map and the stand-in device."""
+"""Handlers that call the kernel in its place: ``watcher(name, primitive, args)``; used by the kernel map and the stand-in device."""
 
 
 # The primitive's own call gives its arguments in another order than the kernel takes (MindSpore 2.10).
@@ -33,7 +33,7 @@ VIEWS = frozenset(
     "SelectExt SelectExtView Slice SliceExt SliceExtView Split SplitTensor SplitTensorView SplitWithSize Squeeze StridedSlice Transpose "
     "TransposeExtView TransposeView UnfoldView UnstackExtView View".split()
 )
-"""Primitives that only tell memory anew and are no kernels: their results name the input, whose memory they may show, as ``_shown``."""
+"""Primitives that change metadata only and run no kernel: their results refer to the input, whose memory they may share, as ``_shown``."""
 
 
 # Kernels of the 910B that refused tensors with steps: SiLU and Neg of halves, products of three and more dimensions, and Concat, whose

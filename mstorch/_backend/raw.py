@@ -42,8 +42,9 @@ NAME_OF_NP: dict[np.dtype, str] = {np_dtype: name for name, np_dtype in NP_DTYPE
 
 ON_CPU = runtime.DEVICE_TARGET == "CPU"
 SHARES = ON_CPU
-"""Whether a raw tensor may lie over the memory of an array: a device has memory of its own, and what is to go there must not see what is
-written to the array meanwhile."""
+"""Whether a raw tensor may share the memory of an array; False on a device, where a pending transfer must not see later writes to the
+array.
+"""
 
 
 _from_numpy = mindspore.Tensor.from_numpy

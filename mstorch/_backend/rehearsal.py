@@ -18,10 +18,10 @@ from mindspore import mint
 
 DEVICES = 8
 calls: list[tuple[str, Any]] = []
-"""What was asked of the device's runtime, in order."""
+"""Calls of the device's runtime, in order."""
 
 sources: dict[str, Callable[..., np.ndarray]] = {}
-"""What draws in the place of the device's stream, by the name in ``mint``: tests that compare with torch let the CPU's stream draw."""
+"""Replacements of the device's stream by name in ``mint``: tests that compare with torch draw from the CPU's stream."""
 uncounted: list[Callable[[], Any]] = [nullcontext]
 """Makes a context in which reads of values are not counted."""
 

@@ -36,7 +36,7 @@ CHANGES: dict[str, Callable[..., tuple[str, tuple[Any, ...]]]] = {
     "InplaceIndexCopy": lambda dim, index, source: ("index_write", (source, dim, index, False)),
     "InplaceIndexAddExt": lambda dim, index, source, alpha: ("index_write", (source, dim, index, True)),
 }  # fmt: skip
-"""The operation and its arguments that a primitive computes in the place of its first one."""
+"""Operation and arguments of each in-place primitive, which replaces its first operand."""
 
 
 def play_writes() -> None:

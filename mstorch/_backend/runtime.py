@@ -73,7 +73,7 @@ _mindspore_version = _installed("mindspore") or _installed("mindspore-gpu") or _
 check_versions(_mindspore_version, importlib.metadata.version("numpy"))
 
 PLAYED = os.environ.get("MSTORCH_FAKE_DEVICE", "")
-"""What is played, for tests: "Ascend", "rehearsal" (MindSpore says that it computes on an Ascend, ``rehearsal.py``), or nothing."""
+"""Emulated device for tests: "Ascend", "rehearsal" (MindSpore reports an Ascend device, ``rehearsal.py``), or empty."""
 if PLAYED not in ("", "Ascend", "rehearsal"):
     raise ImportError(f"MSTORCH_FAKE_DEVICE can be Ascend or rehearsal, not {PLAYED}")
 FAKE_DEVICE = "" if PLAYED == "rehearsal" else PLAYED
@@ -115,7 +115,7 @@ if PLAYED == "rehearsal":
     rehearsal.begin()
 
 HOST_TARGET: str = mindspore.get_context("device_target")
-"""What MindSpore computes on."""
+"""MindSpore's device target, also while the CPU plays a device."""
 DEVICE_TARGET: str = FAKE_DEVICE if FAKE_DEVICE and HOST_TARGET == "CPU" else HOST_TARGET
 
 if TUNE and HOST_TARGET == "CPU":

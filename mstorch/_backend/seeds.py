@@ -14,7 +14,7 @@ from .forked import forked
 _mindspore_seed: Any = sys.modules["mindspore.common.seed"]  # mindspore.common.seed is a function, too
 _counters: dict[tuple[str, int], int] = _mindspore_seed._KERNEL_SEED
 _OURS = ("mstorch", 0)
-"""Our entry among the operations that count their draws: ``set_seed`` puts each counter back to the number in its key."""
+"""Our entry among the operations that count their draws: ``set_seed`` resets each counter to the number in its key."""
 
 
 def note_seed() -> None:

@@ -21,13 +21,13 @@ SIZED = frozenset(
     "kth_index linear_index lstm_cell max_pool_grad nonzero reshape segment_sum select slice storage_gather storage_scatter topk_indices "
     "upsample_grad view_dtype window window_placed".split()
 )
-"""Kernels that are told lengths, or give some that their operands have not, and run on zeros of the full size."""
+"""Kernels whose results depend on lengths passed as arguments, and that therefore run on zeros of the full size."""
 
 WITHOUT_BATCH = frozenset(
     "conv conv2d conv_transpose conv_transpose2d avg_pool max_pool max_pool_indices adaptive_avg_pool adaptive_max_pool upsample im2col "
     "col2im".split()
 )
-"""Kernels of (N, C, …) whose other results are those of no batch at all."""
+"""Kernels of (N, C, …) whose result shapes, except for N, are those of an empty batch."""
 
 
 def _cat(arrays: Sequence[np.ndarray], dim: int) -> Sizes:

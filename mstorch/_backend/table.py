@@ -427,13 +427,13 @@ def _locked(function: Function, op: str, device: str) -> Function:
 
 
 tracers: list[Callable[[str, str, str, Function], Function]] = []
-"""What takes kernels as they are resolved (operation, dtype, where, kernel) and gives what runs: ``MSTORCH_DEBUG=trace`` fills it."""
+"""Wrappers of kernels when they are resolved (operation, dtype, where, kernel), filled by ``MSTORCH_DEBUG=trace``."""
 
 lenders: list[Callable[[str, str, Function], Function]] = []
-"""What takes kernels of MindSpore's as they are to compute host memory (operation, dtype, kernel) and gives what runs: the rehearsal's."""
+"""Wrappers of MindSpore's kernels for host memory (operation, dtype, kernel), filled by the rehearsal."""
 
 players: list[Callable[..., Function]] = []
-"""What makes the rows of a stand-in device run in host memory; none but in tests of devices."""
+"""Wrappers that run rows of the stand-in device in host memory; empty except in tests of devices."""
 
 
 _TYPE_NAMES = {
@@ -454,7 +454,7 @@ def serves(op: str, name: str) -> bool:
 
 
 CHANGES: dict[str, Function] = {}
-"""By operation: what lets a device write its result into the first argument itself, a window of any strides; it returns nothing."""
+"""In-place device kernels by operation: they write the result into the first argument, a window of any strides, and return nothing."""
 
 _KERNELS: dict[str, Kernel] = {}
 

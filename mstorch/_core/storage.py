@@ -460,7 +460,7 @@ class Value(_Native):
 
 
 NATIVE: Any = frozenset((DeviceMemory, Value))
-"""Where elements are a MindSpore tensor's: on a device, and in a capture."""
+"""Storage classes whose elements are a MindSpore tensor's: on a device, and in a capture."""
 
 
 class Mirror:

@@ -38,8 +38,8 @@ def face(module: str, name: str, parameters: str, outcome: Any) -> Callable[...,
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
     function.__signature__ = signature  # type: ignore[attr-defined]
-    said = f"Raises {type(outcome).__name__}: {outcome}" if isinstance(outcome, BaseException) else f"Gives {outcome!r}"
-    function.__doc__ = f"{said.rstrip('.')}. There is no such device in this process."
+    said = f"Raise {type(outcome).__name__}: {outcome}" if isinstance(outcome, BaseException) else f"Return {outcome!r}"
+    function.__doc__ = f"{said.rstrip('.')}. This process has no such device."
     return function
 
 

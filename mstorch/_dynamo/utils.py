@@ -11,7 +11,7 @@ from . import config
 from .eval_frame import is_dynamo_supported
 
 counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
-"""What torch's compiler counts, by kind. Nothing counts here; programs clear and read it."""
+"""Counters of torch's compiler by kind. Nothing increments them here; programs clear and read them."""
 
 
 def is_compile_supported(device_type: Any) -> bool:

@@ -14,7 +14,7 @@ from .._quiet import quiet
 from . import box_muller
 
 DEFAULT_SEED = 67280421310721
-"""The seed of a torch.Generator() that nobody has seeded."""
+"""Default seed of a torch.Generator()."""
 
 BLOCK_WORDS = 624
 """Words that the twister makes at a time."""

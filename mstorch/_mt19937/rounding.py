@@ -32,7 +32,7 @@ TORCH_NAMES = {
     "complex64": "ComplexFloat",
     "complex128": "ComplexDouble",
 }
-"""What torch's messages call the dtypes."""
+"""Names of the dtypes in torch's messages."""
 
 _SPLITTER = 134217729.0  # 2^27 + 1
 _SAFE = 2.0**400  # factors between its inverse and itself cannot overflow the splitting nor underflow the error term

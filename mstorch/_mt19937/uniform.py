@@ -14,7 +14,7 @@ from .engine import Engine
 from .rounding import FLOATS, TORCH_NAMES, cast, fma32, fma64, numpy_dtype, require_dtype
 
 SMALL = 64
-"""Up to so many samples are taken from the engine's tables."""
+"""Maximum number of samples that are taken from the engine's tables."""
 
 COMPLEX_PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 _C_NAMES = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 _SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages", ".git", ".venv", "venv", ".tox"))
 
 STANDARD = frozenset(sys.stdlib_module_names) | {"torch", "functorch", "mstorch", "mindspore", "numpy", "torchgen", "torch_npu"}
-"""Modules that are there, or that the hook answers for."""
+"""Modules that always exist, or that the hook provides."""
 
 
 class Source(NamedTuple):

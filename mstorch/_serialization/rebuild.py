@@ -206,7 +206,7 @@ _NESTED = "torch.nested._internal.nested_tensor"
 HOMES = {"_rebuild_from_type_v2": "torch._tensor", "_rebuild_njt": _NESTED}
 """The modules that torch has functions in, where it is not ``torch._utils``."""
 CLASSES = {f"{_NESTED}.NestedTensor": adapter.nested_class, "torch._dynamo.decorators._DimRange": lambda: DimRange}
-"""Classes that files of tensors name, as functions that give them."""
+"""Functions that return the classes named by files of tensors."""
 
 
 FUNCTIONS = {

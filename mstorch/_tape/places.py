@@ -57,7 +57,7 @@ def without_values(gradients: Iterable[Any]) -> bool:
 
 
 _LENIENT = frozenset("mm bmm small_matmul linear conv conv2d conv_transpose conv_transpose2d scatter".split())
-"""What torch gives the shape of without a look at the other operands' devices."""
+"""Operations whose output shape torch computes without checking the devices of the other operands."""
 
 
 def check_places(op: str, inputs: Sequence[Any]) -> None:

@@ -51,7 +51,7 @@ def _function(module: str, name: str) -> Any:
     vars(unbuilt)["_unbuilt"] = full
     unbuilt.__name__ = unbuilt.__qualname__ = name
     unbuilt.__module__ = theirs(module)
-    unbuilt.__doc__ = f"Raise NotImplementedError: {full} is not built."
+    unbuilt.__doc__ = f"Raise NotImplementedError: {full} is not implemented."
     return unbuilt
 
 
@@ -109,9 +109,9 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         own = module.__name__
-        kind = "names that stand in other modules here"
+        kind = "names that are in other modules here"
         if own not in elsewhere():
-            kind = "names that can be imported, and raise NotImplementedError when they are used"
+            kind = "names that can be imported, and raise NotImplementedError when used"
         module.__doc__ = f"{theirs(own)}: {kind}."
         vars(module)["__getattr__"] = lambda name: attribute(own, name)
         vars(module)["__dir__"] = lambda: [*vars(module), *elsewhere().get(own, ()), *names().get(own, ())]

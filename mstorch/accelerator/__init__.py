@@ -80,7 +80,7 @@ def _not_told(name: str) -> Any:
         raise NotImplementedError(f"mstorch: MindSpore does not tell torch.accelerator.{name}")
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Raises: without an accelerator torch's error, with one NotImplementedError."
+    function.__doc__ = "Raise torch's error without an accelerator, NotImplementedError with one."
     return function
 
 

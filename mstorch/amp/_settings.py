@@ -102,7 +102,7 @@ def _deprecated(old: str, new: str, device_type: str, function: Callable[..., An
         return function(device_type, *args)
 
     deprecated.__name__ = deprecated.__qualname__ = old
-    deprecated.__doc__ = f"Deprecated: ``torch.{call}``."
+    deprecated.__doc__ = f"Deprecated form of ``torch.{call}``."
     return deprecated
 
 

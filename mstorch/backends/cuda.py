@@ -61,7 +61,7 @@ def _reader(name: str) -> Any:
 
     reduced = name.startswith("fp16")
     function.__name__ = function.__qualname__ = f"{name}_sdp_allowed" if reduced else f"{name}_sdp_enabled"
-    function.__doc__ = f"Whether attention by {name} is allowed; a note that is kept."
+    function.__doc__ = f"Return whether {name} attention is enabled; the option has no effect."
     return function
 
 
@@ -71,7 +71,7 @@ def _writer(name: str) -> Any:
 
     reduced = name.startswith("fp16")
     function.__name__ = function.__qualname__ = f"allow_{name}_sdp" if reduced else f"enable_{name}_sdp"
-    function.__doc__ = f"Allow attention by {name}; a note that is kept: attention is computed in one way."
+    function.__doc__ = f"Enable {name} attention; without effect, as attention has a single implementation here."
     return function
 
 

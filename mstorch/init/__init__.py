@@ -281,7 +281,7 @@ def _deprecated(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         return function(*args, **kwargs)
 
     renamed.__name__ = renamed.__qualname__ = old
-    renamed.__doc__ = f"The old name of ``{new}``."
+    renamed.__doc__ = f"Deprecated name of ``{new}``."
     return renamed
 
 

@@ -10,7 +10,7 @@ def _function(name: str, reason: str) -> Callable[..., NoReturn]:
         raise NotImplementedError(f"mstorch: torch.npu.{name}(): {reason}")
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Raises NotImplementedError: {reason}."
+    refuse.__doc__ = f"Raise NotImplementedError: {reason}."
     return refuse
 
 

@@ -55,7 +55,7 @@ _PAGES: dict[str, str] = {
     "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128":
         "ConstantPadNd IndexSelect InplaceCopy Repeat Stack Take",
 }
-"""By dtypes, the pages that name them."""
+"""Documentation pages by the dtypes that they list."""
 
 PAGE_OF: dict[str, str] = {
     "acos": "Acos", "acosh": "Acosh", "adamw_step": "ApplyAdamWV2", "adaptive_avg_pool": "AdaptiveAvgPool2d", "addmm": "Addmm",
@@ -82,7 +82,7 @@ PAGE_OF: dict[str, str] = {
     "storage_gather": "Take", "storage_scatter": "Scatter", "take": "Take", "threshold": "Threshold", "tile": "Repeat",
     "topk_indices": "Topk", "triangle": "Tril", "upsample": "UpsampleBilinear2d", "upsample_grad": "UpsampleBilinear2dBackward",
 }  # fmt: skip
-"""By row, the page of the kernel that its dtypes go by."""
+"""Documentation page by row: that of the kernel which determines its dtypes."""
 
 DOCUMENTED: dict[str, frozenset[str]] = {page: frozenset(dtypes.split()) for dtypes, pages in _PAGES.items() for page in pages.split()}
-"""By page, the dtypes that it names."""
+"""Dtypes by documentation page."""

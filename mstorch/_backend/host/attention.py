@@ -21,7 +21,7 @@ from .matmul import numpy_bmm
 
 _GROUP = 1 << 17  # scores that a thread works on at a time
 KEPT = 1 << 22
-"""Weights of so many elements at most are kept for the gradient."""
+"""Maximum number of attention weights that are saved for the gradient."""
 _NS = 1.5  # nanoseconds for a score, without its products
 _FEW = 1 << 12  # scores of single rows that are not worth a kernel
 _RATE = 40.0  # multiplications in a nanosecond

@@ -8,7 +8,7 @@ from ..table import FLOATS, HALVES, define_host
 
 Arrays = tuple[np.ndarray, ...]
 WIDTH = 8
-"""How often devices write down the maximum and the sum of a row of scores."""
+"""Number of copies of the maximum and the sum of a row of scores that devices write."""
 
 
 def _grouped(x: np.ndarray, heads: int) -> np.ndarray:

@@ -23,7 +23,7 @@ from ..._backend import runtime, streams
 from ..._progress import Progress
 
 Item = tuple[str, Callable[[], str]]
-"""A name, and what says how the device differs from the host: nothing where it does not."""
+"""A name, and a function that describes how the device differs from the host; empty if it does not."""
 
 GROUPS = {
     "rows": "rows", "layouts": "rows", "sizes": "rows",

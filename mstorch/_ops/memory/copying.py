@@ -301,7 +301,7 @@ def _conversion(name: str, kind: dtype) -> Any:
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
-    method.__doc__ = f"Converted to {kind!r}; the tensor itself if it has that dtype."
+    method.__doc__ = f"Return the tensor cast to {kind!r}; itself if it has that dtype."
     return method
 
 

@@ -115,7 +115,7 @@ def _is_numeric(value: Any) -> bool:
 
 
 _HOLDERS = (Mapping, list, tuple, torch.Tensor)
-"""What has to be compared by its parts or elements, as tensors have no one truth."""
+"""Types that are compared by their parts or elements, because a tensor has no single truth value."""
 
 
 def _parts(x: Any, y: Any) -> list[tuple[Any, Any]] | None:
