@@ -1,4 +1,4 @@
-"""torch._C._nn."""
+"""torch._C._nn: parsing of the arguments of ``Module.to``, and in-place GELU."""
 from __future__ import annotations
 
 from typing import Any

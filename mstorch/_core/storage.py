@@ -179,7 +179,7 @@ class Absent:
 
     @property
     def memory(self) -> np.ndarray:
-        """Raises RuntimeError."""
+        """Raise RuntimeError: there is no memory."""
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 

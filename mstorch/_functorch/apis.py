@@ -1,4 +1,4 @@
-"""torch._functorch.apis."""
+"""torch._functorch.apis: ``vmap`` in chunks."""
 from __future__ import annotations
 
 import functools

@@ -1,4 +1,4 @@
-"""torch._functorch.eager_transforms."""
+"""torch._functorch.eager_transforms: the function transforms, and selection of arguments."""
 from __future__ import annotations
 
 from typing import Any

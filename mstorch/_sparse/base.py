@@ -68,7 +68,7 @@ class SparseTensor(Tensor):
 
     @property
     def shape(self) -> Size:
-        """The shape."""
+        """The shape, as a torch.Size."""
         return Size(self._size)
 
     def size(self, dim: int | None = None) -> Any:

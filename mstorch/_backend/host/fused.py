@@ -26,7 +26,7 @@ def _scores(q: np.ndarray, k: np.ndarray, hidden: np.ndarray | None, scale: floa
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray | None, scale: float, causal: bool) -> Arrays:
-    """Return attention (B, N, L, E) of (B, N, L, E) and (B, M, S, E) twice, and the maximum and the sum of each row, (B, N, L, 8)."""
+    """Return attention of a query (B, N, L, E) to keys and values (B, M, S, E), and the maximum and the sum of each row, (B, N, L, 8)."""
     with quiet():
         scores = _scores(q, k, hidden, scale, causal)
         top = scores.max(-1, keepdims=True)

@@ -110,7 +110,7 @@ class NestedTensor(Nested):
 
     @property
     def layout(self) -> layout:
-        """torch.jagged."""
+        """The layout: torch.jagged."""
         return jagged
 
     @property

@@ -85,7 +85,7 @@ class MultiheadAttention(Module):
         self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None, need_weights: bool = True,
         attn_mask: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """Shape: (L, N, E), (S, N, K), (S, N, V), also batch first or without N → (L, N, E), weights (N, L, S)."""
+        """Apply the layer: (L, N, E), (S, N, K), (S, N, V), also batch first or unbatched → (L, N, E), weights (N, L, S)."""
         if nested_in(query, key, value):
             masked = attn_mask is not None or key_padding_mask is not None
             return _nested_attention.attend(self, query, key, value, masked, need_weights, average_attn_weights)

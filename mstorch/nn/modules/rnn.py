@@ -338,7 +338,7 @@ class RNN(RNNBase):
     def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
 
     def forward(self, input: Any, hx: Tensor | None = None) -> Any:
-        """Shape: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
+        """Apply the layer: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, unbatched, or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
 
@@ -362,7 +362,7 @@ class LSTM(RNNBase):
     ) -> tuple[PackedSequence, tuple[Tensor, Tensor]]: ...
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> Any:
-        """Shape: (L, N, H_in), two states (D * layers, N, H) → (L, N, D * H), two states; batch first, without N, or packed."""
+        """Apply the layer: (L, N, H_in), two states (D * layers, N, H) → (L, N, D * H), two states; batch first, unbatched, or packed."""
         return self._forward(input, None if hx is None else tuple(hx))
 
 
@@ -381,7 +381,7 @@ class GRU(RNNBase):
     def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
 
     def forward(self, input: Any, hx: Tensor | None = None) -> Any:
-        """Shape: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
+        """Apply the layer: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, unbatched, or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
 
@@ -472,7 +472,7 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Shape: (N, in), (N, H) → (N, H), or unbatched."""
+        """Apply the layer: (N, in), (N, H) → (N, H), or unbatched."""
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._step(f"RNN_{self.nonlinearity.upper()}", input, None if hx is None else (hx,))[0]
@@ -488,7 +488,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Shape: (N, in), two states (N, H) → two states (N, H), or unbatched."""
+        """Apply the layer: (N, in), two states (N, H) → two states (N, H), or unbatched."""
         return self._step("LSTM", input, None if hx is None else tuple(hx))  # type: ignore[return-value]
 
 
@@ -502,7 +502,7 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Shape: (N, in), (N, H) → (N, H), or unbatched."""
+        """Apply the layer: (N, in), (N, H) → (N, H), or unbatched."""
         return self._step("GRU", input, None if hx is None else (hx,))[0]
 
 

@@ -31,7 +31,7 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *)."""
+        """Apply the layer: (N, C, *) → (N, C, *)."""
         return F.interpolate(
             input, self.size, self.scale_factor, self.mode, self.align_corners,
             recompute_scale_factor=self.recompute_scale_factor,

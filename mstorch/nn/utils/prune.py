@@ -348,7 +348,7 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Any, name: str) -> Any:
-    """Install the mask of a parameter without pruning; return the module."""
+    """Add the pruning reparametrization to a parameter with a mask of ones; return the module."""
     Identity.apply(module, name)
     return module
 

@@ -125,7 +125,7 @@ class _LeafKind(type):
 
 
 class LeafSpec(TreeSpec, metaclass=_LeafKind):
-    """The TreeSpec of a leaf."""
+    """TreeSpec of a leaf."""
 
     __slots__ = ()
 

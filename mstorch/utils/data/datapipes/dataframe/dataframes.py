@@ -220,7 +220,7 @@ def _found(name: str) -> Any:
 
 
 class CaptureCall(Capture):
-    """A recorded call."""
+    """A recorded call of a captured object."""
 
     def __init__(self, callable: Any, ctx: dict[str, Any] | None = None, **kwargs: Any) -> None:
         self.ctx = {"operations": [], "variables": []} if ctx is None else ctx
