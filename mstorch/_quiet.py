@@ -54,7 +54,7 @@ class _Before:
 
 
 class quiet:
-    """Context manager without floating-point warnings."""
+    """Context manager that disables floating-point warnings."""
 
     __slots__ = ()
     __enter__ = staticmethod(built_in_next(map(_set, itertools.repeat(_QUIET))))

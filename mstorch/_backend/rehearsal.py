@@ -68,7 +68,7 @@ class Event:
         self._timed, self._moment = enable_timing, None if enable_timing else 0.0
 
     def record(self, stream: Any = None) -> None:
-        """Note the time."""
+        """Record the time."""
         self._moment = time.perf_counter()
 
     def wait(self, stream: Any = None) -> None:

@@ -42,7 +42,7 @@ class StandInEvent:
         self.moment = 0.0
 
     def record(self, stream: Any = None) -> None:
-        """Note the time."""
+        """Record the time."""
         self.moment = time.perf_counter()
 
     def query(self) -> bool:

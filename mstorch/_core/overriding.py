@@ -127,7 +127,7 @@ def enabled() -> values_set_to:
 
 
 class without_innermost_mode(Block):
-    """Context manager without the innermost mode."""
+    """Context manager that disables the innermost mode."""
 
     def __enter__(self) -> Any:
         mode = state.modes[-1]

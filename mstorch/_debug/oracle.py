@@ -183,7 +183,7 @@ def settings_of(library: Any, request: Message, stack: contextlib.ExitStack) -> 
 
 
 class Server:
-    """Computes calls with torch."""
+    """Server of real torch, which computes the calls it receives."""
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch

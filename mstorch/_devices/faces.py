@@ -54,7 +54,7 @@ def faces(module: str, *rows: tuple[Any, str]) -> dict[str, Callable[..., Any]]:
 
 
 def dummy(module: str, name: str, error: BaseException) -> type:
-    """Return a class that cannot be instantiated without its device."""
+    """Return a placeholder class that cannot be instantiated without its device."""
 
     def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
         raise type(error)(*error.args)

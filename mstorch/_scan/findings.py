@@ -23,7 +23,7 @@ _NOTES = frozenset((FALLBACK, READ))
 
 
 class Finding(NamedTuple):
-    """One line of the table."""
+    """One finding, a line of the table."""
 
     file: Path
     line: int

@@ -14,7 +14,7 @@ _SEVERAL = frozenset("LSTM GRU RNN LSTMCell MultiheadAttention Transformer Seque
 
 
 class Tensor(NamedTuple):
-    """A tensor."""
+    """Kind of tensors."""
 
     what: str = "tensor"
 
@@ -38,7 +38,7 @@ class Several(NamedTuple):
 
 
 class This(NamedTuple):
-    """``self`` in a class's methods."""
+    """Kind of ``self`` in a class's methods."""
 
     attributes: tuple[tuple[str, Tensor | Name | Object | None], ...]
 

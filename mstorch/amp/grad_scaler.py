@@ -19,7 +19,7 @@ from ._settings import is_autocast_available
 
 
 class OptState(Enum):
-    """The stage of an optimizer since the last ``update``."""
+    """Stage of an optimizer since the last ``update``: ready, unscaled or stepped."""
 
     READY = 0
     UNSCALED = 1

@@ -76,7 +76,7 @@ class Posting:
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Called after the last message."""
+        """Handle the arrival of the last message."""
         raise NotImplementedError
 
     def fail(self, error: RuntimeError) -> None:

@@ -1,4 +1,4 @@
-"""Constraints: regions of values, and how to check them."""
+"""Constraints: regions of values, with tests whether a value satisfies them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -163,7 +163,7 @@ class _OneHot(_Boolean):
 
 
 class _Above(Constraint):
-    """A constraint with a lower bound."""
+    """Constraint with a lower bound."""
 
     _mstorch_shown: tuple[str, ...] = ("lower_bound",)
 
@@ -173,7 +173,7 @@ class _Above(Constraint):
 
 
 class _Below(Constraint):
-    """A constraint with an upper bound."""
+    """Constraint with an upper bound."""
 
     _mstorch_shown: tuple[str, ...] = ("upper_bound",)
 
@@ -183,7 +183,7 @@ class _Below(Constraint):
 
 
 class _Between(Constraint):
-    """A constraint with two bounds."""
+    """Constraint with two bounds."""
 
     _mstorch_shown = ("lower_bound", "upper_bound")
 

@@ -15,7 +15,7 @@ from .utils import broadcast_all, clamp_probs
 
 
 class ExpRelaxedCategorical(FromCategorical):
-    """The logarithms of relaxed one-hot vectors."""
+    """Distribution of the logarithms of relaxed one-hot vectors."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector

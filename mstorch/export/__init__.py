@@ -88,7 +88,7 @@ class ExportedProgram:
 
     @property
     def graph_signature(self) -> ExportGraphSignature:
-        """The meaning of the graph's inputs and outputs."""
+        """Roles of the graph's inputs and outputs."""
         return self._made(self._signature, "graph_signature")  # type: ignore[no-any-return]
 
     @property

@@ -103,7 +103,7 @@ def is_contiguous(self: TensorBase, *, memory_format: memory_format = contiguous
 
 
 def contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> Any:
-    """Return the tensor itself if it is contiguous, else a contiguous copy."""
+    """Return the tensor if it is contiguous, else a contiguous copy."""
     _check_rank(memory_format, len(self._shape))
     return self if is_contiguous(self, memory_format=memory_format) else clone(self, memory_format=memory_format)
 

@@ -267,8 +267,8 @@ def _switching(name: str, doc: str) -> Callable[..., Any]:
     return switch
 
 
-disable_fake_quant = _switching("disable_fake_quant", "Disable a module's fake-quantization, if it has any: ``model.apply(disable_fake_quant)``.")
-enable_fake_quant = _switching("enable_fake_quant", "Enable a module's fake-quantization, if it has any: ``model.apply(enable_fake_quant)``.")
+disable_fake_quant = _switching("disable_fake_quant", "Disable a module's fake-quantization, if any: ``model.apply(disable_fake_quant)``.")
+enable_fake_quant = _switching("enable_fake_quant", "Enable a module's fake-quantization, if any: ``model.apply(enable_fake_quant)``.")
 disable_observer = _switching("disable_observer", "Disable a module's observer, if it has one: ``model.apply(disable_observer)``.")
 enable_observer = _switching("enable_observer", "Enable a module's observer, if it has one: ``model.apply(enable_observer)``.")
 

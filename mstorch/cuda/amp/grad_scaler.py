@@ -8,6 +8,6 @@ __all__ = ["GradScaler"]
 
 
 class GradScaler(DeviceGradScaler):
-    """Deprecated: ``torch.amp.GradScaler("cuda", …)``."""
+    """Deprecated form of ``torch.amp.GradScaler("cuda", …)``."""
 
     _named = "cuda"

@@ -23,7 +23,7 @@ class _CustomReducer:
 
 
 class _LossReducer(_CustomReducer):
-    """A reducer of losses."""
+    """Reducer of losses over microbatches."""
 
 
 sum_reducer = _LossReducer(torch.tensor(0.0, device="cpu"), operator.add)

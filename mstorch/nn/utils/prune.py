@@ -194,7 +194,7 @@ class _Amount(BasePruningMethod):
         self.amount = amount
 
     def _count(self, size: int) -> int:
-        """Return how many of ``size`` to prune."""
+        """Return the number of entries to prune out of ``size``."""
         count = _compute_nparams_toprune(self.amount, size)
         if count > size:
             raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
@@ -202,7 +202,7 @@ class _Amount(BasePruningMethod):
 
 
 def _compute_nparams_toprune(amount: float, tensor_size: int) -> int:
-    """Return how many entries ``amount``, a count or a fraction of the size, stands for."""
+    """Return the number of entries given by ``amount``, a count or a fraction of the size."""
     return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 

@@ -17,7 +17,7 @@ from . import summary as messages
 
 
 class FileWriter:
-    """One event file in a folder."""
+    """Writer of one event file in a folder."""
 
     def __init__(self, log_dir: Any, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = "") -> None:
         self.event_writer = EventFileWriter(str(log_dir), max_queue, flush_secs, filename_suffix)

@@ -61,7 +61,7 @@ class _Column:
 
 
 class Table:
-    """The text of one table; all ``results`` have one label."""
+    """Text of one table; all ``results`` have the same label."""
 
     def __init__(
         self, results: list[Measurement], colorize: Colorize, trim_significant_figures: bool, highlight_warnings: bool
