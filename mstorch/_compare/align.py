@@ -285,7 +285,7 @@ class Alignment:
         return None
 
     def _update(self, step: int, grads: Any, one: Event, two: Event) -> Found | None:
-        """Return the parameters that differ after a step, with the size of the update."""
+        """Return the first parameter whose update differs in an optimizer step; None if all agree."""
         asked = [next(event for event in events if event["optimizer"] == one["optimizer"]) for events in grads]
         found = None
         for name, after in one["value"].items():

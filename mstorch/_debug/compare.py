@@ -72,7 +72,7 @@ class Call:
         self.nodes = {id(node_of(tensor)) for tensor in self.tensors}
 
     def note_writes(self) -> bool:
-        """Determine which tensors the call wrote to, and whether each shares no memory, so that a copy can replace it."""
+        """Record which tensors the call wrote to; return False if they share memory, so that copies cannot replace them."""
         written = [number for number, tensor in enumerate(self.tensors) if tensor._counter.version != self._versions[number]]
         self.message["writes"] = written
         # A view counts its base's writes: which of them was written to cannot be told.

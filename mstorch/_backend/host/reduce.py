@@ -59,7 +59,7 @@ def _distances(x: np.ndarray, dims: Dims) -> np.ndarray:
 
 
 def variance_slope(g: np.ndarray, x: np.ndarray, dims: Dims, keepdim: bool, divisor: float | None) -> np.ndarray:
-    """Return the gradient of ``numpy_variance``; infinite if the divisor is zero."""
+    """Return the gradient of ``numpy_variance``; infinite, or NaN at the mean, if the divisor is None."""
     with quiet():
         away = _distances(x, dims).astype(x.dtype, copy=False)
         if not keepdim:

@@ -109,7 +109,7 @@ def composed_batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw
 
 
 def running_average(running: Raw, batch: Raw, factor: float, scale: float) -> Raw:
-    """Return ``(1 - factor) * running + factor * scale * batch``, on the host's CPU in NumPy if nothing is traced."""
+    """Return ``(1 - factor) * running + factor * scale * batch``, computed by NumPy on the CPU unless traced."""
     if not ON_CPU or tape.tracing() is not None:
         return _add(_mul(running, 1 - factor), _mul(batch, factor * scale))
     old, new = running.asnumpy(), batch.asnumpy()
