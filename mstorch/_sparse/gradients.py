@@ -73,7 +73,7 @@ class _Places(Node):
     function: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradient of the tensor or values on the other side."""
+        """Return the gradient of the values, or of the sparse tensor, that this node connects."""
         return (bare_of(self.function(self.tensor, dressed(gradients[0])), recorded),)
 
 

@@ -51,7 +51,7 @@ class BiLSTM(nn.Module):
         self.fw_rnn, self.bw_rnn = nn.LSTM(input_size, hidden_size), nn.LSTM(input_size, hidden_size)
 
     def forward(self, inputs: Any) -> Any:
-        """Return (L, N, 2 · hidden_size)."""
+        """Run the LSTM; return (L, N, 2 · hidden_size)."""
         return torch.cat((self.fw_rnn(inputs)[0], torch.flip(self.bw_rnn(torch.flip(inputs, [0]))[0], [0])), 2)
 
 

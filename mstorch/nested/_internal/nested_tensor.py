@@ -361,7 +361,7 @@ class ViewNestedFromBuffer:
 
     @staticmethod
     def apply(values: Any, offsets: Any, metadata_cache: dict[str, Any] | None = None) -> Any:
-        """Return a view of ``values``."""
+        """Return a nested tensor that is a view of ``values``."""
         known = metadata_cache or {}
         return of_values(alias(values), offsets, None, 1, _extremes(known.get("min_seqlen"), known.get("max_seqlen")))
 

@@ -118,7 +118,7 @@ def _taken(module: Any, name: str) -> BasePruningMethod | None:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods on one tensor; each new one selects among the entries that the others left."""
+    """Sequence of pruning methods on one tensor; each method selects among the entries that the previous ones left."""
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[Any, ...] = ()
