@@ -127,7 +127,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def find() -> None:
-    """Make these modules importable."""
+    """Make the placeholder modules importable."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
 

@@ -104,7 +104,7 @@ class _Wrapper(Constraint):
 
 
 class _IndependentConstraint(_Wrapper):
-    """``base_constraint`` with its last ``reinterpreted_batch_ndims`` batch dimensions as event dimensions."""
+    """``base_constraint`` on events: its last ``reinterpreted_batch_ndims`` batch dimensions are event dimensions."""
 
     def __init__(self, base_constraint: _GreaterThan | _Real, reinterpreted_batch_ndims: int) -> None:
         self._wrap(base_constraint)
@@ -132,7 +132,7 @@ class _IndependentConstraint(_Wrapper):
 
 
 class MixtureSameFamilyConstraint(_Wrapper):
-    """The support of a mixture: a value has to be in the support of every component."""
+    """Constraint for the support of a mixture: a value has to be in the support of every component."""
 
     def __init__(self, base_constraint: Any) -> None:
         self._wrap(base_constraint)
