@@ -1,4 +1,4 @@
-"""torch._VF: the functions of torch under their plain names, and a few that stand nowhere else."""
+"""torch._VF: torch's functions under their internal names, and a few others."""
 from __future__ import annotations
 
 import sys
@@ -8,18 +8,17 @@ from ._ops.reduce.count import unique, unique_consecutive
 
 
 def unique_dim(input: Any, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Any, ...]:
-    """Return the distinct entries of a dimension, each entry's index there and counts; tensors without elements for what is not asked for.
-    """
+    """Return the unique entries along a dimension, inverse indices and counts; empty tensors for outputs that are not requested."""
     return _three(input, unique(input, sorted, return_inverse, return_counts, dim), return_inverse, return_counts)
 
 
 def _unique2(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Any, ...]:
-    """Return the distinct elements, each element's index there and counts."""
+    """Return the unique elements, inverse indices and counts."""
     return _three(input, unique(input, sorted, return_inverse, return_counts), return_inverse, return_counts)
 
 
 def _unique(input: Any, sorted: bool = True, return_inverse: bool = False) -> tuple[Any, ...]:
-    """Return the distinct elements, and each element's index there."""
+    """Return the unique elements and inverse indices."""
     return _unique2(input, sorted, return_inverse)[:2]
 
 
@@ -34,7 +33,7 @@ def _three(input: Any, found: Any, inverse: bool, counts: bool) -> tuple[Any, ..
 
 
 def __getattr__(name: str) -> Any:
-    """Return the function of torch of that name."""
+    """Return the function of the torch namespace with that name."""
     found = vars(sys.modules[__package__ or "mstorch"]).get(name)
     if not callable(found):
         raise AttributeError(f"module 'torch._VF' has no attribute '{name}'")

@@ -1,4 +1,4 @@
-"""torch.__config__: what computes here."""
+"""torch.__config__: a description of the compute libraries."""
 from __future__ import annotations
 
 import os
@@ -9,19 +9,19 @@ from .version import __version__
 
 
 def show() -> str:
-    """Return versions, device and tuning in lines, as torch lists what it was built with."""
+    """Return versions, device and tuning as text, as torch shows its build settings."""
     rows = runtime.describe()
     lines = [f"  - MindSpore {rows.pop('mindspore')}", *(f"  - {name}: {value}" for name, value in rows.items())]
     return "\n".join(["PyTorch built with:", *lines, f"  - Build settings: TORCH_VERSION={__version__}, USE_CUDA=0, ", ""])
 
 
 def _cxx_flags() -> str:
-    """Return the flags that C++ was compiled with: none was."""
+    """Return an empty string: no C++ was compiled."""
     return ""
 
 
 def parallel_info() -> str:
-    """Threads, and the environment variables that set them, in lines."""
+    """Return the threads and the environment variables that set them, as text."""
     variables = (f"\t{name} : {os.environ.get(name, '[not set]')}" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
     threads = [f"\tat::get_num_threads() : {get_num_threads()}", f"std::thread::hardware_concurrency() : {os.cpu_count()}"]
     return "\n".join(["ATen/Parallel:", *threads, "Environment variables:", *variables, "ATen parallel backend: MindSpore", ""])

@@ -1,4 +1,4 @@
-"""torch.__future__: switches of what becomes the default later."""
+"""torch.__future__: options for future defaults."""
 from __future__ import annotations
 
 _overwrite = False
@@ -6,22 +6,22 @@ _swap = False
 
 
 def get_overwrite_module_params_on_conversion() -> bool:
-    """Return whether conversions of modules (``module.half()``) put new parameters in the place of the old ones."""
+    """Return whether module conversions (``module.half()``) replace parameters by new ones."""
     return _overwrite
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
-    """Let conversions of modules put new parameters in the place of the old ones, instead of changing these."""
+    """Set whether module conversions replace parameters by new ones instead of modifying them."""
     global _overwrite
     _overwrite = value
 
 
 def get_swap_module_params_on_conversion() -> bool:
-    """Return whether conversions of modules and ``load_state_dict`` exchange parameters by ``torch.utils.swap_tensors``."""
+    """Return whether module conversions and ``load_state_dict`` use ``torch.utils.swap_tensors``."""
     return _swap
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
-    """Let conversions of modules and ``load_state_dict`` exchange parameters by ``torch.utils.swap_tensors``."""
+    """Set whether module conversions and ``load_state_dict`` use ``torch.utils.swap_tensors``."""
     global _swap
     _swap = value

@@ -219,7 +219,7 @@ _finished()
 
 
 def __getattr__(name: str) -> object:
-    """``Storage`` is the class of storages of the default dtype, a few names are operators'; others are looked for among the submodules."""
+    """Return ``Storage`` (the storage class of the default dtype), a few ATen operators, or a submodule."""
     if name in _ATEN:
         return getattr(ops.aten, name)
     if name == "set_vital":  # what it noted is gone from torch, too

@@ -1,4 +1,4 @@
-"""The command line: run a torch script on mstorch; what is missing, right, slow; this machine.
+"""Command line: runs a torch script on mstorch; reports unsupported names, differences from torch, and times; describes the machine.
 
 python -m mstorch script.py [args]        run a script, whose `import torch` gets mstorch
 python -m mstorch -m package.module [args]
@@ -32,11 +32,11 @@ from mstorch.multiprocessing._process import die_with_parent
 
 _COMMANDS = {"check": "mstorch._devices.check", "compare": "mstorch._compare", "port": "mstorch._port", "profile": "mstorch._profile",
              "scan": "mstorch._scan"}  # fmt: skip
-"""The module of each command, which is imported for it."""
+"""Module of each command, imported on demand."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Do what the arguments (of the process, if none are given) say and return the exit code; a script's exceptions pass through."""
+    """Run the command line (``sys.argv`` by default) and return the exit code; a script's exceptions propagate."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments:
         print(__doc__, file=sys.stderr)
@@ -138,7 +138,7 @@ def _set_first_path(folder: str) -> None:
 
 
 def _new_main(path: str | None) -> ModuleType:
-    """Put a fresh module in the place of `__main__`, where pickle looks for what the script defines."""
+    """Replace `__main__` by a new module, where pickle looks up the script's definitions."""
     module = ModuleType("__main__")
     module.__builtins__ = sys.modules["builtins"]  # type: ignore[attr-defined]
     module.__annotations__ = {}
@@ -169,7 +169,7 @@ def _execute(module: ModuleType, source: bytes | CodeType, filename: str | None)
 
 
 def _after(trace, code: CodeType):
-    """Return a traceback without all frames up to that of `code`."""
+    """Return a traceback without the frames up to that of `code`."""
     rest = trace
     while rest is not None and rest.tb_frame.f_code is not code:
         rest = rest.tb_next

@@ -1,4 +1,4 @@
-"""torch._custom_ops: older names of torch.library's functions."""
+"""torch._custom_ops: deprecated names of torch.library's functions."""
 from __future__ import annotations
 
 from .library import custom_op, get_ctx, impl, impl_abstract

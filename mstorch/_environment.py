@@ -1,6 +1,6 @@
-"""The report of the environment, ``python -m mstorch env``, which also works where NumPy or MindSpore cannot be imported.
+"""Environment report, ``python -m mstorch env``, which works even if NumPy or MindSpore cannot be imported.
 
-It imports nothing that need not be there: ``mstorch/__init__.py`` imports it before all else.
+It imports only the standard library, because ``mstorch/__init__.py`` imports it first.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ASCEND = Path("/usr/local/Ascend")
 
 
 def packages() -> list[str]:
-    """Return the packages that matter and are installed, with their versions."""
+    """Return the relevant installed packages with their versions."""
     found = []
     for name in _PACKAGES:
         try:
@@ -32,7 +32,7 @@ def packages() -> list[str]:
 
 
 def python_version() -> str:
-    """Python's version and whether it runs in 32 or 64 bits, in one line."""
+    """Return Python's version and whether it is a 32-bit or 64-bit build, in one line."""
     return f"{sys.version} ({sys.maxsize.bit_length() + 1}-bit runtime)".replace("\n", " ")
 
 
@@ -46,7 +46,7 @@ def _processor() -> str:
 
 
 def _cann() -> str:
-    """Return the version of CANN and how many devices the driver shows, from their files."""
+    """Return the version of CANN and the number of devices that the driver shows, from their files."""
     toolkit = Path(os.environ.get("ASCEND_HOME_PATH", _ASCEND / "ascend-toolkit" / "latest"))
     version = "not found"
     for file in (toolkit / "version.cfg", toolkit / f"{platform.machine()}-linux" / "ascend_toolkit_install.info"):
@@ -58,7 +58,8 @@ def _cann() -> str:
 
 
 def lines(rows: dict[str, str], problem: str) -> Iterator[str]:
-    """The report, in the form of torch.utils.collect_env: ``rows`` is what mstorch itself says, ``problem`` why it can't."""
+    """Yield the report in the form of torch.utils.collect_env: ``rows`` come from mstorch itself, ``problem`` is why it cannot be imported.
+    """
     mine, api = _hook.versions()
     yield f"PyTorch version: {api}"
     yield f"mstorch version: {mine}"
@@ -82,7 +83,7 @@ def lines(rows: dict[str, str], problem: str) -> Iterator[str]:
 
 
 def answer() -> None:
-    """If ``python -m mstorch env`` is what runs and the rest can't be imported: report that, and end the process."""
+    """For ``python -m mstorch env``, if the package cannot be imported: print the report, and exit."""
     if sys.argv[:2] != ["-m", "env"]:
         return
     try:

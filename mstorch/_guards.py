@@ -1,4 +1,4 @@
-"""torch._guards: what programs ask about the tracing that goes on. Nothing is traced with tensors without values here."""
+"""torch._guards: queries about a running trace; nothing is traced with fake tensors here."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,26 +8,26 @@ from ._tensor import Tensor
 
 
 def active_fake_mode() -> None:
-    """The mode in which tensors have no values: there is none."""
+    """Return None: there is no active FakeTensorMode."""
     return None
 
 
 def detect_fake_mode(inputs: Sequence[Tensor] | None = None) -> None:
-    """The same, of these inputs."""
+    """Return None: no inputs are fake tensors."""
     return None
 
 
 class TracingContext:
-    """The context of a trace by torch's compiler. There never is one."""
+    """Context of a trace by torch's compiler; there is never one here."""
 
     @staticmethod
     def try_get() -> None:
-        """The one of the trace that goes on."""
+        """Return None: nothing is traced."""
         return None
 
     @staticmethod
     def get() -> TracingContext:
-        """The same; raises RuntimeError where nothing is traced."""
+        """Raise RuntimeError: nothing is traced."""
         raise RuntimeError("TracingContext.get() must be called within an ongoing trace.")
 
 

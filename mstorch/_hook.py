@@ -1,11 +1,11 @@
-"""`import torch` gets mstorch, in this process and those that it starts: a finder that answers for torch and all below it.
+"""Import hook: `import torch` imports mstorch, in this process and its children, by a finder for torch and all its submodules.
 
-Where MindSpore computes on an Ascend device it answers for torch_npu too, else there is none.
+If MindSpore computes on an Ascend device it also provides torch_npu, else there is none.
 
 The modules are the same objects under both names: `sys.modules["torch.nn"] is sys.modules["mstorch.nn"]`.
 
-A child process loads this file by itself, before anything imports mstorch (`mstorch_hook.pth`, which comes with the wheel):
-it imports nothing of the package, whose import takes a second.
+A child process loads this file by itself, before anything imports mstorch (`mstorch_hook.pth`, part of the wheel): it imports nothing of
+the package, whose import takes a second.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SAME = {"torch_npu.npu": f"{_OURS}.npu"}
 
 @functools.cache
 def versions() -> tuple[str, str]:
-    """mstorch's own version, and the one that it has as torch."""
+    """Return mstorch's own version, and the torch version that it implements."""
     spec = importlib.util.spec_from_file_location("_version", Path(__file__).with_name("_version.py"))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -45,12 +45,12 @@ def versions() -> tuple[str, str]:
 
 
 def not_yet() -> str:
-    """Return what an error says of a name that torch may have and mstorch has not."""
+    """Return the end of an error message for a name that torch has and mstorch lacks."""
     return f"(mstorch {versions()[0]} does not provide it yet)"
 
 
 def ours(name: str) -> str:
-    """Return the dotted name in mstorch of a name in torch: "torch.nn" → "mstorch.nn"; of functorch and torch_npu too."""
+    """Translate a dotted name from torch to mstorch: "torch.nn" → "mstorch.nn"; also for functorch and torch_npu."""
     for second, first in _SAME.items():
         if name == second or name.startswith(second + "."):
             return first + name.removeprefix(second)
@@ -59,7 +59,7 @@ def ours(name: str) -> str:
 
 
 def theirs(name: str) -> str:
-    """Return the dotted name in torch of a name in mstorch: "mstorch.nn" → "torch.nn"."""
+    """Translate a dotted name from mstorch to torch: "mstorch.nn" → "torch.nn"."""
     package = _ROOTS["torch_npu"]
     if name == package or name.startswith(package + "."):
         return "torch_npu" + name.removeprefix(package)
@@ -67,7 +67,7 @@ def theirs(name: str) -> str:
 
 
 def npu_is_there() -> bool:
-    """Tell whether MindSpore computes on an Ascend device, or the stand-in plays one: then there is a package torch_npu."""
+    """Return whether MindSpore computes on an Ascend device, or on the stand-in device, so that there is a package torch_npu."""
     if os.environ.get("MSTORCH_FAKE_DEVICE"):
         return True
     # The driver's files spare machines without a device the import of MindSpore, which alone knows for sure.
@@ -82,16 +82,15 @@ def npu_is_there() -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _nearest(name: str, known: tuple[str, ...]) -> str:
-    """Return the end of a message that suggests a known name; nothing if none is near."""
+    """Return the end of a message that suggests a similar known name; empty if there is none."""
     found = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     return f". Did you mean: '{found[0]}'?" if found else ""
 
 
 def missing_attribute(module: str, name: str) -> AttributeError:
-    """Return the error of a module's `__getattr__` for a name that torch may have and mstorch has not.
+    """Return the error of a module's `__getattr__` for a name that torch has and mstorch lacks.
 
-    `module` is the module's dotted name in mstorch; the message has the name under which torch knows it, and the nearest name
-    that is there.
+    `module` is the module's dotted name in mstorch; the message contains torch's name for it, and the most similar existing name.
     """
     known = tuple(key for key in vars(sys.modules[module]) if not key.startswith("_")) if module in sys.modules else ()
     message = f"module '{theirs(module)}' has no attribute '{name}' {not_yet()}{_nearest(name, known)}"
@@ -100,9 +99,9 @@ def missing_attribute(module: str, name: str) -> AttributeError:
 
 
 def missing(module: str, submodules: Iterable[str] = ()) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`, which loads the submodules named and raises `missing_attribute` for the rest.
+    """Return a module's `__getattr__`, which loads the named submodules and raises `missing_attribute` for other names.
 
-    A name in `_unbuilt/names.txt` is there, and raises when it is used.
+    A name in `_unbuilt/names.txt` exists, and raises when it is used.
     """
 
     def __getattr__(name: str) -> Any:
@@ -122,10 +121,10 @@ def missing(module: str, submodules: Iterable[str] = ()) -> Callable[[str], Any]
 
 
 def _share() -> None:
-    """Put each module of ours that is loaded under torch's name too.
+    """Register each loaded module of ours under torch's name too.
 
-    An import of a name that is there already leaves the package alone. One that has to load puts the module on its package,
-    in the place of a function of the same name (`torch.autograd.gradcheck`).
+    An import of a registered name leaves the package unchanged. An import that loads would set the module on its package, replacing a
+    function of the same name (`torch.autograd.gradcheck`).
     """
     for name, module in list(sys.modules.items()):
         if name == _OURS or name.startswith(_OURS + "."):
@@ -135,7 +134,7 @@ def _share() -> None:
 
 
 class _Alias(importlib.abc.Loader):
-    """Loads a torch module by importing ours and handing out that very object."""
+    """Loader of a torch module that imports ours and returns the same object."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         module = importlib.import_module(ours(spec.name))
@@ -153,7 +152,7 @@ class _Alias(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Answers for torch, functorch, torch_npu and their submodules, with ours or with an error: nobody else is asked for them."""
+    """Finder for torch, functorch, torch_npu and their submodules: returns ours or raises; no other finder is asked."""
 
     def find_spec(self, fullname, path=None, target=None) -> importlib.machinery.ModuleSpec | None:
         root = fullname.partition(".")[0]
@@ -170,7 +169,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         return importlib.machinery.ModuleSpec(fullname, _Alias(), origin=found.origin, is_package=is_package)
 
     def find_distributions(self, context: Any = None) -> Iterable[Any]:
-        """torch and torch_npu as installed distributions, for `importlib.metadata` and `importlib_metadata`."""
+        """Yield torch and torch_npu as installed distributions, for `importlib.metadata` and `importlib_metadata`."""
         name = getattr(context, "name", None)
         path = getattr(context, "path", sys.path)
         if list(path) != list(sys.path):
@@ -183,9 +182,9 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _WithoutTorchsExtensions(importlib.abc.MetaPathFinder):
-    """In the place of Python's finder of files: extension modules that are linked to torch's library are not there.
+    """Replacement of Python's path finder that hides extension modules linked against torch's library.
 
-    They could not be loaded. Packages that ask whether they have one (torchaudio, torchvision) go on without.
+    They could not be loaded. Packages that check for them (torchaudio, torchvision) continue without.
     """
 
     def __init__(self, finder: Any) -> None:
@@ -205,7 +204,7 @@ class _WithoutTorchsExtensions(importlib.abc.MetaPathFinder):
 
 
 class _LoadsNoLibraries(importlib.abc.Loader):
-    """Loads torchaudio's module that looks for its libraries in a folder itself: those linked to torch's are not there for it either."""
+    """Loader of the torchaudio module that searches a folder for libraries: it hides those linked against torch's."""
 
     def __init__(self, loader: Any) -> None:
         self.loader = loader
@@ -229,7 +228,7 @@ class _LoadsNoLibraries(importlib.abc.Loader):
 
 
 def is_linked_to_torch(path: str) -> bool:
-    """Return whether a shared library says that it needs one of torch's. Files of other systems than Linux say nothing here."""
+    """Return whether a shared library depends on one of torch's; False for files of systems other than Linux."""
     try:
         with open(path, "rb") as file:
             return any(name.startswith((b"libtorch", b"libc10.")) for name in _needed(file))
@@ -238,8 +237,7 @@ def is_linked_to_torch(path: str) -> bool:
 
 
 def _needed(file: Any) -> Iterable[bytes]:
-    """Return the names of the libraries that a 64-bit ELF file needs, from its dynamic section: files may be large, little of them is read.
-    """
+    """Return the dependencies of a 64-bit ELF file from its dynamic section; large files are read only in part."""
     head = file.read(64)
     if head[:6] != b"\x7fELF\x02\x01":
         return []
@@ -268,7 +266,7 @@ def _distribution() -> type:
     from importlib.metadata import Distribution
 
     class TorchDistribution(Distribution):
-        """The metadata that package managers read of torch, or of torch_npu, as if it were installed."""
+        """Metadata of torch, or of torch_npu, for package managers, as if it were installed."""
 
         def __init__(self, package: str, summary: str) -> None:
             self._package, self._summary = package, summary
@@ -307,7 +305,7 @@ _first_protocols = copyreg._reconstructor  # type: ignore[attr-defined]
 
 
 def _reconstructor(cls: Any, base: type, state: Any) -> Any:
-    """What pickles of the protocols 0 and 1 call by its name: in torch's, ``object`` makes the modules, and it makes no Cell."""
+    """Rebuild a module from a pickle of protocol 0 or 1, which names torch's ``object`` as the base; ``object`` cannot create a Cell."""
     try:
         return _first_protocols(cls, base, state)
     except TypeError:
@@ -323,12 +321,12 @@ _reconstructor.__module__ = copyreg.__name__
 
 
 def installed() -> bool:
-    """Tell whether `import torch` gets mstorch."""
+    """Return whether `import torch` imports mstorch."""
     return any(isinstance(finder, _Finder) for finder in sys.meta_path)
 
 
 def install() -> None:
-    """Let `import torch` get mstorch from now on, in child processes too. Raises RuntimeError if torch itself is loaded."""
+    """Make `import torch` import mstorch from now on, in child processes too. Raise RuntimeError if torch itself is loaded."""
     loaded = sys.modules.get("torch")
     if loaded is not None and loaded is not sys.modules.get(_OURS):
         raise RuntimeError("mstorch cannot stand in for torch: torch is already imported in this process")
@@ -345,7 +343,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undo `install`: `import torch` gets torch itself again, if it is there. What was imported stays what it is."""
+    """Undo `install`: `import torch` imports torch itself again, if available. Modules already imported are unaffected."""
     sys.meta_path[:] = [
         finder.finder if isinstance(finder, _WithoutTorchsExtensions) else finder
         for finder in sys.meta_path if not isinstance(finder, _Finder)
@@ -360,7 +358,7 @@ def uninstall() -> None:
 
 @contextlib.contextmanager
 def as_torch() -> Iterator[ModuleType]:
-    """Let `import torch` get mstorch inside of a `with` block; returns mstorch. Raises RuntimeError if torch itself is loaded."""
+    """Context manager in which `import torch` imports mstorch, which it yields. Raise RuntimeError if torch itself is loaded."""
     before = installed()
     install()
     try:

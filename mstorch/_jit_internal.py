@@ -1,4 +1,4 @@
-"""torch._jit_internal: the marks that TorchScript reads in Python code, and what it asks about types."""
+"""torch._jit_internal: TorchScript's markers in Python code, and its queries about types."""
 from __future__ import annotations
 
 import collections.abc
@@ -13,7 +13,7 @@ from .futures import Future
 
 
 class FunctionModifiers:
-    """The marks of functions, as torch writes them on a function's ``_torchscript_modifier``."""
+    """Markers of functions, with torch's values of ``_torchscript_modifier``."""
 
     UNUSED = "unused (ignored and replaced with raising of an exception)"
     IGNORE = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
@@ -30,12 +30,12 @@ def _marked(function: Callable[..., Any], mark: str) -> Callable[..., Any]:
 
 
 def export(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a method as one that a scripted module keeps; returns it."""
+    """Mark a method as exported by a scripted module; return it."""
     return _marked(fn, FunctionModifiers.EXPORT)
 
 
 def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function, or a property, as one that a scripted module cannot call; returns it."""
+    """Mark a function or a property as not callable by a scripted module; return it."""
     return _marked(fn, FunctionModifiers.UNUSED)
 
 
@@ -50,17 +50,17 @@ def ignore(drop: int | Callable[..., Any] = False, **kwargs: Any) -> Callable[..
 
 
 def _drop(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function as one whose text nobody reads; returns it."""
+    """Mark a function whose source is not compiled; return it."""
     return _marked(fn, FunctionModifiers._DROP)
 
 
 def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a method as one that a scripted module has in Python; returns it."""
+    """Mark a method that a scripted module keeps in Python; return it."""
     return _marked(fn, FunctionModifiers.COPY_TO_SCRIPT_WRAPPER)
 
 
 def get_torchscript_modifier(fn: Callable[..., Any]) -> str:
-    """Return the mark of a function."""
+    """Return the marker of a function."""
     return getattr(getattr(fn, "__func__", fn), "_torchscript_modifier", FunctionModifiers.DEFAULT)
 
 
@@ -70,12 +70,12 @@ def is_ignored_fn(fn: Any) -> bool:
 
 
 def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a declaration as one of several of a function; returns it."""
+    """Mark a declaration as an overload of a function; return it."""
     return func
 
 
 def _overload_method(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a declaration as one of several of a method; returns it."""
+    """Mark a declaration as an overload of a method; return it."""
     return func
 
 
@@ -83,7 +83,7 @@ def boolean_dispatch(
     arg_name: str, arg_index: int, default: bool, if_true: Callable[..., Any], if_false: Callable[..., Any], module_name: str,
     func_name: str,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Return a function that calls ``if_true`` or ``if_false``, as one of its arguments says."""
+    """Return a function that calls ``if_true`` or ``if_false``, depending on one of its arguments."""
 
     def fn(*args: Any, **kwargs: Any) -> Any:
         chosen = args[arg_index] if len(args) > arg_index else kwargs.get(arg_name, default)
@@ -95,7 +95,7 @@ def boolean_dispatch(
 
 
 class _Running(threading.local):
-    """The scripted functions that run in this thread, and the function that is traced."""
+    """Thread-local state: scripted functions that are running, and the function that is being traced."""
 
     scripted = False
     traced = False
@@ -107,12 +107,12 @@ states: list[Any] = []
 
 
 def mode(**state: bool) -> values_set_to:
-    """``scripted=`` or ``traced=`` inside, for this thread."""
+    """Context manager that sets ``scripted=`` or ``traced=`` for this thread."""
     return values_set_to(running, **state)
 
 
 def is_scripting() -> bool:
-    """Return whether a scripted function or module runs."""
+    """Return whether a scripted function or module is running."""
     return running.scripted
 
 
@@ -120,7 +120,7 @@ def is_scripting() -> bool:
 
 
 class _BroadcastingList:
-    """The annotation of a number or of a list of a fixed number of them: ``BroadcastingList2[int]``."""
+    """Annotation of a number or a list with a fixed length: ``BroadcastingList2[int]``."""
 
     def __getitem__(self, kind: Any) -> None:
         return None
@@ -135,27 +135,27 @@ BroadcastingList6 = _BroadcastingList()
 
 
 def is_tuple(ann: Any) -> bool:
-    """Return whether an annotation is of a tuple with item types."""
+    """Return whether an annotation is a tuple with item types."""
     return typing.get_origin(ann) is tuple
 
 
 def is_list(ann: Any) -> bool:
-    """Return whether an annotation is of a list with an item type."""
+    """Return whether an annotation is a list with an item type."""
     return typing.get_origin(ann) is list
 
 
 def is_dict(ann: Any) -> bool:
-    """Return whether an annotation is of a dictionary with types."""
+    """Return whether an annotation is a dictionary with key and value types."""
     return typing.get_origin(ann) is dict
 
 
 def is_union(ann: Any) -> bool:
-    """Return whether an annotation is a union of types."""
+    """Return whether an annotation is a union."""
     return typing.get_origin(ann) in (Union, type(int | str))
 
 
 def is_optional(ann: Any) -> bool:
-    """Return whether an annotation allows None and one more type."""
+    """Return whether an annotation is the union of None and one more type."""
     return is_union(ann) and len(typing.get_args(ann)) == 2 and type(None) in typing.get_args(ann)
 
 
@@ -172,9 +172,9 @@ _BARE: dict[type, tuple[str, str, str]] = {
 
 
 def _isinstance(obj: Any, target_type: Any) -> bool:
-    """Return whether a value has a type, with the types of a container's items: ``List[int]``, ``Optional[Dict[str, int]]``.
+    """Return whether a value has a type, including the item types of containers: ``List[int]``, ``Optional[Dict[str, int]]``.
 
-    Raises RuntimeError for containers without item types.
+    Raise RuntimeError for container types without item types.
     """
     if isinstance(target_type, tuple):
         return any(_isinstance(obj, one) for one in target_type)
@@ -198,7 +198,7 @@ def _isinstance(obj: Any, target_type: Any) -> bool:
 
 
 def get_callable_argument_names(fn: Any) -> list[str]:
-    """Return the names of a function's parameters, [] if it takes a varying number of them."""
+    """Return the names of a function's parameters; empty if it is variadic."""
     try:
         parameters = inspect.signature(fn).parameters.values()
     except ValueError:

@@ -1,10 +1,10 @@
-"""Blocks whose end no signal comes before: what puts back is a built-in function.
+"""Context managers whose exit no signal handler can precede, because it is a built-in function.
 
-CPython runs the handlers of signals as a function written in Python begins, after a built-in one, and at jumps back. So an exception of a
-handler (KeyboardInterrupt) that comes as an ``__exit__`` written in Python begins leaves everything as the block had it, for good. Here
-``__exit__`` is the interpreter's own function that takes an iterator's next value; the values are results of what ``__enter__`` wrote down
-for the end, called by built-in functions alone. An ``__enter__`` writes that down first, and calls nothing after it has set what it sets:
-it assigns, and puts things at the end of a list by ``items[END:] = (one,)``.
+CPython runs signal handlers when a Python function begins, after a built-in one, and at backward jumps. An exception of a handler
+(KeyboardInterrupt) raised as a Python ``__exit__`` begins would therefore prevent the state from being restored. Here ``__exit__`` is the
+interpreter's own function that takes an iterator's next value; the values are produced by callbacks that ``__enter__`` has registered,
+called by built-in functions only. An ``__enter__`` registers them first, and calls nothing after it has changed the state: it assigns, and
+appends to lists by ``items[END:] = (one,)``.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _call = operator.methodcaller("__call__")
 
 
 class _Exit:
-    """``__exit__`` of a block: in the thread that asks, what ends the innermost of the times that it was entered."""
+    """``__exit__`` of a block: returns the iterator for the innermost entry in the current thread."""
 
     def __get__(self, block: Any, owner: type | None = None) -> Callable[..., Any]:
         return self if block is None else _ends(block)[1]
@@ -45,7 +45,7 @@ class _Exit:
 
 
 def _ends(block: Any) -> tuple[list[Callable[[], Any]], Callable[..., Any]]:
-    """Return what is written down for the ends of a block, and what does the last of it."""
+    """Return the callbacks registered for the exits of a block, and the function that runs the last."""
     threads = getattr(block, "_ends", None)
     if threads is None:
         threads = block._ends = {}
@@ -58,17 +58,17 @@ def _ends(block: Any) -> tuple[list[Callable[[], Any]], Callable[..., Any]]:
 
 
 def built_in_next(values: Iterator[Any]) -> Callable[..., Any]:
-    """Return a built-in function that gives the next of the values, whatever it is given."""
+    """Return a built-in function that returns the next of the values, whatever its arguments."""
     return _new(_WHERE, values, None)
 
 
 def built_in_call(name: str) -> Any:
-    """Return a method that calls the attribute of that name, without a Python function of its own that an interrupt could divide."""
+    """Return a method that calls the attribute of that name, without a Python function of its own that could be interrupted."""
     return _as_method(operator.methodcaller(name))
 
 
 def is_exit(function: Any) -> bool:
-    """Return whether a built-in function ends a block."""
+    """Return whether a built-in function is the exit of a block."""
     return type(getattr(function, "__self__", None)) is map and function.__name__ == "__exit__"
 
 
@@ -76,16 +76,16 @@ END = sys.maxsize
 
 
 class Block:
-    """A context manager that is left without being interrupted: ``__enter__`` gives ``at_end`` what puts everything back.
+    """Context manager whose exit cannot be interrupted: ``__enter__`` passes the callback that restores the state to ``at_end``.
 
-    What it gives consists of built-in functions, and is false: a result that is true would swallow the block's exception.
+    The callback consists of built-in functions, and returns a false value: a true one would suppress the block's exception.
     """
 
     __slots__ = ()
     __exit__ = _Exit()
 
     def at_end(self, end: Callable[[], Any]) -> None:
-        """Call this at the end of the block that is about to begin."""
+        """Register the callback for the exit of the block that is about to begin."""
         _ends(self)[0].append(end)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -93,27 +93,27 @@ class Block:
 
 
 def values_again(space: Any, *names: str) -> Callable[[], Any]:
-    """Return a function that gives attributes of an object (or of a ``threading.local`` in this thread) their values of now."""
+    """Return a function that restores the current attributes of an object (or of a ``threading.local`` in this thread)."""
     return functools.partial(vars(space).update, {name: getattr(space, name) for name in names})
 
 
 def length_again(items: list[Any]) -> Callable[[], Any]:
-    """Return a function that removes all items that are appended to a list from now on."""
+    """Return a function that removes all items appended to a list from now on."""
     return functools.partial(operator.delitem, items, slice(len(items), None))
 
 
 def each(*ends: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that calls all of these, one after the other."""
+    """Return a function that calls all of these in order."""
     return functools.partial(deque, map(_call, ends), 0)  # keeps none of the results, and is false
 
 
 def all_of(ends: list[Callable[[], Any]]) -> Callable[[], Any]:
-    """Return a function that calls all the functions that are in a list by then."""
+    """Return a function that calls all functions in a list at that time."""
     return functools.partial(deque, map(_call, ends), 0)
 
 
 class values_set_to(Block, ContextDecorator):
-    """Attributes of an object, or of this thread in a ``threading.local``, that have other values in a block or a decorated function."""
+    """Context manager and decorator that sets attributes of an object, or of a ``threading.local`` in this thread."""
 
     def __init__(self, space: Any, /, **values: Any) -> None:
         self._space, self._values = space, values
@@ -125,14 +125,14 @@ class values_set_to(Block, ContextDecorator):
 
 
 def item_again(items: Any, key: Any) -> Callable[[], Any]:
-    """Return a function that gives an item of a list or a dictionary its value of now, or removes it if there is none now."""
+    """Return a function that restores the current item of a list or a dictionary, or removes it if it does not exist now."""
     if isinstance(items, MutableMapping) and key not in items:
         return each(functools.partial(items.pop, key, None))
     return functools.partial(operator.setitem, items, key, items[key])
 
 
 class item_set_to(Block, ContextDecorator):
-    """An item of a list or a dictionary that has another value in a block."""
+    """Context manager that sets an item of a list or a dictionary."""
 
     def __init__(self, items: Any, key: Any, value: Any) -> None:
         self._items, self._key, self._value = items, key, value
@@ -143,7 +143,7 @@ class item_set_to(Block, ContextDecorator):
 
 
 class LastAway:
-    """``__exit__`` of a block that put an item at the end of a list: takes the last one away, whosever it is, as torch's stacks do."""
+    """``__exit__`` of a block that appended to a list: removes the last item, whichever it is, as torch's stacks do."""
 
     def __init__(self, items: Callable[[], list[Any]]) -> None:
         self._items = items
@@ -175,8 +175,8 @@ class _Undoing(Block, ContextDecorator):
 
 
 def undoing(begin: Callable[..., Any]) -> Callable[..., _Undoing]:
-    """Let a function begin a block. It makes one change after the other, and before each puts what undoes it, made of built-in functions,
-    into the list that is its first argument: at the end (``undo[END:] = (one,)``), or at the beginning of what is to be undone backwards.
+    """Decorate a function as a context manager. The function makes its changes one by one, and before each registers an undo callback, made
+    of built-in functions, in its first argument: at the end (``undo[END:] = (one,)``), or at the beginning to undo in reverse order.
     """
 
     @functools.wraps(begin)

@@ -1,4 +1,4 @@
-"""Gives class Tensor its methods (``_ops/_public.py``), operators and properties."""
+"""Attaches methods (``_ops/_public.py``), operators and properties to class Tensor."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -23,14 +23,14 @@ def _operand(value: Any) -> bool:
 
 
 def _array_operand(value: Any, beside: Any) -> Any:
-    """Return a NumPy array beside a tensor, as a tensor; a mindspore.Tensor with its history, on the other's device."""
+    """Convert a NumPy array operand to a tensor; a mindspore.Tensor with its history, on the other operand's device."""
     if isinstance(value, Raw):
         return copying.to(border.from_mindspore(value), beside.device)
     return views_tensor(np.asarray(value))
 
 
 def _operator(function: Callable[..., Any], name: str, reflected: bool = False) -> Callable[..., Any]:
-    """Return a binary operator that leaves operands which are not numbers to their own class."""
+    """Return a binary operator that returns NotImplemented for operands that are not numbers."""
     function = getattr(function, "without_forms", function)  # an operator has one form
 
     def forward(self: Any, other: Any) -> Any:
@@ -68,7 +68,7 @@ def _in_place_operator(function: Callable[..., Any], name: str) -> Callable[...,
 
 
 def attach(cls: type) -> frozenset[str]:
-    """Set the methods on the class, and return their names; a method written in the class itself stays."""
+    """Set the methods on the class, and return their names; methods defined in the class itself are kept."""
     own = set(cls.__dict__)
 
     def give(name: str, value: Any) -> None:

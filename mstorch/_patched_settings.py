@@ -1,4 +1,4 @@
-"""``patch`` of the modules that hold settings: other values for a while."""
+"""``patch`` for modules of options."""
 from __future__ import annotations
 
 import functools
@@ -10,9 +10,9 @@ from ._leaving import Block, each, values_again
 
 
 def _place(module: str, name: str) -> tuple[Any, str]:
-    """Return the module or group that holds a setting, and its name there (``triton.cudagraphs`` is held by the group ``triton``).
+    """Return the module or group that holds an option, and its name there (``triton.cudagraphs`` is in the group ``triton``).
 
-    Raise AttributeError if there is no such setting.
+    Raise AttributeError if there is no such option.
     """
     holder: Any = sys.modules[module]
     path = name.split(".")
@@ -24,7 +24,7 @@ def _place(module: str, name: str) -> tuple[Any, str]:
 
 
 class Patch(Block):
-    """Other values inside a ``with`` block or a decorated function: ``patch("verbose", True)``, ``patch(verbose=True)``."""
+    """Context manager and decorator that sets options: ``patch("verbose", True)``, ``patch(verbose=True)``."""
 
     module = ""  # whose settings they are
 

@@ -1,4 +1,4 @@
-"""A line on the terminal while something takes more than a second; nothing where stderr is no terminal."""
+"""Progress line on the terminal for work that takes more than a second; nothing if stderr is not a terminal."""
 from __future__ import annotations
 
 import sys
@@ -11,7 +11,7 @@ FIRST, EVERY = 1.0, 0.5
 
 
 def on_terminal() -> bool:
-    """Return whether somebody sees what is written to stderr."""
+    """Return whether stderr is a terminal."""
     try:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed
@@ -19,7 +19,7 @@ def on_terminal() -> bool:
 
 
 class Progress:
-    """A line of progress: whoever does the work counts ``done`` of ``total``, and a thread shows it until ``end``."""
+    """Progress line: the worker counts ``done`` of ``total``, and a thread displays it until ``end``."""
 
     def __init__(self, what: str, total: int = 0, unit: str = "") -> None:
         self.what, self.total, self.unit, self.done = what, total, unit, 0
@@ -30,19 +30,19 @@ class Progress:
             self._teller.start()
 
     def text(self) -> str:
-        """Return the line."""
+        """Return the text of the line."""
         count = f": {self.done} {self.unit}" if self.unit and self.done else ""
         return f"mstorch: {self.what}{f': {100 * self.done // self.total} %' if self.total else count} …"
 
     def end(self) -> None:
-        """It is done, or has failed: the line goes away before anything else is printed."""
+        """Remove the line before anything else is printed."""
         self._over.set()
         if self._teller is not None:
             self._teller.join(1.0)
 
 
 def _tell(progress: weakref.ref[Progress], over: threading.Event) -> None:
-    """Show the line until it is over, or nobody is there any more to say so."""
+    """Display the line until it is over, or its owner has been garbage-collected."""
     wait, shown = FIRST, False
     while not over.wait(wait):
         going = progress()

@@ -1,7 +1,7 @@
-"""Floating-point arithmetic without NumPy's warnings: IEEE's infinities and NaNs are results here, not errors.
+"""Floating-point arithmetic without NumPy's warnings: infinities and NaN are results, not errors.
 
-``np.errstate`` goes through Python and costs 0.75 µs (NumPy 2) to 2 µs (NumPy 1). What NumPy keeps behind it costs less: the state that
-a ufunc takes as ``extobj=`` in NumPy 1 (30 ns), a context variable in NumPy 2 (0.25 µs).
+``np.errstate`` is written in Python and costs 0.75 µs (NumPy 2) to 2 µs (NumPy 1). NumPy's underlying state is cheaper: the ``extobj=``
+argument of a ufunc in NumPy 1 (30 ns), a context variable in NumPy 2 (0.25 µs).
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if hasattr(np, "seterrobj"):
     _set: Callable[[Any], Any] = np.seterrobj
 
     def quietly(ufunc: Any) -> Callable[..., Any]:
-        """Return a ufunc that warns of nothing."""
+        """Return a ufunc without floating-point warnings."""
         return functools.partial(ufunc, extobj=_QUIET)
 
 else:
@@ -34,7 +34,7 @@ else:
     _get, _set, _reset = _umath._extobj_contextvar.get, _umath._extobj_contextvar.set, _umath._extobj_contextvar.reset
 
     def quietly(ufunc: Any) -> Callable[..., Any]:
-        """Return a ufunc that warns of nothing."""
+        """Return a ufunc without floating-point warnings."""
 
         def call(*args: Any, **named: Any) -> Any:
             before = _set(_QUIET)
@@ -47,14 +47,14 @@ else:
 
 
 class _Before:
-    """``__exit__`` of a block that is about to begin: a built-in function, which no signal comes before, that sets what is set now."""
+    """``__exit__`` of a block that is about to begin: a built-in function, which cannot be interrupted and restores the current state."""
 
     def __get__(self, block: quiet, owner: type | None = None) -> Callable[..., Any]:
         return built_in_next(map(operator.is_, map(_set, (_get(),)), itertools.repeat(block)))  # False, whatever is set
 
 
 class quiet:
-    """No floating-point warnings in a ``with`` block."""
+    """Context manager that disables floating-point warnings."""
 
     __slots__ = ()
     __enter__ = staticmethod(built_in_next(map(_set, itertools.repeat(_QUIET))))

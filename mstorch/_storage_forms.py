@@ -1,4 +1,4 @@
-"""Private names that storages have in torch and packages call: memory shared from the start, typed storages without a warning."""
+"""Private names of torch's storages that packages use: shared memory from the start, typed storages without a warning."""
 from __future__ import annotations
 
 import copy
@@ -7,13 +7,13 @@ from typing import Any, NoReturn
 
 
 class UntypedForms:
-    """For storages of bytes."""
+    """Private methods of UntypedStorage."""
 
     __slots__ = ()
 
     @classmethod
     def _new_shared(cls, size: int, *, device: Any = "cpu") -> Any:
-        """Return bytes in memory that other processes see which get the storage."""
+        """Return a new storage of ``size`` bytes in shared memory."""
         made: Any = cls(size, device=None if str(device) == "cpu" else device)  # type: ignore[call-arg]
         return made.share_memory_()
 
@@ -40,7 +40,7 @@ def _shared_in_memory(storage: Any, way: str) -> NoReturn:
 
 
 class TypedForms:
-    """For storages of elements."""
+    """Private methods of TypedStorage."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class TypedForms:
         return self.dtype  # type: ignore[attr-defined]
 
     def _new_shared(self: Any, size: int, *, device: Any = None) -> Any:
-        """Return elements of the same dtype, in memory that other processes see which get the storage."""
+        """Return a new storage with the same dtype in shared memory."""
         untyped = self._untyped_storage._new_shared(size * self.element_size(), device=self.device if device is None else device)
         return self._new_wrapped_storage(untyped)
 
@@ -99,7 +99,7 @@ class TypedForms:
         self[index] = value
 
     def _maybe_wrap_index(self: Any, index: Any, is_stop: bool = False) -> int:
-        """Return the place that an index stands for, counted from the front."""
+        """Return an index normalized to count from the front."""
         size = self.size()
         if index is None:
             return size if is_stop else 0

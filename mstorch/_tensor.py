@@ -399,7 +399,9 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             above.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Register ``hook(grad)`` to run whenever a gradient of the tensor is computed; what it returns replaces the gradient."""
+        """Register ``hook(grad)`` to run whenever a gradient of the tensor is computed; a return value other than None replaces the
+        gradient.
+        """
         return above.autograd.graph.register_tensor_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:

@@ -1,4 +1,4 @@
-"""The text of a tensor, equal to torch's ``repr`` letter for letter, made from NumPy values."""
+"""The repr of a tensor, equal to torch's letter by letter, made from NumPy values."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """Return the options in force as keyword arguments for :func:`set_printoptions`."""
+    """Return the current print options, as keyword arguments for :func:`set_printoptions`."""
     return dataclasses.asdict(PRINT_OPTS)
 
 
 @undoing
 def printoptions(undo: Undo, **kwargs: Any) -> None:
-    """Change the options inside a ``with`` block; takes the arguments of :func:`set_printoptions`."""
+    """Context manager that sets print options; takes the arguments of :func:`set_printoptions`."""
     undo[END:] = (values_again(PRINT_OPTS, *get_printoptions()),)
     set_printoptions(**kwargs)
 
 
 class _Column:
-    """How one number of a tensor is written: all numbers share a width and a notation."""
+    """Number format of a tensor: all numbers share a width and a notation."""
 
     def __init__(self, values: np.ndarray, exponents: bool = False):
         self.is_float = values.dtype.kind == "f"
@@ -112,7 +112,7 @@ class _Column:
 
 
 class _Complex:
-    """The real and the imaginary column of a complex tensor."""
+    """Number formats of the real and the imaginary part of a complex tensor."""
 
     def __init__(self, values: np.ndarray):
         self.real = _Column(values.real)
@@ -127,7 +127,7 @@ class _Complex:
 
 
 def _edges(array: np.ndarray) -> np.ndarray:
-    """Return only the values that a summary shows, which alone decide its width and notation."""
+    """Return the values that a summary shows, which alone determine width and notation."""
     edge = PRINT_OPTS.edgeitems
     if edge == 0:
         # torch slices a vector's tail with [-0:], which is the whole vector.
@@ -167,9 +167,7 @@ def _nested(array: np.ndarray, indent: int, summarize: bool, column: _Column | _
 
 
 def values_text(array: np.ndarray, indent: int, exponents: bool = False) -> str:
-    """Return the numbers of an array in brackets; ``indent`` is the column that they begin in, ``exponents`` tells a dtype of exponents
-    alone.
-    """
+    """Return the numbers of an array in brackets; ``indent`` is their starting column, ``exponents`` marks a dtype of exponents only."""
     if array.size == 0:
         return "[]"
     summarize = array.size > PRINT_OPTS.threshold
@@ -179,9 +177,9 @@ def values_text(array: np.ndarray, indent: int, exponents: bool = False) -> str:
 
 
 def close_text(text: str, suffixes: Sequence[str], indent: int, new_line: bool = False) -> str:
-    """Append the suffixes, each on a new line where it would pass the line width, and the closing bracket.
+    """Append the suffixes, each on a new line if it would exceed the line width, and the closing bracket.
 
-    With ``new_line`` the first suffix stands on a new line in any case.
+    With ``new_line`` the first suffix always starts a new line.
     """
     pieces = [text]
     # torch counts from the last newline itself, so a text of one line measures one character more than it has.
@@ -212,10 +210,9 @@ def format_tensor(
 ) -> str:
     """Return torch's ``repr`` of a tensor.
 
-    ``array`` holds the values (bfloat16 and float8 as float32); None stands for a meta tensor and needs ``shape``.
-    ``dtype_name`` is torch's name without "torch.". ``device`` is the device's text, None for the default device.
-    ``class_name`` is 'Tensor', 'Parameter' or a subclass's name. ``is_parameter`` marks parameters. ``tangent`` is the text of
-    the tangent that forward mode gave it.
+    ``array`` holds the values (bfloat16 and float8 as float32); None stands for a meta tensor and needs ``shape``. ``dtype_name`` is
+    torch's name without "torch.". ``device`` is the device's text, None for the default device. ``class_name`` is 'Tensor', 'Parameter' or
+    a subclass's name. ``is_parameter`` marks parameters. ``tangent`` is the text of the forward-mode tangent.
     """
     plain = class_name in ("Tensor", "Parameter")
     prefix = "tensor(" if plain else class_name + "("
@@ -254,7 +251,7 @@ def format_tensor(
 
 
 def _tensor_str(self: Any, indent: int) -> str:
-    """Return a tensor's numbers in brackets; ``indent`` is the column that they begin in."""
+    """Return a tensor's numbers in brackets; ``indent`` is their starting column."""
     plain = self.detach().cpu()
     wide = str(plain.dtype) in ("torch.bfloat16", *(f"torch.{name}" for name in FLOAT8))
     return values_text((plain.float() if wide else plain).numpy(), indent)
@@ -266,7 +263,7 @@ def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_n
 
 
 def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:
-    """Return a tensor's text, with other contents if they are given."""
+    """Return the repr of a tensor, optionally with other contents."""
     if tensor_contents is None:
         return repr(inp)
     suffixes = []

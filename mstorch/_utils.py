@@ -1,4 +1,4 @@
-"""torch._utils: what packages take from torch's drawer of tools."""
+"""torch._utils: helpers that packages import."""
 from __future__ import annotations
 
 import sys
@@ -30,14 +30,14 @@ def render_call(fn: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, A
 
 
 def _element_size(dtype: _dtype) -> int:
-    """Return the bytes of one element."""
+    """Return the number of bytes per element."""
     if not isinstance(dtype, _dtype):
         raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
     return dtype.itemsize
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """Return the index of an accelerator's device, -1 for the CPU if that is allowed; raise ValueError for a device without one."""
+    """Return the index of an accelerator device, or -1 for the CPU if allowed; raise ValueError for a device without an index."""
     if isinstance(device, str):
         device = _device(device)
     if isinstance(device, _device):
@@ -54,24 +54,24 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
 
 
 def _get_available_device_type() -> str | None:
-    """Return the type of the accelerator of this process; None on a CPU."""
+    """Return the type of this process's accelerator; None on a CPU."""
     found = current_accelerator()
     return None if found is None else found.type
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
-    """Return one vector of the elements of all tensors."""
+    """Concatenate the elements of all tensors into a vector."""
     return cat([tensor.contiguous().view(-1) for tensor in tensors])
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Return the parts of a vector in the shapes of tensors."""
+    """Split a vector into the shapes of the tensors."""
     parts = flat.split([tensor.numel() for tensor in tensors])
     return tuple(part.view(tensor.shape) for part, tensor in zip(parts, tensors))
 
 
 def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
-    """Groups of tensors of one type, of not more than so many bytes unless one alone has more."""
+    """Yield groups of tensors of one type with at most ``size_limit`` bytes, unless a single tensor exceeds it."""
     groups: dict[str, tuple[list[Tensor], int]] = defaultdict(lambda: ([], 0))
     for tensor in tensors:
         kind, size = tensor.type(), tensor.numel() * tensor.element_size()
@@ -86,7 +86,7 @@ def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[T
 
 
 class KeyErrorMessage(str):
-    """A message that a KeyError, which shows the repr of its key, prints in lines."""
+    """Message that KeyError, which shows the repr of its key, prints with line breaks."""
 
     __slots__ = ()
 
@@ -95,7 +95,7 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """An exception on its way to another thread or process, its traceback as text."""
+    """Exception passed to another thread or process, with its traceback as text."""
 
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
         kind, value, trace = sys.exc_info() if exc_info is None else exc_info
@@ -104,7 +104,7 @@ class ExceptionWrapper:
         self.where = where
 
     def reraise(self) -> None:
-        """Raise an exception of the same type, the traceback in its message; RuntimeError if that cannot be made."""
+        """Raise an exception of the same type with the traceback in its message; RuntimeError if that cannot be constructed."""
         message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             raise KeyError(KeyErrorMessage(message))
@@ -118,7 +118,7 @@ class ExceptionWrapper:
 
 
 class classproperty:
-    """A property of a class: the decorated function gets the class."""
+    """Property of a class: the decorated function receives the class."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
@@ -128,12 +128,12 @@ class classproperty:
 
 
 def _get_obj_state(obj: Tensor) -> dict[Any, Any]:
-    """Return what an object of a user's class keeps beside its elements."""
+    """Return the state of an object besides its elements: the attributes of a user's class."""
     return _user_state(obj) if isinstance(obj, Tensor) else obj.__getstate__() if hasattr(obj, "__getstate__") else vars(obj)
 
 
 def _set_obj_state(obj: Any, state: Any) -> Any:
-    """Give an object what ``_get_obj_state`` said, ``(dict, slots)`` or the dict alone; return it."""
+    """Restore a state of ``_get_obj_state``, ``(dict, slots)`` or the dict alone; return the object."""
     if isinstance(state, tuple) and len(state) != 2:
         raise RuntimeError(f"Invalid serialized state: {state}")
     for part in state if isinstance(state, tuple) else (state,):
@@ -143,7 +143,7 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
 
 
 def _get_device_module(device_type: str) -> Any:
-    """Return the module of a type of device: ``torch.cpu`` of "cpu"; raise RuntimeError if there is none."""
+    """Return the module of a device type: ``torch.cpu`` for "cpu"; raise RuntimeError if there is none."""
     module = getattr(above.torch, device_type, None)
     if module is None:
         raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'.")

@@ -1,4 +1,4 @@
-"""torch._utils_internal: where files are."""
+"""torch._utils_internal: file paths."""
 from __future__ import annotations
 
 import os
@@ -8,17 +8,17 @@ from ._namespace.process import get_file_path, prepare_multiprocessing_environme
 
 
 def get_file_path_2(*path_components: str) -> str:
-    """Return the path that its parts make."""
+    """Join the components of a path."""
     return os.path.join(*path_components)
 
 
 def get_writable_path(path: str) -> str:
-    """Return the folder itself where it can be written to, else a new one."""
+    """Return the folder if it is writable, else a new temporary one."""
     return path if os.access(path, os.W_OK) else tempfile.mkdtemp(suffix=os.path.basename(path))
 
 
 def resolve_library_path(path: str) -> str:
-    """Return the file behind links."""
+    """Return the path with symbolic links resolved."""
     return os.path.realpath(path)
 
 

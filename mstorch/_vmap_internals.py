@@ -1,4 +1,4 @@
-"""torch._vmap_internals: ``vmap`` as it was before ``torch.func``, which takes part in autograd and in forward mode around it."""
+"""torch._vmap_internals: ``vmap`` as before ``torch.func``, which takes part in surrounding autograd and forward mode."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ out_dims_t = int | tuple[int, ...]
 
 
 def vmap(func: Callable[..., Any], in_dims: in_dims_t = 0, out_dims: out_dims_t = 0) -> Callable[..., Any]:
-    """``func`` applied to each slice of its arguments."""
+    """Return a function that applies ``func`` to each slice of its arguments."""
     return _vmap(func, in_dims, out_dims)
 
 
 def _vmap(
     func: Callable[..., Any], in_dims: in_dims_t = 0, out_dims: out_dims_t = 0, allow_none_pass_through: bool = False
 ) -> Callable[..., Any]:
-    """``func`` applied to each slice; with ``allow_none_pass_through`` what is None in its result stays None."""
+    """Return a function that applies ``func`` to each slice; with ``allow_none_pass_through``, None in its result stays None."""
     if not allow_none_pass_through:
         return _of_func(func, in_dims, out_dims, "different")
 

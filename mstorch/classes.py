@@ -1,4 +1,4 @@
-"""torch.classes: classes that libraries compiled for torch register. None is ever there: such libraries do not load here."""
+"""torch.classes: classes of libraries compiled for torch. It is always empty: such libraries cannot be loaded here."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ loaded_libraries: set[str] = set()
 
 
 class _Namespace:
-    """The classes of one library."""
+    """Classes of one library."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""torch.compiler: what scripts say to torch.compile about themselves."""
+"""torch.compiler: directives of scripts to torch.compile."""
 from __future__ import annotations
 
 import functools
@@ -17,32 +17,32 @@ _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile",
 
 
 def compile(*args: Any, **kwargs: Any) -> Any:
-    """Return the same as ``torch.compile``."""
+    """Compile as ``torch.compile`` does."""
     return _compile(*args, **kwargs)
 
 
 def reset() -> None:
-    """Forget all compiled graphs; functions are compiled anew when they are called next."""
+    """Clear all compiled graphs; functions are recompiled on their next call."""
     _reset_all()
 
 
 def is_compiling() -> bool:
-    """Return whether the code runs to be captured as a graph, or to be exported."""
+    """Return whether the code is being captured as a graph, or exported."""
     return trace.current() is not None or is_exporting()
 
 
 def is_dynamo_compiling() -> bool:
-    """Return whether the code runs to be captured as a graph."""
+    """Return whether the code is being captured as a graph."""
     return trace.current() is not None
 
 
 def is_exporting() -> bool:
-    """Return whether the code runs to be exported by ``torch.export``."""
+    """Return whether the code is being exported by ``torch.export``."""
     return _export.running
 
 
 def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Return a function that no graph may hold: what calls it while it is captured runs without a graph."""
+    """Return a function that breaks graphs: a captured function that calls it runs eagerly."""
     if fn is None:
         return lambda function: disable(function, recursive, reason=reason)
 
@@ -59,7 +59,7 @@ def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """Return the function itself: whatever it calls is captured."""
+    """Return the function unchanged: its callees are captured anyway."""
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(one) for one in fn]
     assert callable(fn), "allow_in_graph expects a callable"
@@ -67,7 +67,7 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose result in the captured run stands for those of all runs."""
+    """Return a function whose result in the captured run is a constant of the graph."""
     assert callable(fn), "assume_constant_result expects a callable"
 
     @functools.wraps(fn)
@@ -85,16 +85,16 @@ def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """Return the names that ``torch.compile(backend=…)`` takes for MindSpore's graphs."""
+    """Return the names that ``torch.compile(backend=…)`` accepts for MindSpore's graphs."""
     return ["inductor", "mindspore"]
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Says that a step begins. There are no CUDA graphs here that would have to know."""
+    """Do nothing: there are no CUDA graphs here."""
 
 
 class set_stance(Block):
-    """How compiled functions run from now on, or in a ``with`` block: ``default`` or ``force_eager`` (without graphs)."""
+    """Set how compiled functions run, permanently or as a context manager: ``default`` or ``force_eager`` (without graphs)."""
 
     def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None) -> None:
         if stance not in _STANCES:

@@ -1,4 +1,4 @@
-"""torch.functional: the functions of torch that take tensors in some number, or give them in some number."""
+"""torch.functional: functions of torch that take or return several tensors."""
 from __future__ import annotations
 
 from ._ops.indexing.positions import unravel_index

@@ -1,4 +1,4 @@
-"""torch.futures: results that come later."""
+"""torch.futures: results of asynchronous work."""
 from __future__ import annotations
 
 import threading
@@ -10,7 +10,7 @@ S = TypeVar("S")
 
 
 class Future(Generic[T]):
-    """A result that is set once, in this thread or in another one. ``devices`` is kept for torch's sake."""
+    """Result that is set once, by any thread. ``devices`` has no effect."""
 
     def __init__(self, *, devices: list[Any] | None = None) -> None:
         self._devices = list(devices or ())
@@ -22,12 +22,12 @@ class Future(Generic[T]):
         self._callbacks: list[Callable[[Future[T]], Any]] = []
 
     def done(self) -> bool:
-        """Return whether there is a result or an error."""
+        """Return whether a result or an error has been set."""
         with self._lock:
             return self._done
 
     def wait(self) -> T:
-        """Return the result, as soon as there is one; raises the error if that came instead."""
+        """Wait for the result and return it; raise the error if one was set instead."""
         if deferred.pending:
             deferred.bring()
         with self._lock:
@@ -36,7 +36,7 @@ class Future(Generic[T]):
         return self.value()
 
     def value(self) -> T:
-        """Return the result; raise RuntimeError while there is none, or the error that came instead."""
+        """Return the result; raise RuntimeError if it is not set yet, or the error that was set instead."""
         with self._lock:
             if not self._done:
                 raise RuntimeError("torch.futures.Future.value() called before the future is done")
@@ -45,7 +45,7 @@ class Future(Generic[T]):
         return self._value
 
     def set_result(self, result: T) -> None:
-        """Set the result and call what waits for it. Raise RuntimeError if there is one already."""
+        """Set the result and run the callbacks. Raise RuntimeError if one is set already."""
         self._finish(result, None)
 
     def set_exception(self, result: BaseException) -> None:
@@ -67,7 +67,7 @@ class Future(Generic[T]):
             callback(self)
 
     def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
-        """Call ``callback(self)`` when there is a result, at once if there is one."""
+        """Register ``callback(self)``, called when the future is done, or immediately if it is."""
         with self._lock:
             if not self._done:
                 self._callbacks.append(callback)
@@ -75,7 +75,7 @@ class Future(Generic[T]):
         callback(self)
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """Return a future of ``callback(self)``, which is called when there is a result."""
+        """Return a future of ``callback(self)``, which is called when this one is done."""
         following: Future[S] = Future(devices=self._devices)
 
         def follow(done: Future[T]) -> None:
@@ -94,12 +94,14 @@ class Future(Generic[T]):
 
 
 class _Deferred(threading.local):
-    """The futures of a thread that have a result once somebody waits for one, each with what brings it. None: they have theirs at once."""
+    """Thread-local futures that are completed only when waited for, each with the function that completes it. None: futures complete
+    immediately.
+    """
 
     pending: list[tuple[Future[Any], Callable[[], Any]]] | None = None
 
     def bring(self) -> None:
-        """Bring the results of all."""
+        """Complete all deferred futures."""
         pending = self.pending
         while pending:
             future, fetch = pending.pop(0)
@@ -115,7 +117,7 @@ deferred = _Deferred()
 
 
 def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
-    """Return a future of the list itself, done when all of them are, with the first one's error that has one."""
+    """Return a future of the list, done when all of them are; its error is that of the first one in the list that has one."""
     together: Future[list[Future[Any]]] = Future()
     left = [len(futures)]
     lock = threading.Lock()
@@ -139,7 +141,7 @@ def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
 
 
 def wait_all(futures: list[Future[Any]]) -> list[Any]:
-    """Return the results of all, as soon as they are there."""
+    """Wait for all futures and return their results."""
     return [future.wait() for future in collect_all(futures).wait()]
 
 

@@ -1,4 +1,4 @@
-"""torch.hub: models from folders with a hubconf.py, and weights from addresses, kept in a cache."""
+"""torch.hub: models from folders with a hubconf.py, and weights from URLs, cached."""
 from __future__ import annotations
 
 import contextlib
@@ -27,13 +27,13 @@ try:
 except ImportError:  # torch's own hub does without it as well
 
     class tqdm:  # type: ignore[no-redef]
-        """Counts without showing anything."""
+        """Progress counter without display."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             self.n = 0
 
         def update(self, n: int) -> None:
-            """Count on."""
+            """Advance the counter."""
             self.n += n
 
         def __enter__(self) -> Any:
@@ -55,18 +55,18 @@ _chosen: list[str] = []  # the folder that set_dir() names
 
 
 def _get_torch_home() -> str:
-    """Return the folder of torch's files: ``$TORCH_HOME``, or ``torch`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
+    """Return torch's cache folder: ``$TORCH_HOME``, or ``torch`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
     cache = os.path.join(os.getenv(ENV_XDG_CACHE_HOME, DEFAULT_CACHE_DIR), "torch")
     return os.path.expanduser(os.getenv(ENV_TORCH_HOME, cache))
 
 
 def get_dir() -> str:
-    """Return the folder of the cache: what ``set_dir`` named, or ``hub`` in torch's folder."""
+    """Return the hub cache folder: that of ``set_dir``, or ``hub`` in torch's cache folder."""
     return _chosen[-1] if _chosen else os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
-    """Name the folder of the cache."""
+    """Set the hub cache folder."""
     _chosen[:] = [os.path.expanduser(d)]
 
 
@@ -74,9 +74,9 @@ def set_dir(d: str | os.PathLike[str]) -> None:
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Write what stands at an address (file:// too) to a path.
+    """Download a URL (including file://) to a path.
 
-    Raises RuntimeError, and writes nothing, if ``hash_prefix`` is not how its SHA-256 begins.
+    Raise RuntimeError, and write nothing, if its SHA-256 does not begin with ``hash_prefix``.
     """
     target = Path(dst).expanduser()
     digest = hashlib.sha256()
@@ -110,9 +110,9 @@ def load_state_dict_from_url(
     url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
     file_name: str | None = None, weights_only: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return what ``torch.load`` gives for the file at an address, which is fetched if ``checkpoints`` in the cache has none of its name.
+    """Return ``torch.load`` of the file at a URL, downloaded unless ``checkpoints`` in the cache has a file of that name.
 
-    With ``check_hash`` the part of the name in front of the extension says how its SHA-256 begins. A zip archive holds one file.
+    With ``check_hash`` the last part of the name before the extension is the beginning of its SHA-256. A zip archive must contain one file.
     """
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
     os.makedirs(folder, exist_ok=True)
@@ -130,7 +130,7 @@ def load_state_dict_from_url(
 
 
 def _single_member(path: str) -> str | None:
-    """Return the one file of a zip archive; None for what is no archive, or is one of ``torch.save``."""
+    """Return the only file of a zip archive; None if it is not an archive, or one of ``torch.save``."""
     if not zipfile.is_zipfile(path):
         return None
     with zipfile.ZipFile(path) as archive:
@@ -188,9 +188,9 @@ def load(
     repo_or_dir: str, model: str, *args: Any, source: str = "github", trust_repo: Any = "check", force_reload: bool = False,
     verbose: bool = True, skip_validation: bool = False, **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """Return what the function ``model`` of a folder's hubconf.py returns (``source="local"``).
+    """Call the function ``model`` of a folder's hubconf.py (``source="local"``) and return its result.
 
-    Raises RuntimeError if the function, or a package that hubconf.py depends on, is missing.
+    Raise RuntimeError if the function, or a dependency of hubconf.py, is missing.
     """
     folder = _folder(repo_or_dir, source)
     function = _entry(_module(folder), model)

@@ -1,7 +1,7 @@
-"""torch.library: operators of one's own, under ``torch.ops.<namespace>.<name>``.
+"""torch.library: user-defined operators, under ``torch.ops.<namespace>.<name>``.
 
-Differs from torch: there are no fake tensors, so that what ``register_fake`` is given is kept and not called; kernels and fakes may
-come before their operator.
+Differs from torch: fake functions given to ``register_fake`` are stored and not called; kernels and fakes may be registered before their
+operator.
 """
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ device_types_t = str | Sequence[str] | None
 
 
 def fallthrough_kernel() -> None:
-    """Stands for no kernel. Raise NotImplementedError when it is called."""
+    """Placeholder for a missing kernel; raise NotImplementedError when called."""
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
 class Library:
-    """A namespace's operators (``DEF``, ``FRAGMENT``), or kernels for those of another one (``IMPL``)."""
+    """Operators of a namespace (``DEF``, ``FRAGMENT``), or kernels for those of another (``IMPL``)."""
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
@@ -47,7 +47,7 @@ class Library:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """Add an operator; returns its name."""
+        """Define an operator; return its name."""
         if self.kind == "IMPL":
             raise RuntimeError("mstorch: a Library of kind IMPL defines no operators")
         operator = registry.add(parse(self.ns, schema))
@@ -57,7 +57,7 @@ class Library:
     def impl(
         self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = True
     ) -> None:
-        """Set an operator's kernel for a key: ``CPU``, ``CUDA``, ``CompositeImplicitAutograd``, ``Autograd`` …"""
+        """Register an operator's kernel for a key: ``CPU``, ``CUDA``, ``CompositeImplicitAutograd``, ``Autograd`` …"""
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         if with_keyset:
@@ -67,7 +67,7 @@ class Library:
             registry.add_kernel(registry.names(f"{self.ns}::{name.rpartition('::')[2]}"), dispatch_key or self.dispatch_key, fn)
 
     def _destroy(self) -> None:
-        """Take the operators that this library defined out again."""
+        """Remove the operators that this library defined."""
         for key in self._defined:
             registry.operators.pop(key, None)
         registry.owned.discard(self.ns)
@@ -75,7 +75,7 @@ class Library:
 
 @undoing
 def _scoped_library(undo: Undo, ns: str, kind: str, dispatch_key: str = "") -> Library:
-    """Return a ``Library`` that ends with the block."""
+    """Context manager that yields a ``Library`` and destroys it at the end."""
     if kind != "DEF" or ns not in registry.owned:
         undo[END:] = (partial(registry.owned.discard, ns),)
     made = Library(ns, kind, dispatch_key)
@@ -84,7 +84,7 @@ def _scoped_library(undo: Undo, ns: str, kind: str, dispatch_key: str = "") -> L
 
 
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
-    """Add an operator ``ns::name`` with a schema such as ``(Tensor x) -> Tensor``."""
+    """Define an operator ``ns::name`` with a schema such as ``(Tensor x) -> Tensor``."""
     if not isinstance(qualname, str):
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
     namespace, name, overload = registry.names(qualname)
@@ -92,7 +92,7 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
 
 
 def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *, lib: Library | None = None) -> Any:
-    """Set an operator's kernel for types of devices (``cpu``, ``cuda``, ``default``) or dispatch keys; also as a decorator."""
+    """Register an operator's kernel for device types (``cpu``, ``cuda``, ``default``) or dispatch keys; also a decorator."""
     if func is None:
         return lambda function: (impl(qualname, types, function), function)[1]
     for kind in [types] if isinstance(types, str) else types:
@@ -103,7 +103,7 @@ def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | N
 def register_kernel(
     op: Any, device_types: device_types_t, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
 ) -> Any:
-    """Set an operator's kernel for types of devices, or for all; also as a decorator."""
+    """Register an operator's kernel for device types, or for all; also a decorator."""
     if func is None:
         return lambda function: (register_kernel(op, device_types, function), function)[1]
     return impl(_qualname(op), "default" if device_types is None else device_types, func)
@@ -116,7 +116,7 @@ def _qualname(op: CustomOpDef) -> str:
 def register_fake(
     op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None, _stacklevel: int = 1, allow_override: bool = True
 ) -> Any:
-    """Let a function say what an operator's results look like, for tensors without elements; also as a decorator."""
+    """Register a function that computes the metadata of an operator's results, for fake tensors; also a decorator."""
     if func is None:
         return lambda function: register_fake(op, function)
     registry.FAKES[registry.names(_qualname(op))] = func
@@ -124,14 +124,14 @@ def register_fake(
 
 
 def impl_abstract(qualname: str, func: Callable[..., Any] | None = None, *, lib: Library | None = None, _stacklevel: int = 1) -> Any:
-    """Return the older name of ``register_fake``."""
+    """Register a fake function; deprecated name of ``register_fake``."""
     return register_fake(qualname, func)
 
 
 def register_autograd(
     op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Library | None = None
 ) -> None:
-    """Give an operator a gradient: ``backward(ctx, *grads)``, with what ``setup_context(ctx, inputs, output)`` keeps."""
+    """Register an operator's gradient: ``backward(ctx, *grads)``, using what ``setup_context(ctx, inputs, output)`` saves."""
     operator = registry.find(_qualname(op))
     if any(argument.is_write for argument in operator.schema.arguments):
         raise RuntimeError(
@@ -142,12 +142,12 @@ def register_autograd(
 
 
 def get_ctx() -> None:
-    """Raise NotImplementedError: there are no fake tensors here."""
+    """Raise NotImplementedError: fake functions are not called here."""
     raise NotImplementedError("mstorch: torch.library.get_ctx belongs to fake tensors, which are not here")
 
 
 class CustomOpDef:
-    """An operator made of a Python function: call it, or add kernels, a gradient, and what its results look like."""
+    """Operator made from a Python function: call it, or register kernels, a gradient, and a fake function."""
 
     def __init__(self, namespace: str, name: str, schema: Schema, fn: Callable[..., Any]) -> None:
         self._namespace = namespace
@@ -164,15 +164,15 @@ class CustomOpDef:
         return self._operator(*args, **kwargs)
 
     def register_kernel(self, device_types: device_types_t, fn: Callable[..., Any] | None = None, /) -> Callable[..., Any]:
-        """Set the kernel for types of devices; also as a decorator."""
+        """Register the kernel for device types; also a decorator."""
         return register_kernel(self, device_types, fn)
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
-        """Keep a function that says what the results look like."""
+        """Register a function that computes the metadata of the results."""
         return register_fake(self, fn)
 
     def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None) -> None:
-        """Give the operator a gradient."""
+        """Register the operator's gradient."""
         register_autograd(self, backward, setup_context=setup_context)
 
 
@@ -180,7 +180,7 @@ def custom_op(
     name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str], device_types: device_types_t = None,
     schema: str | None = None, tags: Any = None,
 ) -> Any:  # fmt: skip
-    """Make a function an operator ``ns::name``, whose schema is that of its annotations; also as a decorator."""
+    """Make a function the operator ``ns::name``, with the schema of its annotations; also a decorator."""
     if fn is None:
         return lambda function: custom_op(
             name, function, mutates_args=mutates_args, device_types=device_types, schema=schema, tags=tags

@@ -1,4 +1,4 @@
-"""torch.monitor: statistics over windows of time, and events that handlers receive."""
+"""torch.monitor: statistics over time windows, and events for handlers."""
 from __future__ import annotations
 
 import datetime
@@ -12,7 +12,7 @@ STAT_EVENT = "torch.monitor.Stat"
 
 
 class Aggregation(enum.Enum):
-    """The figures that a ``Stat`` computes of the numbers of a window."""
+    """Aggregations that a ``Stat`` computes over a window."""
 
     VALUE = 0
     MEAN = 2
@@ -45,7 +45,7 @@ def _wrong(what: str, *given: Any) -> TypeError:
 
 
 class Event:
-    """An event: a name, a time without a zone, and numbers, booleans or strings by name."""
+    """Event with a name, a naive timestamp, and numbers, booleans or strings by name."""
 
     def __init__(self, name: str, timestamp: datetime.datetime, data: dict[str, Any]) -> None:
         fits = isinstance(name, str) and isinstance(timestamp, datetime.datetime) and isinstance(data, dict)
@@ -57,7 +57,7 @@ class Event:
 
     @property
     def data(self) -> dict[str, Any]:
-        """A copy of the event's values. Truths have become numbers, as in torch."""
+        """A copy of the event's values; booleans have become numbers, as in torch."""
         return dict(self._data)
 
     @data.setter
@@ -66,7 +66,7 @@ class Event:
 
 
 class EventHandlerHandle:
-    """Names a registered handler."""
+    """Identifies a registered handler."""
 
     def __init__(self, handler: Callable[[Event], None]) -> None:
         self._handler = handler
@@ -77,7 +77,7 @@ _lock = threading.Lock()
 
 
 def register_event_handler(callback: Callable[[Event], None]) -> EventHandlerHandle:
-    """Call ``callback`` with every event from now on. Returns what ``unregister_event_handler`` takes."""
+    """Register ``callback`` for all later events; return a handle for ``unregister_event_handler``."""
     if not callable(callback):
         raise _wrong("register_event_handler()", callback)
     handle = EventHandlerHandle(callback)
@@ -87,7 +87,7 @@ def register_event_handler(callback: Callable[[Event], None]) -> EventHandlerHan
 
 
 def unregister_event_handler(handler: EventHandlerHandle) -> None:
-    """End what ``register_event_handler`` began. Raise ValueError if it has ended already, where torch crashes."""
+    """Unregister a handler. Raise ValueError if it is not registered, where torch crashes."""
     with _lock:
         if handler not in _handlers:
             raise ValueError("the event handler is not registered")
@@ -95,7 +95,7 @@ def unregister_event_handler(handler: EventHandlerHandle) -> None:
 
 
 def log_event(event: Event) -> None:
-    """Hand an event to all handlers, in the order of their registration; their exceptions come through."""
+    """Pass an event to all handlers, in registration order; their exceptions propagate."""
     if not isinstance(event, Event):
         raise _wrong("log_event()", event)
     with _lock:
@@ -105,10 +105,10 @@ def log_event(event: Event) -> None:
 
 
 class Stat:
-    """Collects numbers and logs an event of their aggregations once in each window of time.
+    """Collects numbers and logs an event with their aggregations once per time window.
 
-    Windows follow each other from the clock's zero, ``window_size`` each. The event comes with the first number of the next window,
-    when ``max_samples`` have come (further ones of that window are dropped), or when the object ends.
+    Windows of length ``window_size`` are aligned with the clock's zero. The event is logged with the first number of the next window, when
+    ``max_samples`` numbers have arrived (further ones in the window are dropped), or when the object is destroyed.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Stat:
         return int(time.monotonic() // self._seconds)
 
     def _close(self) -> Event | None:
-        """Begin anew; the event of what there was."""
+        """Start a new window; return the event of the previous one."""
         numbers, self._numbers = self._numbers, []
         self._last = {item: _FORMULAS[item](numbers) if numbers else 0.0 for item in self._aggregations}
         if not numbers:
@@ -142,7 +142,7 @@ class Stat:
         return Event(STAT_EVENT, datetime.datetime.now(), data)
 
     def add(self, v: float) -> None:
-        """Add a number to the present window."""
+        """Add a number to the current window."""
         try:
             number = float(v) if not isinstance(v, str) else None
         except (TypeError, ValueError):
@@ -171,12 +171,12 @@ class Stat:
 
     @property
     def name(self) -> str:
-        """The prefix of the values' names."""
+        """Prefix of the value names."""
         return self._name
 
     @property
     def count(self) -> int:
-        """How many numbers the present window has."""
+        """Number of values in the current window."""
         return len(self._numbers)
 
     def __del__(self) -> None:
@@ -187,7 +187,7 @@ class Stat:
 
 
 class TensorboardEventHandler:
-    """A handler that writes the values of each ``Stat`` as scalars with a ``SummaryWriter``."""
+    """Event handler that writes the values of each ``Stat`` as scalars with a ``SummaryWriter``."""
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer

@@ -1,6 +1,6 @@
-"""torch.ops: operations under the names of torch's own library, ``torch.ops.aten.add.Tensor(a, b)``.
+"""torch.ops: operators such as ``torch.ops.aten.add.Tensor(a, b)``.
 
-Differs from torch: an operation is one function that takes every overload, so that the overload's name only selects it.
+Differs from torch: one function serves all overloads of an operator, so that the overload's name only selects it.
 """
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _HOME = __name__.partition(".")[0]
 
 
 class OpOverload:
-    """One overload of an operation: calling it calls the operation.
+    """Overload of an operator, which calls the operator.
 
-    Differs from torch: overloads share one function, so that an overload does not refuse another's arguments.
+    Differs from torch: overloads share one function, so that an overload accepts another's arguments.
     """
 
     def __init__(self, packet: OpOverloadPacket, name: str) -> None:
@@ -59,44 +59,44 @@ class OpOverload:
         return calling.compute(self, self.overloadpacket._function, args, kwargs)
 
     def _with_one_out(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return the targets of a form with ``out=``, which have names of their own here, as the function takes them."""
+        """Return the arguments with the ``out`` tensors, which have individual names in overloads, as the function takes them."""
         targets = tuple(kwargs[name] for name in self._outs if name in kwargs)
         rest = {key: value for key, value in kwargs.items() if key not in self._outs}
         return {**rest, "out": targets if len(self._outs) > 1 else targets[0]} if targets else rest
 
     def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the operator's own result, which nobody sees."""
+        """Compute the operator's result without any handler."""
         with calling.unseen():
             return self.overloadpacket._function(*args, **kwargs)
 
     @functools.cached_property
     def gradient(self) -> OpOverload:
-        """The operator that computes its gradient, for tensors that see calls below autograd: there is none of the kind in torch."""
+        """Operator that computes the gradient, for tensors that handle calls below autograd; torch has no such operator."""
         return whole(functools.partial(_gradient_of, self), f"{self._opname}_backward")
 
     def before(self, tensor: Any) -> Any:
-        """Return a copy of what is about to be written to."""
+        """Return a copy of an argument before it is modified in place."""
         return aten.clone.default(tensor)
 
     @functools.cached_property
     def _schema(self) -> function_schema.FunctionSchema:
-        """Return the overload's schema. Raise AttributeError where that is not known."""
+        """The overload's schema; raise AttributeError if it is unknown."""
         if self._known is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_schema' (mstorch knows none of {self})")
         return function_schema.FunctionSchema(self._known, as_written=self.namespace == "aten")
 
     def name(self) -> str:
-        """``aten::add.Tensor``."""
+        """Return the qualified name, for example ``aten::add.Tensor``."""
         return self._name
 
     @property
     def op(self) -> OpOverload:
-        """The function that computes it."""
+        """The callable, which is the overload itself."""
         return self
 
     @property
     def is_view(self) -> bool:
-        """Whether its results show a part of an argument's memory."""
+        """Whether its results are views of an argument."""
         shared = [argument for argument in self._known.arguments if argument.alias] if self._known is not None else []
         return bool(shared) and not any(argument.is_write for argument in shared)
 
@@ -140,7 +140,7 @@ def _makes_tensors(schema: Schema) -> bool:
 
 
 class OpOverloadPacket:
-    """An operation with all its overloads."""
+    """Operator with all its overloads."""
 
     def __init__(self, namespace: str, name: str, function: Callable[..., Any]) -> None:
         self.__name__ = name
@@ -152,7 +152,7 @@ class OpOverloadPacket:
         return self._function(*args, **kwargs)
 
     def overloads(self) -> list[str]:
-        """Return the overloads' names."""
+        """Return the names of the overloads."""
         more = _MORE_OVERLOADS.get((self._namespace, self.__name__))
         return ["default", *more] if more else list(all_overloads(self.__name__)) if self._namespace == "aten" else ["default"]
 
@@ -184,12 +184,12 @@ class OpOverloadPacket:
 
 
 def whole(function: Callable[..., Any], name: str) -> OpOverload:
-    """Return an operator of mstorch's own for a function that is none of torch's and not made of such: one call, seen as a whole."""
+    """Return an operator of mstorch's own for a function without ATen decomposition, seen by handlers as one call."""
     return OpOverloadPacket(_HOME, name.replace(" ", "_"), function).default
 
 
 def _gradient_of(operator: OpOverload, gradients: list[Any], args: list[Any], options: dict[str, Any], wanted: list[bool]) -> list[Any]:
-    """Return the gradients of an operator's tensors, by computing it once more."""
+    """Return the gradients of an operator's tensors by recomputing it."""
     leaves: list[Any] = []
 
     def leaf(value: Tensor | float | Sequence[Tensor]) -> Any:
@@ -212,7 +212,7 @@ def _gradient_of(operator: OpOverload, gradients: list[Any], args: list[Any], op
 
 
 class CustomPacket(OpOverloadPacket):
-    """An operator that a program defined (``torch.library``), with all its overloads."""
+    """User-defined operator (``torch.library``) with all its overloads."""
 
     def __init__(self, namespace: str, name: str, defined: dict[str, registry.Operator]) -> None:
         super().__init__(namespace, name, defined[min(defined)])
@@ -225,7 +225,7 @@ class CustomPacket(OpOverloadPacket):
         return self._function(*args, **kwargs)
 
     def overloads(self) -> list[str]:
-        """Return the overloads' names."""
+        """Return the names of the overloads."""
         return [name or "default" for name in self._defined]
 
     def __getattr__(self, name: str) -> OpOverload:
@@ -237,7 +237,7 @@ class CustomPacket(OpOverloadPacket):
 
 
 class CustomOverload(OpOverload):
-    """One overload of an operator that a program defined."""
+    """Overload of a user-defined operator."""
 
     def __init__(self, packet: OpOverloadPacket, name: str, operator: registry.Operator) -> None:
         super().__init__(packet, name)
@@ -251,7 +251,7 @@ class CustomOverload(OpOverload):
         return calling.compute(self, self._operator, args, kwargs)
 
     def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the operator's own result, which nobody sees."""
+        """Compute the operator's result without any handler."""
         with calling.unseen():
             return self._operator(*args, **kwargs)
 
@@ -261,7 +261,7 @@ _MODULES = {"profiler": "profiler", "_c10d_functional": "c10d_functional", "c10d
 
 
 class _Namespace:
-    """The operations of one library: torch's own in ``aten``, and those that programs define."""
+    """Operators of one library: torch's in ``aten``, user-defined ones elsewhere."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -288,7 +288,7 @@ class _Namespace:
 
 
 def _is_operator(name: str) -> bool:
-    """Return whether torch has an operator of that name, of types that are known here (some of TorchScript's own are not)."""
+    """Return whether torch has an operator of that name whose types are supported (some of TorchScript's are not)."""
     try:
         told = [function_schema.FunctionSchema(schema, as_written=True) for schema, _ in all_overloads(name).values()]
         return all(schema.arguments or schema.returns for schema in told) and bool(told)
@@ -319,7 +319,7 @@ loaded_libraries: set[str] = set()
 
 
 def load_library(path: str | os.PathLike[str]) -> NoReturn:
-    """Raise OSError: what is compiled for torch does not run here."""
+    """Raise OSError: libraries compiled for torch cannot be loaded."""
     raise OSError(f"Could not load this library: {os.path.realpath(path)} (compiled for torch; mstorch loads no such libraries)")
 
 

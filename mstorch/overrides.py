@@ -1,4 +1,4 @@
-"""torch.overrides: functions and methods that subclasses, classes with ``__torch_function__`` and modes may take over."""
+"""torch.overrides: functions and methods that subclasses, classes with ``__torch_function__`` and modes may override."""
 from __future__ import annotations
 
 import functools
@@ -45,7 +45,7 @@ _SPACES = (".functional", "", ".nn.functional", ".nn.init", ".linalg", ".fft", "
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Return whether one of the arguments, or a mode, takes calls over; plain tensors and Parameters do not."""
+    """Return whether one of the arguments, or a mode, overrides calls; plain tensors and Parameters do not."""
     if overriding.state.skips:
         overriding.state.skips = False
         return False
@@ -55,7 +55,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
 
 
 def redispatch_function(func: Function, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-    """Call a function whose arguments are not asked this once; what it calls in turn is taken over again."""
+    """Call a function while skipping the overrides of this call only; nested calls are overridden again."""
     before, overriding.state.skips = overriding.state.skips, True
     try:
         return func(*args, **(kwargs or {}))
@@ -64,17 +64,17 @@ def redispatch_function(func: Function, types: Any, args: tuple[Any, ...], kwarg
 
 
 def has_torch_function_unary(tensor: Any) -> bool:
-    """``has_torch_function`` of one argument."""
+    """Return ``has_torch_function`` for one argument."""
     return has_torch_function((tensor,))
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
-    """``has_torch_function`` of the arguments."""
+    """Return ``has_torch_function`` for the arguments."""
     return has_torch_function(args)
 
 
 def handle_torch_function(public_api: Function, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-    """Return what a mode, or the first ``__torch_function__`` that does not return NotImplemented, gives; subclasses are asked first."""
+    """Return the result of a mode, or of the first ``__torch_function__`` that does not return NotImplemented, subclasses first."""
     found: list[Any] = []
     relevant = list(relevant_args)
     overriding.collect(relevant, found)
@@ -94,7 +94,7 @@ def handle_torch_function(public_api: Function, relevant_args: Iterable[Any], *a
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Function], Function]:
-    """Return a decorator for functions of one's own that can be taken over; ``dispatcher`` gives the arguments that matter."""
+    """Return a decorator that makes a user's function overridable; ``dispatcher`` returns the relevant arguments."""
 
     def inner(func: Function) -> Function:
         @functools.wraps(func)
@@ -115,7 +115,7 @@ def is_tensor_like(inp: Any) -> bool:
 
 
 def is_tensor_method_or_property(func: Function) -> bool:
-    """Return whether what a handler was given is a method or property of Tensor."""
+    """Return whether a function received by a handler is a method or property of Tensor."""
     return func in _methods() or func.__name__ == "__get__"
 
 
@@ -132,7 +132,7 @@ def _spaces() -> Iterator[tuple[str, Any, dict[str, Any]]]:
 
 
 def _listed(space: str, name: str, value: Any) -> Function | None:
-    """Return what a handler gets of a public name, if classes can take it over."""
+    """Return the object that a handler receives for a public name; None if it cannot be overridden."""
     if isinstance(value, overriding.Property):
         return None if name in _IGNORED.get(space, ()) else value.__get__
     if not is_entry(value) or name in _IGNORED.get(space, ()):
@@ -141,7 +141,7 @@ def _listed(space: str, name: str, value: Any) -> Function | None:
 
 
 def get_overridable_functions() -> dict[Any, list[Function]]:
-    """Return the functions that ``__torch_function__`` can take over, by namespace; those of a property by the property."""
+    """Return the functions that ``__torch_function__`` can override, by namespace; the getter for a property."""
     found: dict[Any, list[Function]] = {}
     for place, space, names in _spaces():
         for name, value in names.items():
@@ -152,7 +152,7 @@ def get_overridable_functions() -> dict[Any, list[Function]]:
 
 
 def get_ignored_functions() -> set[Function]:
-    """Public functions that ``__torch_function__`` cannot take over."""
+    """Return the public functions that ``__torch_function__`` cannot override."""
     found: set[Function] = set()
     for place, space, names in _spaces():
         for name, value in names.items():
@@ -163,7 +163,7 @@ def get_ignored_functions() -> set[Function]:
 
 
 def get_testing_overrides() -> dict[Function, Function]:
-    """Return a function that returns -1, with the same parameters, for each function that can be taken over."""
+    """Return for each overridable function a function with the same parameters that returns -1."""
     found = {}
     for space, functions in get_overridable_functions().items():
         for function in functions:
@@ -186,7 +186,7 @@ _TAKEN = {
 
 
 def _signature(function: Function) -> inspect.Signature:
-    """Return the signature of a function; of a form of another one (in place, a copy of a view) that one's."""
+    """Return the signature of a function; for derived forms (in place, copy of a view) that of the original."""
     name = overriding.public_name(function)
     if name in _TAKEN:
         return inspect.Signature([
@@ -219,9 +219,9 @@ def _stub(function: Function) -> Function:
 
 
 def resolve_name(f: Function) -> str | None:
-    """Return the name of a function, method or property's ``__get__`` as one writes it; None for others.
+    """Return the qualified name of a function, a method or a property's ``__get__``; None for others.
 
-    Of several namespaces it is the last: ``torch.conv1d`` is ``torch.nn.functional.conv1d``.
+    Of several namespaces the last is used: ``torch.conv1d`` is ``torch.nn.functional.conv1d``.
     """
     found = None
     for space_name, _, names in sorted(_spaces(), key=lambda item: item[0] != "torch"):
@@ -238,12 +238,12 @@ def resolve_name(f: Function) -> str | None:
 
 
 def get_default_nowrap_functions() -> set[Function]:
-    """Return the functions whose results the default ``Tensor.__torch_function__`` leaves of the class that they have."""
+    """Return the functions whose results the default ``Tensor.__torch_function__`` does not convert to the subclass."""
     return set(UNWRAPPED)
 
 
 class TorchFunctionMode(Block):
-    """A ``with`` block in which ``__torch_function__(func, types, args, kwargs)`` gets all calls of torch's functions."""
+    """Context manager whose ``__torch_function__(func, types, args, kwargs)`` receives all calls of torch's functions."""
 
     inner: TorchFunctionMode
 
@@ -251,7 +251,7 @@ class TorchFunctionMode(Block):
         pass
 
     def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Handle a call; the mode is off inside."""
+        """Handle a call; the mode is disabled inside."""
         raise NotImplementedError
 
     def __enter__(self) -> TorchFunctionMode:
@@ -268,10 +268,10 @@ class TorchFunctionMode(Block):
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that lets calls through."""
+    """Mode that passes all calls through."""
 
     def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Return the call as it is."""
+        """Call the function unchanged."""
         return func(*args, **(kwargs or {}))
 
 
@@ -290,7 +290,7 @@ _pop_mode_temporarily = overriding.without_innermost_mode
 
 @contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """A block for ``__torch_dispatch__`` that calls operations again; here they can always be called again."""
+    """Context manager without effect: ``__torch_dispatch__`` can always call operators again here."""
     yield
 
 

@@ -1,4 +1,4 @@
-"""`pytest -p mstorch.pytest`: tests that say `import torch` run on mstorch, their conftest files too."""
+"""`pytest -p mstorch.pytest`: tests with `import torch` run on mstorch, including their conftest files."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,10 +7,10 @@ from . import _hook
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Install the hook: pytest calls this when it has loaded the plugin, before any conftest file."""
+    """Install the import hook: pytest calls this when it has loaded the plugin, before any conftest file."""
     _hook.install()
 
 
 def pytest_report_header(config: Any) -> str:
-    """Return the line in pytest's header."""
+    """Return the line for pytest's header."""
     return f"torch: mstorch {_hook.versions()[0]}"

@@ -1,4 +1,4 @@
-"""torch.quasirandom: points that fill a cube more evenly than random ones."""
+"""torch.quasirandom: quasirandom points, which fill a cube more evenly than random ones."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,9 +10,9 @@ from ._tensor import Tensor
 
 
 class SobolEngine:
-    """Draws the points of a Sobol sequence in [0, 1) of ``dimension`` coordinates, up to 21201; torch's points bit for bit.
+    """Draws points of a Sobol sequence in [0, 1) with ``dimension`` coordinates, up to 21201; equal to torch's bit by bit.
 
-    ``scramble`` mixes the bits at random, with ``seed`` or the default generator; the direction numbers are those of Joe and Kuo.
+    ``scramble`` scrambles the bits, with ``seed`` or the default generator; the direction numbers are those of Joe and Kuo.
     """
 
     MAXBIT = sobol.BITS
@@ -41,7 +41,7 @@ class SobolEngine:
         sobol._sobol_engine_scramble_(self.sobolstate, matrices, self.dimension)
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """Return the next ``n`` points, (n, dimension), in the default dtype, float32 or float64."""
+        """Return the next ``n`` points, (n, dimension), in ``dtype``, by default the default dtype."""
         kind = torch.get_default_dtype() if dtype is None else dtype
         first = self.num_generated == 0
         if first and n == 1:
@@ -56,7 +56,7 @@ class SobolEngine:
         return result if out is None else out.resize_as_(result).copy_(result)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """Return the next ``2**m`` points. Raise ValueError where the number of all points drawn is then no power of 2."""
+        """Return the next ``2**m`` points. Raise ValueError if the total number of points is then not a power of 2."""
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1):
@@ -68,13 +68,13 @@ class SobolEngine:
         return self.draw(n, out, dtype)
 
     def reset(self) -> SobolEngine:
-        """Begin anew, with the same scrambling."""
+        """Restart the sequence with the same scrambling."""
         self.quasi.copy_(self.shift)
         self.num_generated = 0
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Leave out the next ``n`` points."""
+        """Skip the next ``n`` points."""
         first = self.num_generated == 0
         before = 0 if first else self.num_generated - 1
         sobol._sobol_engine_ff_(self.quasi, n - 1 if first else n, self.sobolstate, self.dimension, before)

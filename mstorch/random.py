@@ -1,4 +1,4 @@
-"""torch.random: the default generator's seed and state."""
+"""torch.random: seed and state of the default generator."""
 from __future__ import annotations
 
 import contextlib
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the random numbers of a seed, on the host, on the accelerator and of MindSpore; returns the default generator."""
+    """Seed the random numbers of the host, the accelerator and MindSpore; return the default generator."""
     default_generator.manual_seed(int(seed))
     seed_devices(int(seed))
     seed_mindspore(int(seed))
@@ -29,7 +29,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Start random numbers of a seed drawn from the operating system; returns it."""
+    """Seed the random numbers from the operating system; return the seed."""
     drawn = default_generator.seed()
     seed_devices(drawn)
     seed_mindspore(drawn)
@@ -37,19 +37,19 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """Return the default generator's seed."""
+    """Return the seed of the default generator."""
     if tracing() is not None:
         raise GraphBreak("the generator's seed is read")
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """Return the default generator's state, a uint8 tensor."""
+    """Return the state of the default generator as a uint8 tensor."""
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Continue the default generator from a saved state."""
+    """Restore a state of the default generator."""
     default_generator.set_state(new_state)
 
 
@@ -75,10 +75,10 @@ def fork_rng(
     devices: Iterable[Any] | None = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
     device_type: str | None = None,
 ) -> Any:  # fmt: skip
-    """Give the default generator, and the accelerator's unless ``devices`` is empty, their states back after the block."""
+    """Context manager that restores the state of the default generator, and of the accelerator's unless ``devices`` is empty."""
     return _Fork(devices, enabled)
 
 
 def thread_safe_generator() -> Generator | None:
-    """The generator of a DataLoader's thread worker: None, as workers here are processes."""
+    """Return None: DataLoader workers are processes here, not threads."""
     return None

@@ -1,4 +1,4 @@
-"""torch.return_types: the named tuples that operations with several results return."""
+"""torch.return_types: named tuples of operations with several results."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ from ._core.tensor_base import TensorBase
 
 
 def _named(name: str, *fields: str) -> type:
-    """Return a tuple type with named fields, shown as torch shows its own."""
+    """Return a named tuple type whose repr is torch's."""
 
     def make(cls: type, values: tuple[TensorBase, TensorBase]) -> Any:
         items = tuple(values)

@@ -92,10 +92,10 @@ def save(
 ) -> None:
     """Save ``obj`` to a path or to an object with ``write`` and ``flush``, in torch's format.
 
-    Raises RuntimeError if the path cannot be written, and what pickling raises for an object that cannot be pickled.
+    Raise RuntimeError if the path cannot be written, and pickle's exceptions for objects that cannot be pickled.
 
-    Differs from torch: a path gets its new content only once all of it is on disk, by a rename; after an error, or a kill
-    in the middle, the old file is still there.
+    Differs from torch: a path is replaced atomically, by a rename after everything is on disk; after an error or a kill the old file still
+    exists.
     """
     _check_dill_version(pickle_module)
     if not _is_path(f) and not hasattr(f, "write"):
@@ -130,7 +130,7 @@ def save(
 
 
 def _room(error: OSError, path: str) -> str:
-    """Return what to do on a disk with room for one file, where the old one is kept until the new one is whole."""
+    """Return advice for a full disk that has room for one file, where the old one is kept until the new one is complete."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not os.path.exists(path):
         return ""
     return (
@@ -146,15 +146,14 @@ def load(
 ) -> Any:
     """Load an object that :func:`save`, or torch, has saved.
 
-    With ``weights_only`` (the default) nothing outside the allow-list is imported or called. ``map_location`` is a
-    device, its text, a dictionary from saved to wanted locations, or a function of (storage, location). ``mmap`` leaves
-    the values in the file, which must be a path, until they are used; their checksums are then not checked.
+    With ``weights_only`` (the default) nothing outside the allow-list is imported or called. ``map_location`` is a device, its text, a
+    dictionary from saved to target locations, or a function of (storage, location). ``mmap`` leaves the values in the file, which must be a
+    path, until they are used; their checksums are then not checked.
 
-    Raises pickle.UnpicklingError for a file that wants more than ``weights_only`` allows, and RuntimeError for a
-    truncated or damaged one.
+    Raise pickle.UnpicklingError for a file that needs more than ``weights_only`` allows, and RuntimeError for a truncated or damaged one.
 
-    Differs from torch: the checksums of the values are checked, ``weights_only`` also reads pickle protocols 3 to 5, and
-    TorchScript archives, quantized tensors and torch 0.1's tar format raise NotImplementedError or RuntimeError.
+    Differs from torch: the checksums of the values are checked, ``weights_only`` also reads pickle protocols 3 to 5, and TorchScript
+    archives, quantized tensors and torch 0.1's tar format raise NotImplementedError or RuntimeError.
     """
     weights_only = _weights_only(weights_only, pickle_module)
     if weights_only and pickle_module is not None:
@@ -181,7 +180,7 @@ def load(
 
 
 def _reading(f: Any) -> Progress:
-    """Return a reader that shows at a terminal how much of a large file has been read."""
+    """Return a reader that shows the progress of a large file on a terminal."""
     if not isinstance(f, (str, os.PathLike)):
         return Progress("loading")
     path = os.fspath(f)
@@ -258,7 +257,7 @@ def _is_path(f: Any) -> bool:
 
 @contextmanager
 def _opened(f: Any) -> Iterator[Any]:
-    """Yield a file to read from; raises AttributeError or UnsupportedOperation for one that cannot seek."""
+    """Yield a file opened for reading; raise AttributeError or UnsupportedOperation for one that cannot seek."""
     if _is_path(f):
         with open(f, "rb") as file:
             yield file
@@ -277,7 +276,7 @@ def _opened(f: Any) -> Iterator[Any]:
 
 @contextmanager
 def _open_file_like(name_or_buffer: Any, mode: str) -> Iterator[Any]:
-    """An open file: one that is opened by its path and closed at the end, or the one given, flushed if it was written to."""
+    """Yield an open file: one opened by its path and closed at the end, or the given one, flushed after writing."""
     if _is_path(name_or_buffer):
         with open(name_or_buffer, mode) as file:
             yield file
@@ -293,7 +292,7 @@ def _open_file_like(name_or_buffer: Any, mode: str) -> Iterator[Any]:
 
 @contextmanager
 def _open_zipfile_writer(name_or_buffer: Any) -> Iterator[PyTorchFileWriter]:
-    """Return the writer of an archive, which is complete when the block ends."""
+    """Context manager for the writer of an archive, which is complete at the end of the block."""
     writer = PyTorchFileWriter(name_or_buffer)
     yield writer
     writer.write_end_of_file()
@@ -320,7 +319,7 @@ def _check_dill_version(pickle_module: Any) -> None:
 def check_module_version_greater_or_equal(
     module, req_version_tuple, error_if_malformed=True
 ):
-    """Tell whether ``module.__version__`` is at least a version; raises RuntimeError if it cannot be read."""
+    """Return whether ``module.__version__`` is at least a version; raise RuntimeError if it cannot be parsed."""
     try:
         parts = module.__version__.split(".")
         found = tuple(type(wanted)(parts[at]) for at, wanted in enumerate(req_version_tuple))
@@ -337,13 +336,13 @@ def check_module_version_greater_or_equal(
 
 
 def validate_cuda_device(location):
-    """Return the index of a CUDA location such as 'cuda:1'; raises RuntimeError if it is not here."""
+    """Return the index of a CUDA location such as 'cuda:1'; raise RuntimeError if it is not available."""
     return validate_device(location, "cuda").index or 0
 
 
 @contextmanager
 def mkdtemp() -> Iterator[str]:
-    """Yield a new folder that is removed after the block."""
+    """Context manager that yields a temporary folder."""
     path = tempfile.mkdtemp()
     try:
         yield path
@@ -352,24 +351,24 @@ def mkdtemp() -> Iterator[str]:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """Return the byte order taken for files that do not say theirs; None means little-endian."""
+    """Return the byte order assumed for files that do not record theirs; None means little-endian."""
     return OPTIONS.endianness
 
 
 def set_default_load_endianness(endianness):
-    """Set the byte order taken for files that do not say theirs; raises TypeError for no LoadEndianness."""
+    """Set the byte order assumed for files that do not record theirs; raise TypeError unless it is a LoadEndianness."""
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     OPTIONS.endianness = endianness
 
 
 def get_crc32_options() -> bool:
-    """Tell whether save computes checksums."""
+    """Return whether save computes checksums."""
     return OPTIONS.compute_crc32
 
 
 def set_crc32_options(compute_crc32: bool):
-    """Set whether save computes checksums; without them a damaged file is not noticed."""
+    """Set whether save computes checksums; without them damaged files are not detected."""
     OPTIONS.compute_crc32 = compute_crc32
 
 
@@ -379,7 +378,7 @@ def get_default_mmap_options() -> int | None:
 
 
 class set_default_mmap_options(Block):
-    """Set the flags with which load maps files, for good or inside a ``with`` block; raises ValueError for others."""
+    """Set the flags with which load maps files, permanently or as a context manager; raise ValueError for invalid ones."""
 
     def __init__(self, flags: int) -> None:
         if sys.platform == "win32":
@@ -397,7 +396,7 @@ class set_default_mmap_options(Block):
 
 
 class skip_data(values_set_to):
-    """Inside a ``with`` block save leaves the room of the values empty, and load leaves tensors at zero."""
+    """Context manager in which save leaves gaps for the values, and load leaves tensors zero."""
 
     def __init__(self, materialize_fake_tensors: bool = False):
         if materialize_fake_tensors:
@@ -407,7 +406,7 @@ class skip_data(values_set_to):
 
 
 def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | IO[bytes]) -> list[str]:
-    """Return the globals of a file that ``weights_only`` would refuse; raises ValueError for no file of save."""
+    """Return the globals of a file that ``weights_only`` would refuse; raise ValueError for a file that save did not write."""
     with _opened(f) as file:
         if not looks_like_zip(file):
             raise ValueError("Expected input to be a checkpoint returned by torch.save")

@@ -283,7 +283,7 @@ def _checked(index: int, size: int, what: str) -> int:
 
 
 def untyped_of(cell: Cell | Absent | DeviceMemory) -> UntypedStorage:
-    """Return the storage object of a cell; there is at most one as long as it is referenced."""
+    """Return the storage object of a cell, which is unique as long as it is referenced."""
     found = _OBJECTS.get(id(cell))
     if found is None:
         found = object.__new__(UntypedStorage)
@@ -543,7 +543,7 @@ def _give_conversions() -> None:
         for cls in (TypedStorage, UntypedStorage):
             method = converted(kind)
             method.__name__, method.__qualname__ = word, f"{cls.__name__}.{word}"
-            method.__doc__ = f"A copy as elements of {kind!r}."
+            method.__doc__ = f"Return a copy cast to {kind!r}."
             setattr(cls, word, method)
 
 

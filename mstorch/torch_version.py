@@ -1,4 +1,4 @@
-"""torch.torch_version: a version that compares by numbers and is a string all the same."""
+"""torch.torch_version: a version string that compares numerically."""
 from __future__ import annotations
 
 import operator
@@ -36,9 +36,9 @@ def _comparison(name: str) -> Callable[[Any, Any], Any]:
 
 
 class TorchVersion(str):
-    """A version string that compares with strings, tuples of numbers and ``packaging.version.Version`` by its numbers.
+    """Version string that compares numerically with strings, tuples and ``packaging.version.Version``.
 
-    What is no version it compares with as text; ``!=`` compares texts always, as torch's does.
+    Invalid versions are compared as text; ``!=`` always compares text, as in torch.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""torch.types: names of types for annotations."""
+"""torch.types: type aliases for annotations."""
 from __future__ import annotations
 
 import os

@@ -1,4 +1,4 @@
-"""torch.version: what this torch is and what it was built for."""
+"""torch.version: the version of this torch and its build properties."""
 from __future__ import annotations
 
 from ._version import TORCH_API

@@ -1,4 +1,4 @@
-"""torch._C: the few names of torch's compiled part that packages reach for, as far as they mean something here."""
+"""torch._C: the few names of torch's compiled module that packages use, as far as they apply here."""
 from __future__ import annotations
 
 import enum
@@ -60,11 +60,11 @@ class _Functions(type):
 
 
 class _VariableFunctionsClass(metaclass=_Functions):
-    """Has torch's functions as attributes: a pickle of torch's names ``torch.relu`` as ``torch._C._VariableFunctionsClass.relu``."""
+    """Namespace of torch's functions: torch pickles ``torch.relu`` as ``torch._C._VariableFunctionsClass.relu``."""
 
 
 class _TorchFunctionOff(overriding.level_set_to):
-    """A ``with`` block in which nobody is asked."""
+    """Context manager that disables ``__torch_function__``."""
 
     level: int
 
@@ -73,29 +73,29 @@ class _TorchFunctionOff(overriding.level_set_to):
 
 
 class DisableTorchFunctionSubclass(_TorchFunctionOff):
-    """A ``with`` block in which classes with ``__torch_function__`` are not asked, and modes are."""
+    """Context manager that disables ``__torch_function__`` of classes, but not of modes."""
 
     level = overriding.WITHOUT_SUBCLASSES
 
 
 class DisableTorchFunction(_TorchFunctionOff):
-    """A ``with`` block in which neither classes with ``__torch_function__`` nor modes are asked."""
+    """Context manager that disables ``__torch_function__`` of classes and modes."""
 
     level = overriding.OFF
 
 
 def _is_torch_function_enabled() -> bool:
-    """Return whether classes with ``__torch_function__`` are asked."""
+    """Return whether ``__torch_function__`` of classes is enabled."""
     return overriding.state.level == overriding.ON
 
 
 def _is_torch_function_all_disabled() -> bool:
-    """Return whether neither classes with ``__torch_function__`` nor modes are asked."""
+    """Return whether ``__torch_function__`` is disabled for both classes and modes."""
     return overriding.state.level == overriding.OFF
 
 
 class _EnableTorchFunction:
-    """While it lives, classes and modes are asked, whatever is off around it."""
+    """Enables ``__torch_function__`` of classes and modes for its lifetime, whatever is disabled around it."""
 
     def __init__(self) -> None:
         self._before = overriding.state.level
@@ -106,12 +106,12 @@ class _EnableTorchFunction:
 
 
 def _is_torch_function_mode_enabled() -> bool:
-    """Return whether the thread has a mode that is asked."""
+    """Return whether the thread has an active TorchFunctionMode."""
     return overriding.mode_is_on()
 
 
 def _len_torch_function_stack() -> int:
-    """Return how many modes the thread has."""
+    """Return the number of the thread's TorchFunctionModes."""
     return len(overriding.state.modes)
 
 
@@ -128,17 +128,17 @@ DispatchKey = enum.Enum(  # type: ignore[misc]
 
 
 class DispatchKeySet:
-    """A set of dispatch keys."""
+    """Set of dispatch keys."""
 
     def __init__(self, key: Any = None) -> None:
         self._keys = frozenset() if key is None else frozenset([key])
 
     def has(self, key: Any) -> bool:
-        """Return whether a key is in it."""
+        """Return whether the set contains a key."""
         return key in self._keys
 
     def add(self, key: Any) -> DispatchKeySet:
-        """Return the set with one key more."""
+        """Return the set with one more key."""
         made = DispatchKeySet()
         made._keys = self._keys | {key}
         return made
@@ -150,17 +150,17 @@ class DispatchKeySet:
 
 
 def _get_tracing_state() -> Any:
-    """Return the state of the trace that ``torch.jit._get_trace_graph`` writes now, which holds its scopes; None outside of a trace."""
+    """Return the state of the trace that ``torch.jit._get_trace_graph`` is recording, with its scopes; None outside of a trace."""
     return states[-1] if states else None
 
 
 def _is_alias_of(first: Tensor, second: Tensor) -> bool:
-    """Return whether two tensors show one storage."""
+    """Return whether two tensors share a storage."""
     return bool(first._storage is second._storage)
 
 
 def _storage_address(tensor: Any) -> int:
-    """Return a number that stands for a tensor's storage."""
+    """Return a number that identifies a tensor's storage."""
     return id(tensor._storage)
 
 
@@ -170,51 +170,51 @@ def _data_address(tensor: Any) -> int:
 
 
 def _get_deterministic_fill_uninitialized_memory() -> bool:
-    """Return whether memory without values is filled under deterministic algorithms."""
+    """Return whether uninitialized memory is filled under deterministic algorithms."""
     return determinism.state["fill"]
 
 
 def _set_deterministic_fill_uninitialized_memory(mode: bool) -> None:
-    """Fill memory without values under deterministic algorithms, or not."""
+    """Set whether uninitialized memory is filled under deterministic algorithms."""
     determinism.state["fill"] = bool(mode)
 
 
 def _warn() -> None:
-    """Warn, to try how warnings go through."""
+    """Give a warning, for tests of warnings."""
     warn("Test message for TORCH_WARN", UserWarning)
 
 
 def _warn_deprecation() -> None:
-    """Warn of a deprecation, to try how warnings go through."""
+    """Give a deprecation warning, for tests of warnings."""
     warn("Test message for TORCH_WARN_DEPRECATION", DeprecationWarning)
 
 
 def _log_api_usage_once(event: str) -> None:
-    """Nothing is logged."""
+    """Do nothing: usage is not logged."""
 
 
 def _are_functorch_transforms_active() -> bool:
-    """Return False: transforms of ``torch.func`` give their functions plain tensors."""
+    """Return False: function transforms pass plain tensors to their functions."""
     return False
 
 
 def _get_default_device() -> str:
-    """Return where new tensors live, as text."""
+    """Return the default device as text."""
     return str(_devices.current())
 
 
 def _get_accelerator(check: bool | None = None) -> device:
-    """Return the process's accelerator; the CPU where there is none."""
+    """Return the process's accelerator, or the CPU if there is none."""
     return device(_devices.current().type)
 
 
 def _get_privateuse1_backend_name() -> str:
-    """Return the name of the device that a package may have registered: none has."""
+    """Return the default name of the PrivateUse1 backend: no package can register one."""
     return "privateuseone"
 
 
 def _cuda_isInBadFork() -> bool:
-    """Return False: no GPU has been in use before a fork."""
+    """Return False: no GPU was used before a fork."""
     return False
 
 
@@ -232,33 +232,33 @@ _is_fwd_grad_enabled = forward_ad._is_fwd_grad_enabled
 
 
 def _set_fwd_grad_enabled(mode: bool) -> None:
-    """Compute tangents, or not."""
+    """Set whether tangents are computed."""
     modes.forward = mode
 
 
 class _WeakTensorRef:
-    """Says whether a tensor is still there."""
+    """Weak reference to a tensor."""
 
     def __init__(self, tensor: Any) -> None:
         self._reference = weakref.ref(tensor)
 
     def expired(self) -> bool:
-        """Return whether the tensor is gone."""
+        """Return whether the tensor has been freed."""
         return self._reference() is None
 
 
 def _current_graph_task_id() -> int:
-    """Return the number of the backward pass that is going on; -1 outside of one."""
+    """Return the number of the running backward pass; -1 outside of one."""
     return running.passes[-1].number if running.passes else -1
 
 
 def _current_autograd_node() -> Any:
-    """Return the node that runs in a backward pass, or None."""
+    """Return the node that is running in a backward pass, or None."""
     return running.current
 
 
 def _current_graph_task_execution_order() -> list[Any]:
-    """Return the nodes of the backward pass that is going on, in the order that they run in."""
+    """Return the nodes of the running backward pass in execution order."""
     if not running.passes:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
     if is_multithreading_enabled():
@@ -270,7 +270,7 @@ def _current_graph_task_execution_order() -> list[Any]:
 
 
 def _will_engine_execute_node(node: Any) -> bool:
-    """Return whether the backward pass that is going on runs a node."""
+    """Return whether the running backward pass executes a node."""
     if not isinstance(node, _GradientNode):
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
     if not running.passes:
@@ -288,7 +288,7 @@ def _jit_setting(name: str, default: Any) -> Callable[..., Any]:
         return before
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Keep a setting of TorchScript's executor, which there is none of; gives what it was."
+    function.__doc__ = "Store an option of TorchScript's executor, without effect; return its previous value."
     return function
 
 
@@ -305,21 +305,21 @@ _emit_hooks: list[Any] = [None, None]
 
 
 def _jit_set_emit_hooks(module_hook: Callable[..., Any] | None, function_hook: Callable[..., Any] | None) -> None:
-    """Keep what is to be called with modules and functions that TorchScript compiles: none is compiled."""
+    """Store the hooks for modules and functions compiled by TorchScript, which are never called."""
     _emit_hooks[:] = module_hook, function_hook
 
 
 def _jit_get_emit_hooks() -> tuple[Any, Any]:
-    """Return the hooks that were given to ``_jit_set_emit_hooks``: for modules and for functions."""
+    """Return the hooks given to ``_jit_set_emit_hooks``: for modules and for functions."""
     return _emit_hooks[0], _emit_hooks[1]
 
 
 def _jit_clear_class_registry() -> None:
-    """Forget the classes that TorchScript has compiled: none is."""
+    """Do nothing: no classes are compiled by TorchScript."""
 
 
 def _jit_can_fuse_on_cpu() -> bool:
-    """Return False: there is no TorchScript to fuse."""
+    """Return False: there is no TorchScript compiler."""
     return False
 
 
@@ -328,7 +328,7 @@ _JIT_TYPES = {name: value for name, value in vars(_schema_types).items() if name
 
 
 def __getattr__(name: str) -> Any:
-    """Return types of schemas, which ``torch`` has as well."""
+    """Return the schema types, which ``torch`` has as well."""
     found = vars(above.torch).get(name)
     if written(found) is not found or name in ("has_lapack", "has_mkl", "has_openmp", "has_spectral"):
         return found  # torch has what is compiled under both names

@@ -1,4 +1,4 @@
-"""torch._C._autograd: the parts of the tape that tools look at."""
+"""torch._C._autograd: internals of the tape that tools inspect."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ from .._tape.saved import SavedTensor
 
 
 def _saved_tensors_hooks_is_enabled() -> bool:
-    """Return whether hooks for saved tensors may be set: not where ``disable_saved_tensors_hooks`` forbids it."""
+    """Return whether saved-tensor hooks are allowed, that is, not disabled by ``disable_saved_tensors_hooks``."""
     return modes.saved_hooks_refused is None
 
 
 def _get_current_graph_task_keep_graph() -> bool:
-    """Return whether the backward pass that is going on keeps the graph; True outside of one."""
+    """Return whether the running backward pass retains the graph; True outside of one."""
     return running.passes[-1].keep if running.passes else True
 
 
 def _unsafe_set_version_counter(tensors: Any, versions: Sequence[int] | int) -> None:
-    """Let tensors have been written to as often as it is said."""
+    """Set the version counters of tensors."""
     many = isinstance(tensors, (tuple, list))
     for tensor, version in zip(tensors if many else [tensors], versions if isinstance(versions, (tuple, list)) else [versions]):
         if version < 0:

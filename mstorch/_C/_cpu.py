@@ -1,4 +1,4 @@
-"""torch._C._cpu: what torch's compiled part says of the processor, for those who ask whether it says anything."""
+"""torch._C._cpu: torch's CPU feature queries, for callers that check which ones exist."""
 from __future__ import annotations
 
 from .._hook import missing

@@ -1,4 +1,4 @@
-"""torch._C._functions: nodes by class, and two operations whose gradients are missing or refused."""
+"""torch._C._functions: node classes, and two operations whose gradients are missing or raise."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from ..autograd.gradcheck import Undefined
 
 
 class UndefinedGrad:
-    """The tensor itself, whose gradient is lost on the way back."""
+    """Identity whose gradient is dropped in backward."""
 
     def __call__(self, tensor: Any) -> Any:
         return Undefined.apply(tensor)
@@ -28,7 +28,7 @@ class _Delayed(Function):
 
 
 class DelayedError:
-    """Tensors as they are; a backward pass through them raises RuntimeError with a message."""
+    """Identity on tensors; backward through it raises RuntimeError with the given message."""
 
     def __init__(self, message: str, num_inputs: int) -> None:
         self._message = message

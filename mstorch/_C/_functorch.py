@@ -1,4 +1,4 @@
-"""torch._C._functorch: what the tensors of ``torch.vmap`` are, and what calls without a batching rule become."""
+"""torch._C._functorch: properties of ``torch.vmap``'s tensors, and the fallback for operations without a batching rule."""
 from __future__ import annotations
 
 from typing import Any
@@ -28,7 +28,7 @@ def reshape_dim_outof(src: int, size1: int, x: Any) -> Any:
 
 
 def is_batchedtensor(tensor: Any) -> bool:
-    """Return whether a tensor is one of a ``vmap`` that is running."""
+    """Return whether a tensor is a BatchedTensor of a running ``vmap``."""
     return type(tensor) is BatchedTensor
 
 
@@ -36,7 +36,7 @@ is_functorch_wrapped_tensor = is_batchedtensor
 
 
 def is_gradtrackingtensor(tensor: Any) -> bool:
-    """Return False: the gradients of ``torch.func`` give their functions plain tensors."""
+    """Return False: torch.func's gradients pass plain tensors to their functions."""
     return False
 
 
@@ -44,34 +44,34 @@ is_legacy_batchedtensor = is_functionaltensor = is_gradtrackingtensor
 
 
 def get_unwrapped(tensor: Any) -> Any:
-    """Return the tensor that one of ``vmap`` stands for. Raises RuntimeError for others."""
+    """Return the tensor that a BatchedTensor wraps. Raise RuntimeError for others."""
     if type(tensor) is not BatchedTensor:
         raise RuntimeError("No wrappers present!")
     return tensor.value
 
 
 def maybe_get_bdim(tensor: Any) -> int:
-    """Return the dimension of the tensor underneath that ``vmap`` maps over; -1 for other tensors."""
+    """Return the batch dimension of the wrapped tensor; -1 for tensors that are not batched."""
     return tensor.bdim if type(tensor) is BatchedTensor else -1
 
 
 def maybe_get_level(tensor: Any) -> int:
-    """Return how deep the ``vmap`` is nested that the tensor is of, from 1; -1 for other tensors."""
+    """Return the level, from 1, of the ``vmap`` that a tensor belongs to; -1 for tensors that are not batched."""
     return tensor.map.depth if type(tensor) is BatchedTensor else -1
 
 
 def _is_vmap_fallback_enabled() -> bool:
-    """Return what ``_set_vmap_fallback_enabled`` chose: True at first."""
+    """Return the value set by ``_set_vmap_fallback_enabled``, True by default."""
     return fallback["enabled"]
 
 
 def _set_vmap_fallback_enabled(enabled: bool) -> None:
-    """Choose whether operations without a batching rule are computed slice by slice, or refused."""
+    """Set whether operations without a batching rule are computed slice by slice, or raise."""
     fallback["enabled"] = enabled
 
 
 def _set_vmap_fallback_warning_enabled(enabled: bool) -> None:
-    """Choose whether operations without a batching rule warn in ``vmap``."""
+    """Set whether operations without a batching rule warn in ``vmap``."""
     fallback["warned"] = enabled
 
 
@@ -79,12 +79,12 @@ _legacy = {"warned": False}
 
 
 def are_vmap_fallback_warnings_enabled() -> bool:
-    """Return what ``display_vmap_fallback_warnings`` chose: False at first."""
+    """Return the value set by ``display_vmap_fallback_warnings``, False by default."""
     return _legacy["warned"]
 
 
 def display_vmap_fallback_warnings(enabled: bool) -> None:
-    """Remember whether torch's ``vmap`` before ``torch.func`` should warn, which is in neither library any more."""
+    """Store the warning option of the former ``torch.vmap``, which neither library has any more."""
     _legacy["warned"] = enabled
 
 

@@ -1,31 +1,31 @@
-"""Types of TorchScript's graphs, which exporters to ONNX name in annotations. There are no such graphs here, so nothing makes one."""
+"""Types of TorchScript graphs, named by annotations of ONNX exporters; they are never instantiated here."""
 from __future__ import annotations
 
 from typing import Any
 
 
 class _Unmade:
-    """A type without a constructor."""
+    """Type that cannot be instantiated."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"torch._C.{cls.__name__}: No constructor defined!")
 
 
 class Graph(_Unmade):
-    """A graph of TorchScript."""
+    """TorchScript graph."""
 
 
 class Block(_Unmade):
-    """A block of a graph."""
+    """Block of a TorchScript graph."""
 
 
 class Node(_Unmade):
-    """A node of a graph."""
+    """Node of a TorchScript graph."""
 
 
 class Value(_Unmade):
-    """A value that a node of a graph gives or takes."""
+    """Input or output of a TorchScript node."""
 
 
 class Type(_Unmade):
-    """The type of a value."""
+    """Type of a TorchScript value."""

@@ -1,4 +1,4 @@
-"""torch._C._nn."""
+"""torch._C._nn: parsing of the arguments of ``Module.to``, and in-place GELU."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from ..nn.functional import conv3d, gelu
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """Return what the arguments of ``Module.to`` ask for: device, dtype, ``non_blocking`` and memory format."""
+    """Parse the arguments of ``Module.to``: return device, dtype, ``non_blocking`` and memory format."""
     kind, target, _, format_ = parse_to(args, kwargs)
     other = args[0] if args and isinstance(args[0], Tensor) else kwargs.get("tensor", kwargs.get("other"))
     target = other.device if other is not None else target
@@ -20,7 +20,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 
 def gelu_(input: Any, *, approximate: str = "none") -> Any:
-    """``gelu`` in place."""
+    """In-place version of ``gelu``."""
     return input.copy_(gelu(input, approximate=approximate))
 
 

@@ -1,4 +1,4 @@
-"""Schemas of torch's operators by their names."""
+"""Schemas of torch's operators by name."""
 from __future__ import annotations
 
 from .._aten.overloads import overload, overloads
@@ -14,7 +14,7 @@ def _get_schema(name: str, overload_name: str = "") -> FunctionSchema:
 
 
 def _jit_get_schemas_for_operator(name: str) -> list[FunctionSchema]:
-    """Return the schemas of all overloads of an operator; none for one that is not known."""
+    """Return the schemas of all overloads of an operator; empty for unknown ones."""
     return [FunctionSchema(found) for found in overloads(name.removeprefix("aten::"))]
 
 

@@ -1,4 +1,4 @@
-"""torch._C.StorageBase: what classes of storages derive from."""
+"""torch._C.StorageBase: base class of user-defined storages."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,7 @@ class _Base(NamedAsInTorch):
 
 
 class StorageBase(UntypedStorage, metaclass=_Base):
-    """A storage of a class of one's own: ``T(size)``, ``T(bytes)``, or ``T(storage)``, which shares the memory."""
+    """Storage for subclasses: ``T(size)``, ``T(bytes)``, or ``T(storage)``, which shares memory."""
 
     def __new__(cls, *args: Any, device: Any = None) -> Any:
         if cls is StorageBase:

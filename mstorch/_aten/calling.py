@@ -79,7 +79,7 @@ def active(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 
 
 class without_innermost(Block):
-    """Context manager without the innermost mode of the thread."""
+    """Context manager that disables the innermost mode of the thread."""
 
     def __enter__(self) -> Any:
         *others, mode = state.dispatchers
@@ -89,7 +89,7 @@ class without_innermost(Block):
 
 
 def unseen() -> values_set_to:
-    """Context manager without any mode of the thread."""
+    """Context manager that disables all modes of the thread."""
     return values_set_to(state, dispatchers=[])
 
 

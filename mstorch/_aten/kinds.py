@@ -10,7 +10,7 @@ from .._ops.memory import copying
 from .overloads import all_overloads
 
 CONVERSIONS = frozenset((*copying.CONVERSIONS, "chalf", "to", "type", "type_as"))
-"""Methods that give a tensor in another dtype, or itself."""
+"""Methods that return the tensor cast to another dtype, or itself."""
 _VIEW = re.compile(r"Tensor\(a( -> \*)?\)(\[\])?")
 
 

@@ -28,7 +28,7 @@ _KERNELS = frozenset((
 
 
 class NotInParts(Exception):
-    """Raised when a function computes something itself."""
+    """Raised when a function performs a computation of its own."""
 
 
 def _computes(*args: Any, **kwargs: Any) -> Any:
@@ -140,7 +140,7 @@ _spaces: dict[int, _Names] = {}
 
 
 def in_parts(function: Function) -> Function:
-    """Return the function with its callees replaced by public forms; raise ``NotInParts`` if it computes anything itself."""
+    """Return the function with its callees replaced by public forms; raise ``NotInParts`` if it performs a computation of its own."""
     inner: Any = inspect.unwrap(function)
     found = _made.get(inner)
     if found is None:

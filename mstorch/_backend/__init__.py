@@ -1,1 +1,1 @@
-"""The only room that imports MindSpore: runtime, tape, raw tensors and the kernel table."""
+"""The only package that imports MindSpore: runtime, tape, raw tensors and the kernel table."""

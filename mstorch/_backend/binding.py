@@ -1,7 +1,7 @@
-"""The accelerator that a process computes on, of several: it may be chosen until its first use, and stays the same.
+"""The accelerator that a process computes on: it may be chosen until its first use, and is fixed afterwards.
 
-MindSpore binds a process to one device with its first kernel (``mindspore.set_device`` before it). The stand-in plays
-``MSTORCH_FAKE_DEVICES`` devices, one a process.
+MindSpore binds a process to one device with its first kernel (``mindspore.set_device`` precedes it). The stand-in device provides
+``MSTORCH_FAKE_DEVICES`` devices, one per process.
 """
 from __future__ import annotations
 
@@ -28,15 +28,13 @@ _to_do: dict[str, Callable[[], None]] = {}
 
 
 def let_cuda_choose() -> None:
-    """Let CUDA_VISIBLE_DEVICES name the devices that are seen, as ASCEND_RT_VISIBLE_DEVICES does, until the first use."""
+    """Let CUDA_VISIBLE_DEVICES select the visible devices until the first use, as ASCEND_RT_VISIBLE_DEVICES does."""
     _bound.cuda = True
     _visible()
 
 
 def _visible() -> str | None:
-    """Return the numbers of the devices that the environment makes visible; None: all. Raise RuntimeError if variables contradict each
-    other.
-    """
+    """Return the device numbers that the environment makes visible; None: all. Raise RuntimeError if variables contradict each other."""
     ascend = os.environ.get(_VISIBLE)
     cuda = os.environ.get(_OF_CUDA) if _bound.cuda and not _bound.used else None
     if cuda is None:
@@ -50,7 +48,7 @@ def _visible() -> str | None:
 
 
 def _numbers(visible: str | None) -> list[int]:
-    """Return the numbers in a list of devices, up to the first invalid entry, as CUDA and CANN read it."""
+    """Parse a list of devices up to the first invalid entry, as CUDA and CANN do."""
     found: list[int] = []
     for part in (visible or "").split(","):
         if not part.strip().isdigit():
@@ -60,7 +58,7 @@ def _numbers(visible: str | None) -> list[int]:
 
 
 def count() -> int:
-    """Return the accelerators that this process sees."""
+    """Return the number of accelerators visible to this process."""
     if runtime.DEVICE_TARGET == "CPU":
         return 0
     seen = _visible()
@@ -71,17 +69,17 @@ def count() -> int:
 
 
 def index() -> int:
-    """Return the index of the accelerator that this process computes on, or will."""
+    """Return the index of the accelerator that this process is or will be bound to."""
     return _bound.index
 
 
 def is_used() -> bool:
-    """Return whether the process has used its accelerator; it cannot choose another one from then on."""
+    """Return whether the process is bound to its accelerator."""
     return _bound.used
 
 
 def when_bound(name: str, do: Callable[[], None]) -> None:
-    """Call a function that uses MindSpore's runtime once the device is chosen for good; of several of one name the last."""
+    """Register a function that runs once the device is bound; it replaces an earlier one of the same name."""
     if _bound.used or runtime.DEVICE_TARGET == "CPU":
         do()
     else:
@@ -89,7 +87,7 @@ def when_bound(name: str, do: Callable[[], None]) -> None:
 
 
 def check(wanted: int) -> None:
-    """Raise RuntimeError unless there is an accelerator of this index, and this process may compute on it."""
+    """Raise RuntimeError unless the accelerator with this index exists and this process may use it."""
     there = count()
     if not 0 <= wanted < there:
         kind = runtime.device_type()
@@ -104,13 +102,13 @@ def check(wanted: int) -> None:
 
 
 def choose(wanted: int) -> None:
-    """Compute on the accelerator of this index, before the first use."""
+    """Choose the accelerator with this index, before the first use."""
     check(wanted)
     _bound.index = wanted
 
 
 def use(wanted: int | None = None) -> int:
-    """Bind the process to the chosen accelerator, or to the one of this index; returns its index."""
+    """Bind the process to the chosen accelerator, or to the one with this index; return its index."""
     if wanted is not None and (wanted != _bound.index or not _bound.used):
         choose(wanted)
     if not _bound.used:

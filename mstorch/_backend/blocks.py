@@ -1,4 +1,4 @@
-"""Elementwise work on long arrays: in blocks that fit the cache, on several threads (NumPy lets go of the lock)."""
+"""Elementwise work on long arrays in cache-sized blocks, on several threads (NumPy releases the GIL)."""
 from __future__ import annotations
 
 import functools
@@ -18,7 +18,7 @@ _PASS = 0.12  # nanoseconds that a pass over an element in the cache takes
 
 
 def _rounded(size: int, unit: int) -> int:
-    """Return the next multiple of a unit, at least one."""
+    """Round up to a multiple of a unit, at least one."""
     return max(-(-size // unit), 1) * unit
 
 
@@ -26,7 +26,7 @@ Work = Callable[[int, int], None]
 
 
 class _Here(threading.local):
-    """Whether this thread is a worker, which does not share its work further."""
+    """Thread-local flag: this thread is a worker, which does not distribute its work."""
 
     worker = False
 
@@ -35,14 +35,14 @@ _here = _Here()
 
 
 class _Worker:
-    """A thread that works on parts of ranges. (An executor's takes 10 µs more to be started and to answer.)"""
+    """Worker thread for parts of ranges. (An executor takes 10 µs more to start and to answer.)"""
 
     def __init__(self) -> None:
         self.tasks: SimpleQueue[tuple[Work, int, int, SimpleQueue[BaseException | None]] | None] = SimpleQueue()
         threading.Thread(target=self.serve, name="mstorch", daemon=True).start()
 
     def serve(self) -> None:
-        """Take work until there is none."""
+        """Run tasks until the queue ends."""
         _here.worker = True
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the threads of the program
         while (task := self.tasks.get()) is not None:
@@ -57,7 +57,7 @@ class _Worker:
 
 
 class _Team:
-    """A number of workers, which end when nobody refers to them."""
+    """Set of workers, which terminate when it is garbage-collected."""
 
     def __init__(self, count: int) -> None:
         self.workers = [_Worker() for _ in range(count)]
@@ -68,7 +68,7 @@ class _Team:
 
 
 class _Threads:
-    """The threads of this process; a forked one begins without."""
+    """The worker threads of this process; a forked process starts without any."""
 
     def __init__(self) -> None:
         self.count = min(os.cpu_count() or 1, 16)
@@ -77,19 +77,19 @@ class _Threads:
             os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
-        """Forget the threads in a forked process, which does not have them."""
+        """Drop the threads in a forked process, which has none of them."""
         self.team = None
         self.count = 1
 
     def use(self, count: int) -> None:
-        """Work on this number of threads from now on; a call in progress keeps its own."""
+        """Set the number of threads; calls in progress keep theirs."""
         if count != self.count:
             self.count, self.team = count, None
 
     def run(self, work: Work, length: int, ahead: int = 0, unit: int = 1) -> None:
-        """Call ``work(start, end)`` for parts of a range, one a thread, in whole units.
+        """Call ``work(start, end)`` for the parts of a range, one per thread, in multiples of ``unit``.
 
-        ``ahead``: how much of it this thread does while another wakes, so that both end together.
+        ``ahead``: how much this thread does while another wakes up, so that both end together.
         """
         count = self.count  # another thread may change it
         if count == 1 or _here.worker:
@@ -122,9 +122,9 @@ _MANY_WORTH = 4_000_000  # of many short ones, whose threads stand in each other
 
 
 def share(work: Callable[[int, int], None], length: int, nanoseconds: float, unit: int = 1) -> None:
-    """Call ``work(start, end)`` for parts of a range, on threads if it takes long; each step takes so many nanoseconds.
+    """Call ``work(start, end)`` for the parts of a range, on threads if it takes long enough; ``nanoseconds`` is the cost per step.
 
-    The parts are whole multiples of ``unit``.
+    The parts are multiples of ``unit``.
     """
     if length < 2 or length * nanoseconds < WORTH or threads.count == 1:
         work(0, length)
@@ -133,9 +133,9 @@ def share(work: Callable[[int, int], None], length: int, nanoseconds: float, uni
 
 
 def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
-    """Call ``work(start, end)`` for all rows: long ones in blocks that fit the cache, on threads if it is worth it.
+    """Call ``work(start, end)`` for all rows: in cache-sized blocks if they are long, on threads if it pays.
 
-    ``passes``: how many times about an element is read or written.
+    ``passes``: approximate number of reads and writes per element.
     """
     if rows * width < LONG:
         work(0, rows)
@@ -150,7 +150,7 @@ def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int
 
 
 def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
-    """``by_rows`` without blocks, for copies: many small ones would take longer than a few large ones."""
+    """Do what ``by_rows`` does without blocks, for copies: many small ones take longer than a few large ones."""
     cost = width * passes * _PASS
     if rows * cost < _MANY_WORTH:
         work(0, rows)
@@ -166,8 +166,8 @@ _CALL = 1 << 18  # elements that are worth a call where threads stand in each ot
 def elementwise(jobs: Sequence[tuple[Step, Sequence[np.ndarray], int]]) -> None:
     """Run steps that write to row-major arrays of one size, each with its arrays and its cost per element.
 
-    No step sees what another one writes: every thread does its part of all the long arrays, where ``share`` puts its part of a
-    product, so that it finds in its cache what it wrote.
+    Steps must be independent: each thread runs its part of all long arrays, split as ``share`` splits a product, so that it finds in its
+    cache what it wrote.
     """
     long = []
     cost = 0.0
@@ -205,7 +205,7 @@ _PASSES = 25  # of the activations that are worth blocks
 
 
 def blocked(kernel: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Return an elementwise kernel of arrays of one shape (and numbers after them) that takes long row-major arrays in blocks."""
+    """Wrap an elementwise kernel of arrays of one shape (followed by numbers) to process long row-major arrays in blocks."""
 
     @functools.wraps(kernel)
     def run(x: np.ndarray, *rest: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Conversion between dtypes on raw tensors."""
+"""Casts between dtypes on raw tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,9 +20,9 @@ _DIFFERENTIABLE = frozenset(("float16", "bfloat16", "float32", "float64", "compl
 
 
 def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "C") -> np.ndarray:
-    """Return a fresh array in another dtype by torch's rules: NaN and out of range wrap as C does, complex drops imaginary.
+    """Return a new array cast by torch's rules: NaN and out-of-range values wrap as in C, complex numbers drop the imaginary part.
 
-    It is row-major, or (``order="K"``) in the order of the given one.
+    It is row-major, or in the source's memory order (``order="K"``).
     """
     if not array.size and isinstance(array.base, np.ndarray) and array.base.size == 1:
         # Expanded, which it stays, but (as its flag tells) no view of another.
@@ -56,7 +56,7 @@ def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "
 
 
 def in_python(array: np.ndarray) -> np.ndarray:
-    """Return the values of an array in a dtype that NumPy has numbers of Python's for."""
+    """Return an array as a dtype that NumPy converts to Python numbers."""
     if array.dtype.names:
         return numbers(array)
     return array.astype(np.float32) if array.dtype == BFLOAT16 else array
@@ -83,10 +83,10 @@ casts: list[Callable[[], Any]] = []
 
 
 def cast(raw: Raw, name: str) -> Raw:
-    """Return the values in another dtype, in fresh memory. Differentiable between floating and complex dtypes.
+    """Return the values cast to another dtype, in new memory. Differentiable between floating-point and complex dtypes.
 
-    MindSpore's Cast costs 0.4 ms on CPU whatever the size (2.7.2 to 2.10), memory shared with NumPy 10 µs. Under a
-    trace, and on a device, the primitive is taken.
+    MindSpore's Cast takes 0.4 ms on the CPU for any size (2.7.2 to 2.10), the way through NumPy 10 µs. Traces and devices use the
+    primitive.
     """
     if not ON_CPU or tracing() is not None:
         for told in casts:

@@ -1,4 +1,4 @@
-"""The Cell and Parameter of MindSpore that a Module is made of."""
+"""MindSpore's Cell and Parameter, on which Module is built."""
 from __future__ import annotations
 
 import threading
@@ -31,9 +31,9 @@ Cell.__base__.__init__ = _init  # type: ignore[misc]
 
 
 def init_cell(cell: Any) -> None:
-    """Make an object a Cell, as Cell's constructor does, but without the attributes that it sets on the instance.
+    """Initialize an object as a Cell, as Cell's constructor does, but without the attributes that it sets on the instance.
 
-    Those would meet the user's: a subclass may have properties of any name, which cannot be set.
+    They would collide with the user's: a subclass may define read-only properties of the same names.
     """
     kind = type(cell)
     _make(cell, f"{kind.__module__}.{kind.__qualname__}")
@@ -41,7 +41,7 @@ def init_cell(cell: Any) -> None:
 
 
 class _Capturing(threading.local, Block):
-    """A block within which a thread's outermost calls of Modules run as one graph each."""
+    """Context manager in which a thread's outermost Module calls run as one graph each."""
 
     on = False
 
@@ -54,29 +54,29 @@ capturing_modules = _Capturing()
 
 
 def graph_mode() -> bool:
-    """Return True if Modules run as graphs when called: under ``GRAPH_MODE``, or in a compiled step that itself runs without a graph."""
+    """Return True if Modules run as graphs: under ``GRAPH_MODE``, or in a compiled step that itself runs eagerly."""
     return capturing_modules.on or _context._mode == context.GRAPH_MODE
 
 
 def is_raw(value: Any) -> bool:
-    """Return whether the value is a tensor of MindSpore's own."""
+    """Return whether the value is a mindspore.Tensor."""
     return isinstance(value, Raw)
 
 
 def detached(raw: Raw) -> Raw:
-    """Return the same values without a history."""
+    """Return a detached alias of the values."""
     return tape.detached(raw)
 
 
 def is_cell(value: Any) -> bool:
-    """Return whether the value is a network of MindSpore's own, or a Module."""
+    """Return whether the value is a mindspore Cell, including Modules."""
     return isinstance(value, Cell)
 
 
 def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
-    """Return a mindspore.Parameter of the same values, called ``name``; ``raw`` itself if it is one.
+    """Return a mindspore.Parameter with the same values, named ``name``; ``raw`` itself if it is one.
 
-    A name that MindSpore's side gave it stays (``update_parameters_name``, a Cell around the module).
+    A name given by MindSpore is kept (``update_parameters_name``, a Cell around the module).
     """
     if isinstance(raw, Parameter):
         if raw.name != name and not raw.__dict__.get("_mstorch_named") and not raw.name.endswith("." + name):
@@ -91,20 +91,20 @@ def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
 
 
 def _set_requires_grad(parameter: Any, value: bool) -> None:
-    """Set ``requires_grad`` of a parameter, and of our tensors that stand for it."""
+    """Set ``requires_grad`` of a parameter and of the tensors that stand for it."""
     for tensor in tensors_of(parameter):
         tensor.requires_grad_(value)
     Parameter.requires_grad.fset(parameter, value)
 
 
 def _set_name(parameter: Any, name: str | None) -> None:
-    """Set the name that MindSpore's side gives; it stays."""
+    """Set the name and mark it as given by MindSpore, so that it is kept."""
     Parameter.name.fset(parameter, name)
     parameter.__dict__["_mstorch_named"] = True
 
 
 def _set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
-    """Return other values, perhaps of another shape."""
+    """Replace the values, possibly changing the shape; return the parameter."""
     if _overwritten(parameter, data):
         return parameter
     result = Parameter.set_data(parameter, data, slice_shape)
@@ -113,10 +113,10 @@ def _set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
 
 
 def _overwritten(parameter: Any, data: Any) -> bool:
-    """Write values of a parameter's shape and dtype into its memory; False for others.
+    """Write values of the same shape and dtype into a parameter's memory; return False for others.
 
-    Graphs of MindSpore's, its optimizers among them, know a parameter by its memory: after ``Parameter.set_data``, which gives it
-    another, they go on with the old one and train it no longer, without a word (2.7.2 and 2.10 on the CPU).
+    MindSpore's graphs, including those of optimizers, refer to a parameter by its memory: after ``Parameter.set_data``, which replaces it,
+    they continue with the old memory and silently stop training the parameter (2.7.2 and 2.10 on the CPU).
     """
     if not isinstance(data, Raw) or parameter.has_init or data.has_init or not parameter.size:
         return False
@@ -127,7 +127,7 @@ def _overwritten(parameter: Any, data: Any) -> bool:
 
 
 def _set_dtype(parameter: Any, dtype: Any) -> None:
-    """Another dtype."""
+    """Change the dtype, and update the tensors that stand for the parameter."""
     Parameter.set_dtype(parameter, dtype)
     _follow(parameter)
 
@@ -142,7 +142,7 @@ _become: list[Callable[[Any, Any], None]] = []
 
 
 def when_changed(become: Callable[[Any, Any], None]) -> None:
-    """Register ``become(tensor, parameter)``, which is called when a tensor's parameter gets another shape or dtype."""
+    """Register ``become(tensor, parameter)``, called when a tensor's parameter changes its shape or dtype."""
     _become[:] = [become]
 
 
@@ -163,7 +163,7 @@ def _shared_members(kind: Any) -> dict[str, Any]:
 
 
 def share(parameter: Parameter, tensor: Any) -> None:
-    """Let a tensor stand for a mindspore.Parameter: setting ``requires_grad`` of either sets it for both."""
+    """Register a tensor for a mindspore.Parameter: setting ``requires_grad`` of either sets both."""
     parameter.__class__ = namesake(type(parameter), "shared", _shared_members)
     known = parameter.__dict__.setdefault("_mstorch_tensors", [])
     known[:] = [reference for reference in known if reference() is not None]
@@ -171,13 +171,13 @@ def share(parameter: Parameter, tensor: Any) -> None:
 
 
 def tensors_of(parameter: Any) -> list[Any]:
-    """Return the tensors of ours that stand for a parameter of MindSpore's."""
+    """Return our tensors that stand for a mindspore.Parameter."""
     found = [] if parameter is None else [reference() for reference in parameter.__dict__.get("_mstorch_tensors", ())]
     return [tensor for tensor in found if tensor is not None and tensor._storage.parameter is parameter]
 
 
 def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """MindSpore's own way to call a network, around ``construct``."""
+    """Call a Cell by MindSpore's own ``__call__``, around ``construct``."""
     return Cell.__call__(cell, *args, **kwargs)
 
 
@@ -187,26 +187,26 @@ def is_parameter(raw: Any) -> bool:
 
 
 def own_parameters(cell: Any) -> Iterator[tuple[str, Parameter]]:
-    """A Cell's own parameters by attribute name."""
+    """Yield a Cell's own parameters by attribute name."""
     for name, parameter in cell._params.items():
         if parameter is not None:
             yield name, parameter
 
 
 def keeps_statistics(cell: Any) -> bool:
-    """Return whether a call of the Cell changes running statistics, which it writes into its parameters' memory."""
+    """Return whether a call of the Cell updates running statistics in its parameters' memory."""
     return any(
         part.training and any("moving_" in name for name, _ in own_parameters(part)) for _, part in cell.cells_and_names()
     )
 
 
 def own_cells(cell: Any) -> Iterator[tuple[str, Any]]:
-    """A Cell's children by attribute name."""
+    """Yield a Cell's children by attribute name."""
     yield from cell._cells.items()
 
 
 def set_value(parameter: Parameter, raw: Raw) -> None:
-    """Give a parameter other values, perhaps of another dtype; it stays the same object."""
+    """Replace a parameter's values, possibly changing the dtype; the object stays the same."""
     if _overwritten(parameter, raw):
         return
     if parameter.dtype != raw.dtype:

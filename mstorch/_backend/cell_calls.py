@@ -1,4 +1,4 @@
-"""Calls of MindSpore's own networks with torch's tensors, and the gradients of those that MindSpore differentiates by itself."""
+"""Calls of MindSpore Cells with torch's tensors, and the gradients of Cells that MindSpore must differentiate itself."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,15 +17,16 @@ _ours: list[tuple[Callable[[Any], bool], Callable[..., Any], Callable[[Any, str,
 
 
 def handle_calls(ours: Callable[[Any], bool], call: Callable[..., Any], check: Callable[[Any, str, Any], None]) -> None:
-    """Say how a Cell is called with arguments that are ``ours``: ``call(plain, cell, args, kwargs)``, ``plain`` being its own way.
+    """Register how a Cell is called with arguments that are ``ours``: ``call(plain, cell, args, kwargs)``, where ``plain`` is its original
+    call.
 
-    ``check(cell, name, value)`` sees what is assigned to it.
+    ``check(cell, name, value)`` is called when an attribute is assigned.
     """
     _ours[:] = [(ours, call, check)]
 
 
 def convert_calls(cell: Any) -> None:
-    """Let a Cell take our tensors: its class becomes one of the same name that converts them."""
+    """Make a Cell accept our tensors: its class is replaced by a subclass of the same name that converts them."""
     cell.__class__ = namesake(type(cell), "converting", _converting_members)
 
 
@@ -53,12 +54,12 @@ def _converting_members(kind: type) -> dict[str, Any]:
 
 
 def _made_again(kind: type, function: Callable[..., Any], given: Sequence[Any]) -> Any:
-    """Return a copy of a Cell whose calls are converted, without its state yet."""
+    """Rebuild a Cell whose calls are converted, without its state, for copies and pickles."""
     return function(namesake(kind, "converting", _converting_members), *given)
 
 
 def differentiates_itself(cell: Any) -> bool:
-    """Return whether the Cell, or a Cell inside it, has a ``bprop``, ``recompute()`` or backward hooks."""
+    """Return whether the Cell or one of its descendants has a ``bprop``, ``recompute()`` or backward hooks."""
     return any(
         part.has_bprop or part._recompute_cell is not None or part._backward_hook or part._backward_pre_hook
         for _, part in cell.cells_and_names()
@@ -67,9 +68,9 @@ def differentiates_itself(cell: Any) -> bool:
 
 @undoing
 def not_recorded(undo: Undo, cell: Any) -> None:
-    """Do not record calls of the Cell within the block; ``mindspore.grad`` inside of it works.
+    """Context manager in which calls of the Cell are not recorded; ``mindspore.grad`` inside of it works.
 
-    Hooks of the backward are put aside: MindSpore asks a graph of its own for them, even where nothing is recorded.
+    Backward hooks are removed for its duration: MindSpore builds a graph for them even if nothing is recorded.
     """
     names = ("_lazy_backward_hook", "_lazy_backward_pre_hook")
     kept = [(part.__dict__, name) for _, part in cell.cells_and_names() for name in names if part.__dict__.get(name)]
@@ -81,13 +82,13 @@ def not_recorded(undo: Undo, cell: Any) -> None:
 
 
 def random_state() -> Any:
-    """Return the state of MindSpore's generator."""
+    """Return the state of MindSpore's random generator."""
     return mindspore.get_rng_state()
 
 
 @contextmanager
 def as_it_was(cell: Any, state: Any, keeps: Callable[[Any], bool]) -> Iterator[None]:
-    """Restore the generator's state at the Cell's call within the block, and its statistics afterwards."""
+    """Context manager that restores the generator's state for a call of the Cell, and the Cell's statistics afterwards."""
     now = mindspore.get_rng_state()
     parts = [p for _, part in cell.cells_and_names() for p in part._params.values() if p is not None] if keeps(cell) else []
     values = [(p, p.asnumpy().copy()) for p in parts if not p.requires_grad]
@@ -103,7 +104,7 @@ def as_it_was(cell: Any, state: Any, keeps: Callable[[Any], bool]) -> Iterator[N
 def gradients(
     function: Callable[..., Any], raws: Sequence[Raw], weights: Sequence[Parameter], seeds: Sequence[Raw]
 ) -> list[Raw | None]:
-    """MindSpore's own gradients of ``function(*raws)``, weighted by ``seeds``: of all inputs, then of the weights."""
+    """Return MindSpore's gradients of ``function(*raws)`` weighted by ``seeds``: of all inputs, then of the weights."""
     ours = tape.is_recording()
     tape.set_recording(False)
     try:

@@ -1,4 +1,4 @@
-"""MindSpore's checkpoint files: raw tensors by name."""
+"""MindSpore checkpoint files: raw tensors by name."""
 from __future__ import annotations
 
 import os
@@ -12,7 +12,7 @@ from .raw import Raw
 
 
 def save(path: str, raws: Mapping[str, Raw]) -> None:
-    """Write a .ckpt file. The file appears under its name when it is whole."""
+    """Write a .ckpt file atomically: it appears under its name when it is complete."""
     folder, name = os.path.split(os.path.abspath(path))
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.ckpt")
     try:

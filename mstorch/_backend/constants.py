@@ -1,4 +1,4 @@
-"""Numbers as operands of a device's kernels: transferred once, not at each use."""
+"""Constant operands of device kernels: transferred once, not at each use."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -17,7 +17,7 @@ _NUMBERS: dict[tuple[float, str], Raw] = {}
 
 
 def number_of(number: Any, name: str) -> Raw:
-    """Return a number of Python's as a tensor of a dtype without dimensions, for kernels to read."""
+    """Return a Python number as a 0-d tensor for kernels to read."""
     known = number.__class__ in (int, float) and number != 0  # zero has a sign that keys do not tell
     found = _NUMBERS.get((number, name)) if known else None
     if found is None:
@@ -30,7 +30,7 @@ def number_of(number: Any, name: str) -> Raw:
 
 
 def constant_of(array: np.ndarray) -> Raw:
-    """Return an array as a tensor for reading only; small ones are kept on the device for the next time."""
+    """Return an array as a read-only tensor; small ones are cached on the device."""
     if ON_CPU or array.nbytes > _SMALL:
         return from_numpy(np.ascontiguousarray(array).reshape(array.shape))
     key = (array.dtype, array.shape, array.tobytes())

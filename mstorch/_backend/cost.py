@@ -1,4 +1,4 @@
-"""The cost of work on the stand-in device: kernels, conversions, copies from the host, reads of values, and the host's own time."""
+"""Cost accounting on the stand-in device: kernels, casts, host copies, reads of values, and host time."""
 from __future__ import annotations
 
 import json
@@ -19,7 +19,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def _asked() -> str:
-    """Return the user's line that asks, and the line of mstorch that does the work, below the common entry points."""
+    """Return the user's line, and the line of mstorch that does the work, below the common entry points."""
     own = ""
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -36,20 +36,20 @@ def _asked() -> str:
 
 @cache
 def _launches() -> dict[str, int]:
-    """Return the number of kernels of each row that launches several, as tools/kernel_map.py counted them on sample calls."""
+    """Return the number of kernels for each row that launches several, as tools/kernel_map.py counted them on sample calls."""
     found: dict[str, int] = json.loads(Path(__file__).with_name("ascend").joinpath("launches.json").read_text())
     return found
 
 
 class Cost:
-    """The counts: each a Counter by name (kernels) or by the line that asked (the rest); seconds of CPU time."""
+    """Cost counters: kernels by name, the rest by the requesting line; times are CPU seconds."""
 
     def __init__(self) -> None:
         self.kernels: Counter[str] = Counter()
         self.casts: Counter[str] = Counter()
         self.copies: Counter[str] = Counter()
         self.copied: Counter[str] = Counter()
-        """Bytes, by who asked."""
+        """Bytes by the requesting line."""
         self.reads: Counter[str] = Counter()
         self.seconds = 0.0
         self.in_kernels = 0.0
@@ -59,16 +59,16 @@ class Cost:
 
     @property
     def host(self) -> float:
-        """Seconds of the host outside of kernels, copies and reads, less those of reading the clock for them."""
+        """Host seconds outside of kernels, copies and reads, minus the overhead of timing them."""
         return self.seconds - self.in_kernels - self.timed * _of_the_clock()
 
     def end(self) -> Cost:
-        """Add the time since the beginning."""
+        """Stop the clock; return self."""
         self.seconds = time.thread_time() - self._began
         return self
 
     def text(self, lines: int = 12) -> str:
-        """Return the counts, with the names that have the most."""
+        """Return the counts as text, with the most frequent names."""
         copied = sum(self.copied.values())
         parts = [
             f"kernels {sum(self.kernels.values())}, casts {sum(self.casts.values())}, copies up {sum(self.copies.values())} "
@@ -89,7 +89,7 @@ class Cost:
 
 
 class _Meter:
-    """Counts the stand-in's work into the open cost."""
+    """Adds the stand-in device's work to the open counters."""
 
     def __init__(self) -> None:
         self.open: list[Cost] = []
@@ -124,7 +124,7 @@ class _Meter:
 
 @cache
 def _of_the_clock() -> float:
-    """Return the seconds that timing a kernel adds to the host's time: for an empty row, the least of some rounds."""
+    """Return the overhead in seconds of timing a kernel: the minimum over some rounds of an empty row."""
     row, count, rounds = fake.played("", _nothing, lambda: _nothing, lambda: _nothing), 200, []
     for _ in range(10):
         cost = Cost()
@@ -142,7 +142,7 @@ def _of_the_clock() -> float:
 
 
 def _nothing() -> None:
-    """Do nothing: an empty row."""
+    """Do nothing, as the empty row."""
 
 
 _meter = _Meter()
@@ -155,7 +155,7 @@ fake.on_time.append(_meter.time)
 
 @contextmanager
 def counted() -> Iterator[Cost]:
-    """Count what is done within the block."""
+    """Context manager that counts the work done in it."""
     cost = Cost()
     _meter.open.append(cost)
     try:
@@ -166,7 +166,7 @@ def counted() -> Iterator[Cost]:
 
 
 def stepwise(report: Callable[[Cost], None]) -> Callable[[], None]:
-    """Count from now on; each call of the returned function reports the counts since the last one."""
+    """Count from now on; each call of the returned function reports the counts since the previous one."""
     current = [Cost()]
     _meter.open.append(current[0])
 

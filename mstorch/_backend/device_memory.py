@@ -1,10 +1,10 @@
-"""A device's memory: windows on a MindSpore tensor, and writes into them, by its view and in-place primitives.
+"""Device memory: windows on a MindSpore tensor, and writes into them, by its view and in-place primitives.
 
-A window (AsStrided) copies nothing and shares the base's memory. A write is InplaceCopy, InplaceFillScalar or InplaceZero on a
-window. MindSpore documents that such a write is seen in the base, and its in-place kernels on Ascend take strides; on the CPU a
-write into a part of a base is lost without a word (2.10). So the first write looks whether the base sees it. Where it does not,
-the stand-in device writes to the same bytes by their NumPy face, and any other device puts the whole base together anew.
-Never run on an Ascend. On a GPU, which has none of these primitives, a window is a copy, and a write makes another base.
+A window (AsStrided) shares the base's memory. A write is InplaceCopy, InplaceFillScalar or InplaceZero on a window. MindSpore documents
+that the base sees such a write, and its in-place kernels on Ascend support strides; on the CPU a write into a part of a base is silently
+lost (2.10). The first write therefore tests whether the base sees it. If not, the stand-in device writes to the same bytes through NumPy,
+and any other device reassembles the base. Never run on an Ascend. GPUs have none of these primitives: a window is a copy, and a write
+replaces the base.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .table import CHANGES, kernel
 Sizes = tuple[int, ...]
 
 stand_in: list[Any] = []
-"""What plays factories and writes where the CPU stands in for a device (`fake.py`)."""
+"""Emulation of factories and writes on the stand-in device (`fake.py`)."""
 
 HAS_WINDOWS = runtime.DEVICE_TARGET == "Ascend"
 """Whether the device has the view and in-place primitives (MindSpore's plugin for GPUs has none): elsewhere windows are copies."""
@@ -38,7 +38,7 @@ _reaches_base: list[bool] = []  # whether a write into a window is seen in its b
 
 
 def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    """Return the elements at ``offset`` and ``strides`` (in elements) of a base, in its memory."""
+    """Return a window on a base, given by offset and strides in elements; it shares the memory."""
     if 0 in shape:
         return from_numpy(np.empty(shape, NP_DTYPE[NAME_OF[base.dtype]]))
     if not HAS_WINDOWS:
@@ -47,22 +47,22 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    """Return the same of a window with elements. The offset counts from the base's first element, also if the base is a view."""
+    """Return a non-empty window by the primitive. The offset counts from the base's first element, even if the base is a view."""
     return run("AsStrided", base, shape, strides, offset + base.storage_offset())  # which counts from where the memory begins
 
 
 def is_dense(raw: Raw) -> bool:
-    """Return whether a tensor is row-major and begins at the start of its memory."""
+    """Return whether a tensor is row-major and starts at the beginning of its memory."""
     return raw.is_contiguous() and not raw.storage_offset()
 
 
 def dense(raw: Raw) -> Raw:
-    """Return a row-major tensor at the start of its memory: itself, or a copy."""
+    """Return a row-major tensor at the beginning of its memory: the tensor, or a copy."""
     return raw if is_dense(raw) else _clone[NAME_OF[raw.dtype]](raw)
 
 
 def shows_others(raw: Raw) -> bool:
-    """Return whether a tensor is a storage's base, or a view that somebody else holds."""
+    """Return whether a tensor is a storage's base, or a view with other owners."""
     if getattr(raw, "_of_storage", False):
         return True
     while True:
@@ -79,7 +79,7 @@ _APART = 128
 
 
 def _starts(shapes: Sequence[Sizes]) -> list[int]:
-    """Return the start of each of several tensors placed one after the other, and the end of the last."""
+    """Return the aligned offsets of several tensors placed consecutively, and the end of the last."""
     found = [0]
     for shape in shapes:
         found.append(found[-1] + -(-math.prod(shape) // _APART) * _APART)
@@ -92,7 +92,7 @@ def _gap(length: int, name: str) -> Raw:
 
 
 def laid_out(raws: Sequence[Raw]) -> Raw:
-    """Return tensors one after the other in a 1-d tensor: the one that they are parts of (``parts``), else a copy by one kernel."""
+    """Return tensors packed into one flat tensor: the one that they are ``parts`` of, else a copy by one kernel."""
     starts = _starts([tuple(raw.shape) for raw in raws])
     flat = getattr(raws[0], "_part", (None, 0))[0]
     if flat is not None and flat.size == starts[-1]:
@@ -108,7 +108,7 @@ def laid_out(raws: Sequence[Raw]) -> Raw:
 
 
 def parts(flat: Raw, shapes: Sequence[Sizes]) -> list[Raw]:
-    """Return the tensors of these shapes that lie one after the other in ``flat``, in its memory."""
+    """Return tensors of these shapes as consecutive views of ``flat``."""
     found = []
     for shape, start in zip(shapes, _starts(shapes)):
         part = primitive_window(flat, shape, contiguous_strides(shape), start)
@@ -118,7 +118,7 @@ def parts(flat: Raw, shapes: Sequence[Sizes]) -> list[Raw]:
 
 
 def owned(raw: Raw) -> Raw:
-    """Return a kernel's result as the base of a storage, row-major and in memory of its own: itself, or a copy."""
+    """Return a kernel's result as the row-major base of a storage that owns its memory: the tensor, or a copy."""
     if not is_dense(raw) or shows_others(raw):
         raw = _clone[NAME_OF[raw.dtype]](raw)
     raw._of_storage = True
@@ -126,12 +126,12 @@ def owned(raw: Raw) -> Raw:
 
 
 def zeros(shape: Sizes, name: str) -> Raw:
-    """Return new memory of zeros."""
+    """Return zeros in new memory."""
     return full(shape, 0, name)
 
 
 def full(shape: Sizes, value: Any, name: str) -> Raw:
-    """Return new memory in which every element is a number of Python's."""
+    """Return new memory filled with a Python number."""
     if not HAS_WINDOWS and not ON_CPU:
         return mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
     if ON_CPU or value.__class__ is complex:
@@ -142,7 +142,7 @@ def full(shape: Sizes, value: Any, name: str) -> Raw:
 
 
 def arange(start: Any, end: Any, step: Any, name: str, host: Callable[[], np.ndarray]) -> Raw:
-    """Return new memory with the numbers from ``start`` to ``end``; ``host`` makes them where the stand-in has no kernel."""
+    """Return the range from ``start`` to ``end`` in new memory; ``host`` computes it if the stand-in device has no kernel."""
     return _made("Arange", (start, end, step, MS_DTYPE[name]), host)
 
 
@@ -153,7 +153,7 @@ def _made(name: str, args: tuple[Any, ...], host: Callable[[], np.ndarray]) -> R
 
 
 def _probe() -> bool:
-    """Return whether a write to a strided window is seen in the base, by writing two numbers and reading once."""
+    """Return whether the base sees a write to a strided window, by writing two numbers and reading once."""
     base = from_numpy(np.zeros(6, np.float32))
     try:
         run("InplaceCopy", primitive_window(base, (2,), (2,), 1), from_numpy(np.ones(2, np.float32)))
@@ -163,7 +163,7 @@ def _probe() -> bool:
 
 
 def writes_reach_base() -> bool:
-    """Return whether a write to a part of a base is seen in it; tried once, with a warning on a device where it is not."""
+    """Return whether the base sees writes to a part of it; tested once, with a warning on a device where it does not."""
     if not _reaches_base:
         _reaches_base.append(_probe())
         if not _reaches_base[0]:
@@ -175,7 +175,7 @@ def writes_reach_base() -> bool:
 
 
 def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Any:
-    """Return an operand for a kernel that writes to a window: a copy if the two overlap, since kernels read as they write."""
+    """Return an operand for a kernel that writes to a window: a copy if the two overlap in memory."""
     if isinstance(value, (tuple, list)):
         return type(value)(_apart(item, base, shape, strides, offset) for item in value)
     if not isinstance(value, Raw) or not value.size or memory_of(value) is not memory_of(base):
@@ -199,7 +199,7 @@ def _reach(shape: Sizes, strides: Sizes) -> int:
 
 
 def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
-    """Write ``new`` (of the window's shape and the base's dtype) to a window; return the base, a new one if it had to be made."""
+    """Write ``new``, which has the window's shape and the base's dtype, to a window; return the base, or its replacement."""
     if 0 in shape:
         return base
     new = _apart(new, base, shape, strides, offset)
@@ -219,7 +219,7 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
 
 
 def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Raw:
-    """Set every element of a window to a number of Python's; returns the base as ``put`` does."""
+    """Fill a window with a Python number; return the base as ``put`` does."""
     if 0 in shape:
         return base
     name = "InplaceZero" if value == 0 else "InplaceFillScalar"
@@ -234,7 +234,7 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Ra
 
 
 def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: tuple[Any, ...]) -> Raw:
-    """Write an operation's result to the window that is its first operand; return the base as ``put`` does."""
+    """Run an operation in place on the window that is its first operand; return the base as ``put`` does."""
     if 0 in shape:
         return base
     args = tuple(_apart(arg, base, shape, strides, offset) for arg in args)

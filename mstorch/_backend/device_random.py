@@ -1,4 +1,4 @@
-"""Random numbers of an accelerator: MindSpore's generator, and mint's kernels, which the CPU lacks."""
+"""Random numbers of an accelerator, from MindSpore's generator and mint's kernels, which the CPU lacks."""
 from __future__ import annotations
 
 import os
@@ -16,9 +16,9 @@ STATE_SIZE = 16
 
 
 class DeviceStream:
-    """A stream of random numbers that lives beside an accelerator. Equal seeds give equal numbers on equal devices.
+    """Random stream of an accelerator; equal seeds give equal numbers on equal devices.
 
-    MindSpore's generator is made for the first draw: to seed a stream leaves the choice of the device open.
+    MindSpore's generator is created on the first draw, so that seeding does not bind the device.
     """
 
     __slots__ = ("_made", "_start", "lock")
@@ -36,7 +36,7 @@ class DeviceStream:
         return self._made
 
     def manual_seed(self, seed: int) -> None:
-        """Start the stream of a seed; raises ValueError outside [-2^63, 2^64 - 1]."""
+        """Seed the stream; raise ValueError outside [-2^63, 2^64 - 1]."""
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError("Overflow when unpacking long long")
         if self._made is None:
@@ -45,21 +45,21 @@ class DeviceStream:
             self._made.manual_seed((seed + (1 << 63)) % (1 << 64) - (1 << 63))
 
     def seed(self) -> int:
-        """Seed from 64 random bits of the operating system, and return them."""
+        """Seed with 64 random bits from the operating system, and return them."""
         seed = int.from_bytes(os.urandom(8), "little")
         self.manual_seed(seed)
         return seed
 
     def initial_seed(self) -> int:
-        """Return the seed that the stream was started with."""
+        """Return the seed that the stream was last started with."""
         return int.from_bytes(self._start[:8], sys.byteorder) if self._made is None else int(self._made.initial_seed()) % (1 << 64)
 
     def get_state(self) -> bytes:
-        """Return the state, 16 bytes."""
+        """Return the state as 16 bytes."""
         return self._start if self._made is None else to_numpy(self._made.get_state()).tobytes()
 
     def set_state(self, state: Any) -> None:
-        """Restore a state; raises RuntimeError if the size is wrong."""
+        """Restore a state; raise RuntimeError if its size is wrong."""
         raw = bytes(state)
         if len(raw) != STATE_SIZE:
             raise RuntimeError("RNG state is wrong size")
@@ -69,23 +69,23 @@ class DeviceStream:
             self._made.set_state(mindspore.Tensor(list(raw), mindspore.uint8))
 
     def clone(self) -> DeviceStream:
-        """Return a second stream in the same state."""
+        """Return a second stream with the same state."""
         copied = DeviceStream()
         copied.set_state(self.get_state())
         return copied
 
     def uniform(self, shape: tuple[int, ...], name: str) -> Raw:
-        """Return uniform numbers in [0, 1) of a floating dtype."""
+        """Draw uniform numbers in [0, 1) in a floating-point dtype."""
         return mint.rand(shape, generator=self._generator, dtype=MS_DTYPE[name])
 
     def normal(self, shape: tuple[int, ...], name: str) -> Raw:
-        """Standard normal numbers of a floating dtype."""
+        """Draw standard normal numbers in a floating-point dtype."""
         return mint.randn(shape, generator=self._generator, dtype=MS_DTYPE[name])
 
     def integers(self, shape: tuple[int, ...], low: int, high: int, name: str) -> Raw:
-        """Return integers in [low, high)."""
+        """Draw integers in [low, high)."""
         return mint.randint(low, high, shape, generator=self._generator, dtype=MS_DTYPE[name])
 
     def permutation(self, n: int, name: str) -> Raw:
-        """Return a permutation of 0 to n - 1."""
+        """Draw a permutation of 0 to n - 1."""
         return mint.randperm(n, generator=self._generator, dtype=MS_DTYPE[name])

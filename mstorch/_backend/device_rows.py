@@ -1,4 +1,4 @@
-"""Register the rows of the device that MindSpore computes on; the CPU's are always there."""
+"""Register the kernel rows of MindSpore's device; the CPU's are always registered."""
 from __future__ import annotations
 
 from . import runtime, table

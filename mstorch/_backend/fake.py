@@ -1,7 +1,7 @@
-"""The stand-in device of tests (MSTORCH_FAKE_DEVICE=Ascend): the CPU's memory plays an Ascend device.
+"""The stand-in device of tests (MSTORCH_FAKE_DEVICE=Ascend): the CPU plays an Ascend device.
 
-The rows of Ascend run where their primitives have CPU kernels too; elsewhere the host's row computes, and the call is counted.
-Reads of values are counted as transfers.
+Rows of Ascend run if their primitives have CPU kernels; otherwise the host's row computes, and the call is counted. Reads of values count
+as transfers.
 """
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ computed: Counter[str] = Counter()
 replaced: Counter[str] = Counter()
 """Calls of rows that the host's row computed in its place."""
 transfers: Counter[str] = Counter()
-"""Reads of values from the device, by who asked."""
+"""Reads of values from the device, by the requesting line."""
 asked: Counter[str] = Counter()
-"""Calls of primitives, whether the CPU has a kernel of them or not."""
+"""Calls of primitives, with or without a CPU kernel."""
 strided: Counter[str] = Counter()
 """Calls of primitives with a tensor whose strides Ascend's kernel refuses."""
 observers: list[Callable[..., None]] = []
-"""What looks at the results of rows that the Ascend row computed: ``observer(op, result, host row, arguments)``."""
+"""Observers of results computed by Ascend rows: ``observer(op, result, host row, arguments)``."""
 
 
 class Lacking(Exception):
-    """The CPU has no kernel of a primitive."""
+    """Raised when the CPU has no kernel for a primitive."""
 
 
 on_kernel: list[Callable[[str], None]] = []
@@ -70,7 +70,7 @@ _seen: list[str] = []
 
 
 def quiet() -> bool:
-    """Return whether the stand-in itself is computing, in the host's memory."""
+    """Return whether the stand-in device itself is computing in host memory."""
     return bool(_quiet[0])
 
 
@@ -97,19 +97,20 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> A
 
 
 def _empty(args: Any) -> bool:
-    """Return whether a tensor without elements is among the arguments."""
+    """Return whether one of the arguments is an empty tensor."""
     return any(item.size == 0 if isinstance(item, Raw) else isinstance(item, (list, tuple)) and _empty(item) for item in args)
 
 
 def uncounted() -> item_set_to:
-    """Return a context manager within which kernels count as part of a row, not by themselves."""
+    """Context manager in which kernels count as part of a row and not separately."""
     return item_set_to(_quiet, 0, _quiet[0] + 1)
 
 
 def played(
     op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]], of_cpu: Callable[[], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """Return a row of Ascend for the CPU: itself if its primitives have kernels; else the host's row, or, if MindSpore records, the CPU's.
+    """Return a row of Ascend for the CPU: the row if its primitives have CPU kernels, else the host's, or the CPU's while MindSpore
+    records.
     """
 
     def call(*args: Any) -> Any:
@@ -147,7 +148,7 @@ def _tell(names: list[str]) -> None:
 
 
 def _passed(began: float) -> None:
-    """Count a kernel's time, with the stand-in's own share."""
+    """Count a kernel's time, including the stand-in's overhead."""
     if on_time:
         passed = time.thread_time() - began
         for told in on_time:
@@ -163,11 +164,11 @@ def _timed(function: Callable[[], Any]) -> Any:
 
 
 class StandIn:
-    """Factories of a device's memory and writes into it, as the CPU's memory plays them."""
+    """Factories of device memory and writes into it, emulated in CPU memory."""
 
     @staticmethod
     def factory(name: str, args: tuple[Any, ...], host: Callable[[], Any]) -> Raw:
-        """Return new memory: the primitive's, or the host's where the CPU has no kernel of it."""
+        """Return new memory from the primitive, or from the host if the CPU has no kernel for it."""
         began = time.thread_time()
         try:
             found = run(name, *args)
@@ -180,7 +181,7 @@ class StandIn:
 
     @staticmethod
     def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Any) -> Raw:
-        """Return a function that writes to a window by NumPy, in the memory of a base; if the base is itself a view, in a copy."""
+        """Write to a window through NumPy, in the base's memory; if the base is a view, in a copy. Return the base."""
         forked.refuse_device()
         began = time.thread_time()
         with uncounted():
@@ -195,7 +196,7 @@ class StandIn:
 
     @staticmethod
     def change(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, op: str, args: tuple[Any, ...]) -> Raw:
-        """Compute an operation in place on a window, by the host's row."""
+        """Compute an operation in place on a window by the host's row."""
         began = time.thread_time()
         with uncounted(), silenced():
             base, target = _shown(base, shape, strides, offset)
@@ -209,7 +210,7 @@ class StandIn:
 
 
 def _refuse_overlap(target: np.ndarray, values: Any) -> None:
-    """Raise AssertionError if a kernel would read the memory that it writes: a device's result is undefined."""
+    """Raise AssertionError if a kernel would read memory that it writes, which is undefined on a device."""
     for value in values:
         if isinstance(value, (tuple, list)):
             _refuse_overlap(target, value)
@@ -218,7 +219,7 @@ def _refuse_overlap(target: np.ndarray, values: Any) -> None:
 
 
 def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.ndarray:
-    """Return the first operand after an in-place kernel of a device; ``array`` holds a copy of it."""
+    """Return the first operand after an in-place device kernel; ``array`` is a copy of it."""
     if op != "index_put":
         return kernel(op).host[name](array, *map(to_arrays, args))
     source, indices, adding = map(to_arrays, args)
@@ -230,7 +231,7 @@ def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.
 
 
 def _shown(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[Raw, np.ndarray]:
-    """Return a window as a NumPy array, on the memory of a base; if the base is itself a view, on a copy, also returned."""
+    """Return the base and a NumPy window on its memory; if the base is a view, of a copy."""
     face = base.asnumpy()
     if not np.may_share_memory(face, base.asnumpy()):
         base = from_numpy(np.array(face, order="C"))

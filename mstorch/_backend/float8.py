@@ -1,7 +1,7 @@
-"""Numbers of eight bits (torch's float8 dtypes) and pairs of four: bytes to NumPy and MindSpore, with tables from and to single precision.
+"""float8 dtypes and pairs of 4-bit numbers: bytes for NumPy and MindSpore, with conversion tables from and to float32.
 
-NumPy has no such dtypes: an array of them has a structured one with a single byte, whose field bears the dtype's name. It can be moved,
-compared byte by byte and seen as ``uint8``, and NumPy computes nothing with it, so that nothing is computed with codes by mistake.
+NumPy lacks these dtypes: their arrays have a structured dtype of one byte, whose field is named after the dtype. It can be moved, compared
+bytewise and viewed as ``uint8``, but NumPy does no arithmetic on it, so that codes are never computed with by mistake.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .errors import not_for
 
 
 class _Format(NamedTuple):
-    """The layout of a dtype's bits; ``nan`` is the code of NaN without a sign, ``limit`` the code of the largest finite number."""
+    """Bit layout of a dtype; ``nan`` is the code of NaN without sign, ``limit`` that of the largest finite number."""
 
     mantissa: int
     bias: int
@@ -59,22 +59,22 @@ COMPUTED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys("isnan mul".split(), FLOAT8), **dict.fromkeys("abs mm linear linear_bias addmm".split(), SIGNED),
     "eq": STORED, "ne": STORED, "isinf": ("float8_e5m2",), "isfinite": ("float8_e5m2", EXPONENTS),
 }
-"""By kernel: the dtypes that torch's CPU computes with, in single precision."""
+"""Dtypes by kernel that torch's CPU computes, in single precision."""
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
-    """Return the codes in an array, which shares its memory."""
+    """Return a uint8 view of an array of codes."""
     return array.view(_BYTE)
 
 
 def typed(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
-    """Return an array that MindSpore holds, as one of the dtype ``kind``: bytes are seen as codes."""
+    """View a MindSpore byte array as the dtype ``kind``."""
     return array.view(kind) if kind.names else array
 
 
 @cache
 def _values(name: str) -> np.ndarray:
-    """Return the numbers that the 256 codes of a dtype stand for, in single precision."""
+    """Return the float32 values of the 256 codes of a dtype."""
     codes = np.arange(256)
     if name == EXPONENTS:
         powers = np.ldexp(np.ones(256), np.minimum(codes, 254) - 127).astype(np.float32)
@@ -99,7 +99,7 @@ def _values(name: str) -> np.ndarray:
 
 @cache
 def _codes(name: str) -> np.ndarray:
-    """Return the codes of all numbers of bfloat16, by their bits; those with an odd one stand for what lies between their neighbours, too.
+    """Return the codes of all bfloat16 numbers, by their bits; those with an odd last bit also stand for the values up to their neighbours.
     """
     bits = np.arange(0x10000, dtype=np.uint32)
     with quiet():
@@ -126,19 +126,19 @@ def _codes(name: str) -> np.ndarray:
 
 
 def decoded(array: np.ndarray, name: str) -> np.ndarray:
-    """Return the numbers in an array of codes, in single precision."""
+    """Decode an array of codes to float32."""
     return _values(name)[as_bytes(array)]
 
 
 def shown(array: np.ndarray) -> np.ndarray:
-    """Return the numbers in an array of codes as they are printed, in double precision: of pairs, which stand for no number, the bytes."""
+    """Return the values of codes for printing, in float64; the bytes for pairs, which have no values."""
     name = NAME_OF_STORED[array.dtype]
     with quiet():  # of NaN that signal
         return (as_bytes(array) if name == PAIRS else decoded(array, name)).astype(np.float64)
 
 
 def numbers(array: np.ndarray) -> np.ndarray:
-    """Return the numbers in an array of codes as Python gets them; torch's errors for pairs."""
+    """Return the values of codes for conversion to Python numbers; raise torch's errors for pairs."""
     if array.dtype == NP_STORED[PAIRS]:
         if array.ndim:
             raise RuntimeError("load_scalar: invalid type")
@@ -147,7 +147,7 @@ def numbers(array: np.ndarray) -> np.ndarray:
 
 
 def encoded(array: np.ndarray, name: str) -> np.ndarray:
-    """Return an array of single precision as codes, rounded as torch rounds, in row-major memory."""
+    """Encode a float32 array with torch's rounding, in row-major memory."""
     bits = np.ascontiguousarray(array).view(np.uint32)
     places = (bits >> 16).astype(np.uint16)
     places |= (bits & np.uint32(0xFFFF)) != 0  # below the sixteenth bit it only counts whether there is anything
@@ -156,7 +156,7 @@ def encoded(array: np.ndarray, name: str) -> np.ndarray:
 
 @cache
 def _values_in(name: str, target: np.dtype[Any], cast: Callable[..., np.ndarray]) -> np.ndarray:
-    """Return the numbers of the 256 codes in another dtype; NaN of three dtypes is 0 among integers, as torch's compiler has made it."""
+    """Return the values of the 256 codes in another dtype; NaN of three of the dtypes casts to integer 0, as in torch's builds."""
     values = _values(name)
     if target == np.uint32:
         return cast(cast(values, np.dtype(np.int64)), target)  # NumPy's conversion of NaN depends on the length
@@ -166,7 +166,7 @@ def _values_in(name: str, target: np.dtype[Any], cast: Callable[..., np.ndarray]
 
 
 def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np.ndarray]) -> np.ndarray:
-    """Return an array in another dtype, where one of the two is of codes; ``cast`` converts from and to single precision."""
+    """Cast an array from or to a dtype of codes; ``cast`` converts from and to float32."""
     source, name = NAME_OF_STORED.get(array.dtype), NAME_OF_STORED.get(target)
     if array.dtype == target:
         return array.copy()
@@ -179,7 +179,7 @@ def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np
 
 
 def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..., Any], write: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that is given ``read`` of each array of the dtype ``kind``, and whose results go through ``write``."""
+    """Wrap a kernel: ``read`` is applied to each array of the dtype ``kind``, ``write`` to the results."""
 
     def shown(value: Any) -> Any:
         if value.__class__ is np.ndarray:
@@ -195,7 +195,7 @@ def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..
 
 
 def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
-    """Return a kernel of bytes, which moves and computes nothing, as one of a dtype of codes."""
+    """Return a byte kernel that only moves data as a kernel of a dtype of codes."""
     kind = NP_STORED[name]
     moved = _around(function, kind, as_bytes, lambda value: value.view(kind) if value.dtype == _BYTE else value)
     if op not in _FILLS:
@@ -209,7 +209,7 @@ def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[
 
 
 def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
-    """Return the kernel of torch's that refuses a call of an operation that torch has for a dtype, by the shapes; "" where it computes."""
+    """Return the name of torch's kernel that rejects a call with these shapes; "" if torch computes it."""
     if op == "mul" and args[1].size == 1:
         return "mul_cpu_reduced_float"
     if op == "flip" and args[0].size:
@@ -223,7 +223,7 @@ def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
 
 
 def through_numbers(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a kernel of single precision as one of a dtype of codes: its results of single precision are rounded."""
+    """Return a float32 kernel as one of a dtype of codes; float32 results are rounded."""
 
     def rounded(value: Any) -> Any:
         return encoded(value, name) if value.dtype == np.float32 else value

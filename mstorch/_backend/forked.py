@@ -1,4 +1,4 @@
-"""Work in a process forked from one that had loaded MindSpore, whose threads are gone, so that its kernels would wait for ever."""
+"""Work in a process forked after MindSpore was loaded, whose worker threads are gone, so that MindSpore's kernels would hang."""
 from __future__ import annotations
 
 import os
@@ -8,7 +8,7 @@ from . import runtime
 
 
 class _Forked:
-    """Whether this process is a forked one (``here``), and the functions to call when one begins (``told``)."""
+    """Whether this process was forked (``here``), and the functions to call at a fork (``told``)."""
 
     def __init__(self) -> None:
         self.here = False
@@ -21,7 +21,7 @@ class _Forked:
             function()
 
     def refuse(self, op: str, device: str = "CPU") -> None:
-        """Raise RuntimeError in a forked process for an operation without a kernel of the host's, or on a device."""
+        """Raise RuntimeError in a forked process for an operation without a host kernel, or on a device."""
         if device != "CPU":
             self.refuse_device()
         if self.here:
@@ -31,7 +31,7 @@ class _Forked:
             )
 
     def refuse_device(self) -> None:
-        """Raise torch's RuntimeError in a forked process, for work on a device."""
+        """Raise torch's RuntimeError for device work in a forked process."""
         if self.here:
             kind = "CUDA" if runtime.DEVICE_TARGET == "GPU" else "NPU"
             raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Where the elements of windows lie in memory, in elements."""
+"""Positions of the elements of windows in memory, in elements."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def flat_index(shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
-    """For each element of a strided view, its position in the storage (int64, of the view's shape)."""
+    """Return for each element of a strided view its position in the storage (int64, of the view's shape)."""
     index = np.full((), offset, np.int64)
     for i, (length, stride) in enumerate(zip(shape, strides)):
         steps = np.arange(length, dtype=np.int64) * stride
@@ -32,7 +32,7 @@ def flat_index(shape: Sequence[int], strides: Sequence[int], offset: int) -> np.
 
 
 def inverse_order(order: Sequence[int]) -> tuple[int, ...]:
-    """Return the order of dimensions that undoes another."""
+    """Return the inverse permutation."""
     inverse = [0] * len(order)
     for place, dim in enumerate(order):
         inverse[dim] = place

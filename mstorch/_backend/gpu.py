@@ -1,4 +1,4 @@
-"""The rows of GPUs; MindSpore's plugin runs the older primitives, so most are composed as the CPU's are."""
+"""Kernel rows of GPUs; MindSpore's plugin runs the older primitives, so most are composed as on the CPU."""
 from __future__ import annotations
 
 from functools import partial
@@ -63,7 +63,7 @@ same(
 
 
 def _softplus_one(x: Raw) -> Raw:
-    """log(1 + exp(x)) without overflow."""
+    """Return log(1 + exp(x)) without overflow."""
     return run("Add", run("Maximum", x, constant(0, x)), run("Log1p", run("Exp", run("Neg", run("Abs", x)))))
 
 

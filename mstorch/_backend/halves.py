@@ -1,4 +1,4 @@
-"""Conversions between half and single precision, by bits and by oneDNN: NumPy's are in software or element by element."""
+"""Conversions between half and single precision, by bit operations and oneDNN; NumPy's are emulated or element by element."""
 from __future__ import annotations
 
 import numpy as np
@@ -19,7 +19,7 @@ _COST = 0.15  # nanoseconds for an element that is not in the cache
 
 
 def widened(array: np.ndarray) -> np.ndarray:
-    """Return the values of an array of half precision in single precision, in its order of memory."""
+    """Return a half-precision array cast to float32, in its memory order."""
     if array.size < _SHORT or array.dtype != BFLOAT16:
         found = _from_float16(array) if array.size >= _LONG and array.dtype == FLOAT16 else None
         return array.astype(_SINGLE) if found is None else found
@@ -41,7 +41,7 @@ _SHIFT, _KEPT, _SCALE = np.int32(13), np.int32(-0x70002000), np.float32(2.0**112
 
 
 def _from_float16(array: np.ndarray) -> np.ndarray | None:
-    """Return float16 in single precision by its bits (NumPy 1 converts in software); None if one is infinite or NaN."""
+    """Cast float16 to float32 by bit operations (NumPy 1 emulates it); return None if one is infinite or NaN."""
     flat = _flat(array.view(np.int16))
     if flat is None:
         return None
@@ -59,7 +59,7 @@ def _from_float16(array: np.ndarray) -> np.ndarray | None:
 
 
 def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
-    """Return an array in a narrower dtype, rounded to nearest; numbers out of its range become infinite."""
+    """Cast to a narrower dtype, rounding to nearest; out-of-range numbers become infinite."""
     if array.size > _FEW and FOUND_HALVES and kind == BFLOAT16 and array.dtype == _SINGLE:
         flat = _flat(array)
         if flat is not None:
@@ -69,7 +69,7 @@ def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def rounded(array: np.ndarray) -> np.ndarray:
-    """Return a row-major array of single precision in bfloat16; numbers below 1.2e-38 may become 0, as in oneDNN."""
+    """Cast a row-major float32 array to bfloat16; numbers below 1.2e-38 may become 0, as in oneDNN."""
     if not FOUND_HALVES or array.size <= _FEW:
         return narrowed(array, BFLOAT16)
     line, flat = np.empty(array.size, _BITS), array.reshape(-1)
@@ -78,7 +78,7 @@ def rounded(array: np.ndarray) -> np.ndarray:
 
 
 def flat_bits(array: np.ndarray) -> np.ndarray | None:
-    """Return the bits of an array of bfloat16 in the order of its memory, a view; None if there are gaps."""
+    """Return the bits of a bfloat16 array as a flat view in memory order; None if it is not dense."""
     return _flat(array.view(_BITS))
 
 
@@ -96,7 +96,7 @@ def _in_order(line: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 def _rounded(flat: np.ndarray) -> np.ndarray:
-    """Return the bits of flat numbers in bfloat16."""
+    """Return the bfloat16 bits of flat numbers."""
     line = np.empty(flat.size, _BITS)
 
     def part(start: int, end: int) -> None:
@@ -116,19 +116,19 @@ def _rounded(flat: np.ndarray) -> np.ndarray:
 
 
 def has_zeros(bits: np.ndarray) -> bool:
-    """Return whether bits of bfloat16 hold a 0.0 or -0.0, to which the processor may have flushed a subnormal number."""
+    """Return whether bfloat16 bits contain 0.0 or -0.0, to which the processor may have flushed a subnormal number."""
     return not np.minimum.reduce(bits) or np.minimum.reduce(bits.view(np.int16)) == -0x8000  # 0.0, and the lowest of those with a sign
 
 
 def smallest(bits: np.ndarray) -> int:
-    """Return twice the bits, without the sign, of the smallest nonzero number of bfloat16, minus 1; 65,535 if all are zero."""
+    """Return twice the bits, without the sign, of the smallest nonzero bfloat16 number, minus 1; 65,535 if all are zero."""
     twice = bits + bits
     twice -= 1
     return int(np.minimum.reduce(twice))
 
 
 def _has_subnormals(flat: np.ndarray) -> bool:
-    """Return whether a float32 array holds subnormal numbers."""
+    """Return whether a float32 array contains subnormal numbers."""
     bits = flat.view(np.uint32)
     twice = bits + bits
     twice -= 1

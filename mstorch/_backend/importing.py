@@ -1,4 +1,4 @@
-"""Pause garbage collection while mstorch is imported: modules stay, and a third of the time went into looking through them."""
+"""Pauses garbage collection while mstorch is imported: modules persist, and a third of the time was spent on scanning them."""
 from __future__ import annotations
 
 import gc

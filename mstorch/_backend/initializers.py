@@ -9,10 +9,10 @@ from .raw import Raw
 
 
 def drawn(raw: Raw) -> Raw:
-    """Return a tensor's values, drawn now if ``initializer(…)`` has not drawn them."""
+    """Return a tensor with its values, drawn now if ``initializer(…)`` has deferred them."""
     return raw.init_data() if getattr(raw, "has_init", False) else raw
 
 
 def initial(kind: Any, shape: tuple[int, ...], dtype: Any) -> Raw:
-    """Return values of a shape drawn by an initializer (an object, or its name)."""
+    """Return values of a shape from an initializer (an object, or its name)."""
     return initializer(kind, list(shape), dtype).init_data()

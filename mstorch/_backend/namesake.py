@@ -8,7 +8,7 @@ _made: dict[tuple[type, str], type] = {}
 
 
 def namesake(kind: type, purpose: str, members: Callable[[type], dict[str, Any]]) -> type:
-    """Return the subclass of ``kind`` for a purpose, with ``members(kind)``; ``kind`` itself if it is one. Made once."""
+    """Return the cached subclass of ``kind`` for a purpose, with ``members(kind)``; ``kind`` itself if it is one."""
     if kind.__dict__.get("_mstorch_namesake") == purpose:
         return kind
     key = kind, purpose

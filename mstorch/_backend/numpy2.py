@@ -1,4 +1,4 @@
-"""Arrays of bfloat16 on NumPy 2, which MindSpore, built for NumPy 1, leaves out."""
+"""bfloat16 arrays on NumPy 2, which MindSpore, built for NumPy 1, does not support."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from . import runtime
 
 
 class _Memory:
-    """The memory of a contiguous raw tensor in the form that NumPy takes without a copy; an array over it keeps the tensor alive."""
+    """Array interface over the memory of a contiguous raw tensor, without a copy; an array over it keeps the tensor alive."""
 
     __slots__ = ("__array_interface__", "raw")
 
@@ -21,9 +21,9 @@ class _Memory:
 
 
 def read_bfloat16(kind: np.dtype) -> None:
-    """Let ``asnumpy`` of MindSpore's tensors read bfloat16, as ``kind``: its own code knows only the type of NumPy 1.
+    """Make ``asnumpy`` of mindspore.Tensor support bfloat16, as ``kind``: its own code supports NumPy 1 only.
 
-    On the CPU the array shares the memory, as in other dtypes; from a device the values come by way of float32, which is exact.
+    On the CPU the array shares memory, as in other dtypes; from a device the values are cast to float32 and back, which is exact.
     """
     read, bfloat16 = Raw.asnumpy, mindspore.bfloat16
 

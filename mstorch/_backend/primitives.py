@@ -1,4 +1,4 @@
-"""MindSpore's primitives by name, as the rows of devices call them: each is one kernel of the device (aclnn's, mostly)."""
+"""MindSpore's primitives by name, as the rows of devices call them: each is one device kernel (mostly aclnn)."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from mindspore.ops.auto_generate import gen_ops_prim
 from .forked import forked
 
 watchers: list[Callable[..., Any]] = []
-"""What is asked to make a call in the kernel's place: ``watcher(name, primitive, args)``; the kernel map and the stand-in device."""
+"""Handlers that call the kernel in its place: ``watcher(name, primitive, args)``; used by the kernel map and the stand-in device."""
 
 
 # The primitive's own call gives its arguments in another order than the kernel takes (MindSpore 2.10).
@@ -21,7 +21,7 @@ DIRECT: dict[str, str] = {"BatchNormGradExt": "pyboost_batch_norm_grad_ext"}
 
 @lru_cache(4096)
 def primitive(name: str, *attributes: Any) -> Any:
-    """Return a primitive with its attributes; raise NotImplementedError where this MindSpore has none of that name."""
+    """Return a primitive with its attributes; raise NotImplementedError if this MindSpore lacks it."""
     found = getattr(gen_ops_prim, name, None) or getattr(operations, name, None)
     if found is None:
         raise NotImplementedError(f"mstorch: this release of MindSpore has no primitive {name}")
@@ -33,7 +33,7 @@ VIEWS = frozenset(
     "SelectExt SelectExtView Slice SliceExt SliceExtView Split SplitTensor SplitTensorView SplitWithSize Squeeze StridedSlice Transpose "
     "TransposeExtView TransposeView UnfoldView UnstackExtView View".split()
 )
-"""Primitives that only tell memory anew and are no kernels: their results name the input, whose memory they may show, as ``_shown``."""
+"""Primitives that change metadata only and run no kernel: their results refer to the input, whose memory they may share, as ``_shown``."""
 
 
 # Kernels of the 910B that refused tensors with steps: SiLU and Neg of halves, products of three and more dimensions, and Concat, whose
@@ -43,14 +43,14 @@ _PRODUCTS = frozenset(("MatMulExt", "Dense", "BatchMatMul"))
 
 
 def with_steps(name: str, item: Any) -> bool:
-    """Return whether a tensor has strides that Ascend's kernel of a primitive refuses."""
+    """Return whether a tensor has strides that the Ascend kernel of a primitive rejects."""
     if name in _IN_ROWS:
         return not item.is_contiguous()
     return name in _PRODUCTS and len(item.shape) > 2 and not item.is_contiguous()
 
 
 def refuses_steps(name: str, args: Any) -> bool:
-    """Return whether a tensor among the arguments has strides that the kernel refuses."""
+    """Return whether one of the arguments has strides that the kernel rejects."""
     if name not in _IN_ROWS and name not in _PRODUCTS:
         return False
     return any(refuses_steps(name, item) if item.__class__ is tuple else isinstance(item, Raw) and with_steps(name, item) for item in args)
@@ -72,7 +72,7 @@ def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
 
 
 def run_direct(name: str, found: Any, args: tuple[Any, ...]) -> Any:
-    """Run the function beneath a primitive's call."""
+    """Run the low-level function of a primitive."""
     function = getattr(gen_ops_prim, DIRECT[name])
 
     def call(*given: Any) -> Any:

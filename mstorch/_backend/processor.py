@@ -1,4 +1,4 @@
-"""The instruction sets of the processor, by the names that Linux gives them."""
+"""Instruction sets of the processor, by Linux's names."""
 from __future__ import annotations
 
 import functools
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @functools.cache
 def flags() -> frozenset[str]:
-    """Return the names; none where the system does not tell."""
+    """Return the names; empty if the system does not report them."""
     try:
         return frozenset(Path("/proc/cpuinfo").read_text().split())
     except OSError:

@@ -1,4 +1,4 @@
-"""Raw MindSpore tensors: made from NumPy, read by NumPy, cast, detached. No autograd wrapper is known here."""
+"""Raw MindSpore tensors: created from NumPy, read by NumPy, cast, detached; independent of our tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ else:  # MindSpore's own NumPy type, which is there for NumPy 1 alone
 
 
 class _Known(dict[str, Any]):
-    """A mapping with MindSpore's dtypes; other names of torch's raise NotImplementedError."""
+    """Mapping to MindSpore's dtypes, in which other names of torch's raise NotImplementedError."""
 
     def __missing__(self, name: str) -> Any:
         raise NotImplementedError(f"mstorch: MindSpore has no tensors of torch.{name}")
@@ -42,8 +42,9 @@ NAME_OF_NP: dict[np.dtype, str] = {np_dtype: name for name, np_dtype in NP_DTYPE
 
 ON_CPU = runtime.DEVICE_TARGET == "CPU"
 SHARES = ON_CPU
-"""Whether a raw tensor may lie over the memory of an array: a device has memory of its own, and what is to go there must not see what is
-written to the array meanwhile."""
+"""Whether a raw tensor may share the memory of an array; False on a device, where a pending transfer must not see later writes to the
+array.
+"""
 
 
 _from_numpy = mindspore.Tensor.from_numpy
@@ -54,7 +55,7 @@ uploads: list[Callable[[int], None]] = []
 
 
 def from_numpy(array: np.ndarray) -> Raw:
-    """Return a raw tensor over the memory of a C-contiguous, native-endian array; the array lives as long as the tensor."""
+    """Return a raw tensor that shares the memory of a C-contiguous, native-endian array and keeps it alive."""
     if array.dtype.names:
         array = as_bytes(array)
     if SHARES:
@@ -65,17 +66,17 @@ def from_numpy(array: np.ndarray) -> Raw:
 
 
 def to_numpy(raw: Raw) -> np.ndarray:
-    """Return the values as an array; on CPU it shares the memory of a contiguous raw tensor."""
+    """Return the values as an array; on the CPU it shares the memory of a contiguous tensor."""
     return raw.asnumpy()
 
 
 def host_face(array: np.ndarray) -> Raw:
-    """Return a raw tensor over the memory of a C-contiguous array of the host, for a kernel of the host; no copy to a device."""
+    """Return a raw tensor that shares the memory of a C-contiguous host array, for a host kernel; nothing is copied to a device."""
     return _from_numpy(as_bytes(array) if array.dtype.names else array)
 
 
 def host_array(raw: Raw) -> np.ndarray:
-    """Return the values of a tensor that a kernel of the host made; no read from a device."""
+    """Return the values of a tensor made by a host kernel, without a read from a device."""
     return _asnumpy(raw)
 
 
@@ -89,21 +90,21 @@ def instances(values: Iterable[Any], kind: type) -> Iterator[Any]:
 
 
 def to_arrays(value: Any) -> Any:
-    """Return a raw tensor, or raw tensors in sequences, as C-contiguous arrays of the host; anything else as it is."""
+    """Return raw tensors, also in sequences, as C-contiguous host arrays; anything else unchanged."""
     if isinstance(value, Raw):
         return np.asarray(value.asnumpy(), order="C")
     return type(value)(map(to_arrays, value)) if isinstance(value, (list, tuple)) else value
 
 
 def from_arrays(value: Any) -> Any:
-    """Return arrays of the host, or a tuple of such, as raw tensors; a number of NumPy's is a tensor without dimensions."""
+    """Return a host array, or a tuple of arrays, as raw tensors; a NumPy scalar becomes a 0-d tensor."""
     if isinstance(value, (list, tuple)):
         return tuple(map(from_arrays, value))
     return from_numpy(np.asarray(value, order="C")) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def number_in(array: np.ndarray) -> Any:
-    """Return the number of Python's in a 0-d array, bfloat16 too; of a dtype that is kept in bytes the byte."""
+    """Return the Python number in a 0-d array, including bfloat16; the byte for dtypes held as bytes."""
     if array.dtype.names:
         array = as_bytes(array)
     return array.item() if array.dtype.kind in "biufc" else float(array)

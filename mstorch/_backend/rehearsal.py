@@ -1,8 +1,8 @@
-"""The rehearsal of tests (MSTORCH_FAKE_DEVICE=rehearsal): MindSpore itself says that it computes on an Ascend, one of eight.
+"""The rehearsal of tests (MSTORCH_FAKE_DEVICE=rehearsal): MindSpore itself reports an Ascend device, one of eight.
 
-The library takes the branches of a real device then. What MindSpore asks of the device's runtime is played here (devices, streams, events,
-figures of memory), so are its random numbers and its writes into windows; rows run as on the stand-in. A CPU kernel of MindSpore that is
-asked for beside the device raises: on an Ascend it would compute there.
+The library then takes the branches of a real device. MindSpore's queries of the device runtime are mocked (devices, streams, events, memory
+statistics), and so are random numbers and writes into windows; rows run as on the stand-in device. MindSpore's CPU kernels raise: on an
+Ascend they would compute there.
 """
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mindspore import mint
 
 DEVICES = 8
 calls: list[tuple[str, Any]] = []
-"""What was asked of the device's runtime, in order."""
+"""Calls of the device's runtime, in order."""
 
 sources: dict[str, Callable[..., np.ndarray]] = {}
-"""What draws in the place of the device's stream, by the name in ``mint``: tests that compare with torch let the CPU's stream draw."""
+"""Replacements of the device's stream by name in ``mint``: tests that compare with torch draw from the CPU's stream."""
 uncounted: list[Callable[[], Any]] = [nullcontext]
 """Makes a context in which reads of values are not counted."""
 
@@ -29,7 +29,7 @@ MEMORY = 64 << 30
 
 
 class Stream:
-    """A stream of the device, whose work is done when a call returns."""
+    """Mock of a device stream, whose work is complete when a call returns."""
 
     def __init__(self, priority: int = 0, device: Any = None) -> None:
         if priority not in (0, -1):
@@ -39,52 +39,52 @@ class Stream:
         calls.append(("stream", priority))
 
     def query(self) -> bool:
-        """Return whether the work is done."""
+        """Return True: all work is complete."""
         return True
 
     def synchronize(self) -> None:
-        """Wait for the work."""
+        """Record the call."""
         calls.append(("stream.synchronize", self.id))
 
     def record_event(self, event: Any = None) -> Any:
-        """Note a moment."""
+        """Record the event."""
         event = event or Event()
         event.record(self)
         return event
 
     def wait_event(self, event: Any) -> None:
-        """Wait for a moment."""
+        """Record the call."""
         event.wait(self)
 
     def wait_stream(self, stream: Any) -> None:
-        """Wait for another stream."""
+        """Record the call."""
         calls.append(("stream.wait_stream", stream.id))
 
 
 class Event:
-    """A moment; its time is told only where it was asked for and recorded, as MindSpore does."""
+    """Mock of an event; as in MindSpore, it has a time only if timing was enabled and it was recorded."""
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
         self._timed, self._moment = enable_timing, None if enable_timing else 0.0
 
     def record(self, stream: Any = None) -> None:
-        """Note the time."""
+        """Record the time."""
         self._moment = time.perf_counter()
 
     def wait(self, stream: Any = None) -> None:
-        """Let a stream wait."""
+        """Record the call."""
         calls.append(("event.wait", getattr(stream, "id", None)))
 
     def synchronize(self) -> None:
-        """Wait for the moment."""
+        """Record the call."""
         calls.append(("event.synchronize", None))
 
     def query(self) -> bool:
-        """Return whether the moment has passed."""
+        """Return whether the event has completed."""
         return True
 
     def elapsed_time(self, end: Event) -> float:
-        """Return milliseconds up to another moment."""
+        """Return the milliseconds up to another event."""
         if not (self._timed and end._timed):
             raise RuntimeError("Both events must be created with enable_timing=True")
         if self._moment is None or end._moment is None:
@@ -122,7 +122,8 @@ def _noted(name: str, result: Any = None) -> Callable[..., Any]:
 
 
 def _draw(name: str, draw: Callable[..., np.ndarray]) -> Callable[..., Any]:
-    """Return a function of mint that draws: of the generator's seed and place, which it moves on as the device's kernels do."""
+    """Return a mock of a random mint function: it draws from the generator's seed and offset, and advances it as the device's kernels do.
+    """
 
     def call(*args: Any, generator: Any, dtype: Any) -> Any:
         calls.append((name, args))
@@ -146,7 +147,7 @@ DRAWS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def begin() -> None:
-    """Let MindSpore report that it computes on an Ascend, before mstorch asks."""
+    """Make MindSpore report an Ascend device, before mstorch queries it."""
     mindspore.runtime.launch_blocking()
     context = mindspore.get_context
     figures = dict.fromkeys(("total_allocated_memory", "max_allocated_memory", "total_reserved_memory", "max_reserved_memory"), 0)

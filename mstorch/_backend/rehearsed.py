@@ -1,4 +1,4 @@
-"""The kernels of the rehearsal (MSTORCH_FAKE_DEVICE=rehearsal): rows as on the stand-in, memory and writes into windows played by NumPy."""
+"""Kernels of the rehearsal (MSTORCH_FAKE_DEVICE=rehearsal): rows as on the stand-in device, memory and window writes emulated by NumPy."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -36,11 +36,11 @@ CHANGES: dict[str, Callable[..., tuple[str, tuple[Any, ...]]]] = {
     "InplaceIndexCopy": lambda dim, index, source: ("index_write", (source, dim, index, False)),
     "InplaceIndexAddExt": lambda dim, index, source, alpha: ("index_write", (source, dim, index, True)),
 }  # fmt: skip
-"""The operation and its arguments that a primitive computes in the place of its first one."""
+"""Operation and arguments of each in-place primitive, which replaces its first operand."""
 
 
 def play_writes() -> None:
-    """Play what makes memory of a device and writes into it, once the stand-in's rows are there."""
+    """Emulate device factories and in-place writes, after the stand-in's rows are registered."""
     below = watchers[-1]
 
     def watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -59,7 +59,7 @@ def play_writes() -> None:
 
 
 def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse kernels of MindSpore's for tensors of the CPU: beside an Ascend they would run there."""
+    """Wrap MindSpore's kernels for CPU tensors to raise: in a process with an Ascend they would run there."""
 
     if op in LENT:
         return function
@@ -71,7 +71,7 @@ def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., 
 
 
 def _written(played: Any, name: str, target: Any, *rest: Any) -> Any:
-    """Return a function that writes to a tensor, or to the window that it is of another one's memory."""
+    """Run a write to a tensor, or to the window on another tensor's memory that it is."""
     base = device_memory.memory_of(target)
     if base.storage_offset() or not base.is_contiguous():
         raise RuntimeError(f"{name} into a view whose base nobody holds")

@@ -1,4 +1,4 @@
-"""Loads MindSpore for mstorch: checks versions, tunes the CPU runtime before the first op, names the device."""
+"""Loads MindSpore: checks versions, tunes the CPU runtime before the first operation, determines the device."""
 from __future__ import annotations
 
 import contextlib
@@ -18,7 +18,7 @@ TUNE = os.environ.get("MSTORCH_TUNE", "1") != "0"
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version: ``2.10.0rc1`` gives (2, 10, 0)."""
+    """Return the leading numbers of a version: (2, 10, 0) for ``2.10.0rc1``."""
     numbers = []
     for part in version.split(".")[:3]:
         digits = ""
@@ -41,7 +41,7 @@ def _has(module: str) -> bool:
 
 
 def check_versions(mindspore_version: str | None, numpy_version: str) -> None:
-    """Raise ImportError, saying what to install, when the two cannot work together."""
+    """Raise ImportError with installation advice if the two versions are incompatible."""
     if mindspore_version is None:
         raise ImportError("mstorch runs on MindSpore, which is not installed: pip install 'mindspore>=2.7.2,<2.11'")
     release = _release(mindspore_version)
@@ -73,7 +73,7 @@ _mindspore_version = _installed("mindspore") or _installed("mindspore-gpu") or _
 check_versions(_mindspore_version, importlib.metadata.version("numpy"))
 
 PLAYED = os.environ.get("MSTORCH_FAKE_DEVICE", "")
-"""What is played, for tests: "Ascend", "rehearsal" (MindSpore says that it computes on an Ascend, ``rehearsal.py``), or nothing."""
+"""Emulated device for tests: "Ascend", "rehearsal" (MindSpore reports an Ascend device, ``rehearsal.py``), or empty."""
 if PLAYED not in ("", "Ascend", "rehearsal"):
     raise ImportError(f"MSTORCH_FAKE_DEVICE can be Ascend or rehearsal, not {PLAYED}")
 FAKE_DEVICE = "" if PLAYED == "rehearsal" else PLAYED
@@ -95,7 +95,7 @@ with warnings.catch_warnings():
 
 @contextlib.contextmanager
 def without_deprecations() -> Iterator[None]:
-    """Do not log that names of MindSpore's are deprecated, which is no concern of a torch script. Other messages stay."""
+    """Context manager that hides MindSpore's deprecation warnings from the log, which do not concern a torch script."""
 
     def keep(record: logging.LogRecord) -> bool:
         message = record.getMessage()
@@ -115,7 +115,7 @@ if PLAYED == "rehearsal":
     rehearsal.begin()
 
 HOST_TARGET: str = mindspore.get_context("device_target")
-"""What MindSpore computes on."""
+"""MindSpore's device target, also while the CPU plays a device."""
 DEVICE_TARGET: str = FAKE_DEVICE if FAKE_DEVICE and HOST_TARGET == "CPU" else HOST_TARGET
 
 if TUNE and HOST_TARGET == "CPU":
@@ -130,9 +130,9 @@ if "OMP_NUM_THREADS" not in os.environ:
 
 
 def _take_first_failure() -> None:
-    """Provoke the first operation of a tensor and a number, which fails on NumPy 2: a module of MindSpore's looks for NumPy 1 once.
+    """Trigger the first operation of a tensor and a number, which fails on NumPy 2: MindSpore looks for NumPy 1 once.
 
-    It says so in the log, which C++ writes straight to the file descriptor of the standard error.
+    The failure is logged by C++ directly to the file descriptor of stderr.
     """
     with contextlib.suppress(AttributeError, OSError, ValueError):
         sys.stderr.flush()
@@ -156,7 +156,7 @@ _KEPT = 256 << 20
 
 
 def _keep_memory() -> bool:
-    """Let glibc keep what is freed: it gives arrays back to the system one by one, and each new one costs a page fault for 4 kB."""
+    """Make glibc keep freed memory: returning arrays to the system one by one costs each new one a page fault per 4 kB."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is None or any(name.startswith("MALLOC_") for name in os.environ):
         return False
@@ -168,25 +168,25 @@ if TUNE and _keep_memory():
 
 
 def keep_interrupts() -> None:
-    """Restore Python's handler of SIGINT after MindSpore's, which ends the process, was installed with the first parameter."""
+    """Restore Python's SIGINT handler, which MindSpore replaces by one that ends the process with the first parameter."""
     handler = signal.getsignal(signal.SIGINT)
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
 
 
 def device_type() -> str:
-    """torch's name of the device that MindSpore computes on: ``cpu``, ``cuda`` or ``npu``."""
+    """Return torch's name of MindSpore's device: ``cpu``, ``cuda`` or ``npu``."""
     return {"CPU": "cpu", "GPU": "cuda", "Ascend": "npu"}[DEVICE_TARGET]
 
 
 def set_threads(count: int) -> None:
-    """Let kernels use ``count`` host threads."""
+    """Set the number of host threads for kernels."""
     with without_deprecations():  # what it names instead (device_context.cpu.op_tuning.threads_num) can be called once
         mindspore.set_context(runtime_num_threads=count)
 
 
 def describe() -> dict[str, str]:
-    """Return versions, device and tuning, for ``python -m mstorch env``."""
+    """Return versions, device and tuning for ``python -m mstorch env``."""
     tuning = ", ".join(f"{name}={value}" for name, value in _TUNED.items())
     return {
         "mindspore": str(mindspore.__version__),
@@ -197,7 +197,7 @@ def describe() -> dict[str, str]:
 
 
 def set_deterministic(mode: bool) -> None:
-    """Make a device's kernels deterministic; the CPU's are."""
+    """Require deterministic kernels on a device; the CPU's always are."""
     if DEVICE_TARGET != "CPU" and not FAKE_DEVICE:
         mindspore.set_context(deterministic="ON" if mode else "OFF")
 
@@ -208,22 +208,22 @@ def device_name(index: int) -> str:
 
 
 def synchronize() -> None:
-    """Wait for the device."""
+    """Wait until the device is idle."""
     if not FAKE_DEVICE:
         mindspore.runtime.synchronize()
 
 
 def empty_cache() -> None:
-    """Give the device's unused memory back."""
+    """Release the device's cached memory."""
     if not FAKE_DEVICE:
         mindspore.runtime.empty_cache()
 
 
 def memory_allocated() -> int:
-    """Return bytes that tensors take on the device."""
+    """Return the number of bytes that tensors occupy on the device."""
     return 0 if FAKE_DEVICE else int(mindspore.runtime.memory_allocated())
 
 
 def max_memory_allocated() -> int:
-    """Return the most bytes that tensors took on the device."""
+    """Return the peak number of bytes that tensors occupied on the device."""
     return 0 if FAKE_DEVICE else int(mindspore.runtime.max_memory_allocated())

@@ -1,4 +1,4 @@
-"""One sample call of each kernel row, as ``tools/kernel_samples.py`` recorded it: for the kernel map and ``python -m mstorch check``."""
+"""One sample call per kernel row, recorded by ``tools/kernel_samples.py``, for the kernel map and ``python -m mstorch check``."""
 from __future__ import annotations
 
 import json
@@ -13,7 +13,7 @@ PATH = pathlib.Path(__file__).with_name("kernel_samples.json")
 
 
 def decoded(value: Any) -> Any:
-    """Return the argument that ``encoded`` wrote down; other numbers lie between 0.1 and 0.9, which most functions take."""
+    """Return the argument that ``encoded`` wrote; unspecified numbers are between 0.1 and 0.9, which most functions accept."""
     if not isinstance(value, dict):
         return value
     if "dtype" not in value:
@@ -28,7 +28,7 @@ def decoded(value: Any) -> Any:
 
 
 def samples() -> dict[str, list[Any]]:
-    """Return the arguments of one call of each row."""
+    """Return the arguments of one sample call per row."""
     return {op: [decoded(item) for item in args] for op, args in {**json.loads(PATH.read_text()), **BY_HAND}.items()}
 
 

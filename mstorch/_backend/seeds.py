@@ -14,29 +14,29 @@ from .forked import forked
 _mindspore_seed: Any = sys.modules["mindspore.common.seed"]  # mindspore.common.seed is a function, too
 _counters: dict[tuple[str, int], int] = _mindspore_seed._KERNEL_SEED
 _OURS = ("mstorch", 0)
-"""Our entry among the operations that count their draws: ``set_seed`` puts each counter back to the number in its key."""
+"""Our entry among the operations that count their draws: ``set_seed`` resets each counter to the number in its key."""
 
 
 def note_seed() -> None:
-    """Mark MindSpore's seed as known: only later calls of ``set_seed`` count as new."""
+    """Mark MindSpore's seed as seen: only later calls of ``set_seed`` count as new."""
     _counters[_OURS] = 1
 
 
 def seed_is_new() -> bool:
-    """Return whether ``mindspore.set_seed`` was called since ``note_seed``; 0.05 µs."""
+    """Return whether ``mindspore.set_seed`` was called since ``note_seed``; takes 0.05 µs."""
     return _counters[_OURS] != 1
 
 
 def mindspore_seed() -> int | None:
-    """Return the seed that ``mindspore.set_seed`` was last given."""
+    """Return the seed last given to ``mindspore.set_seed``."""
     return _mindspore_seed._GLOBAL_SEED
 
 
 def seed_mindspore(seed: int) -> None:
-    """Do what ``mindspore.set_seed`` and ``mindspore.manual_seed`` do, with the low 32 bits of a seed.
+    """Seed MindSpore as ``mindspore.set_seed`` and ``mindspore.manual_seed`` do, with the low 32 bits of a seed.
 
-    ``set_seed`` itself would seed NumPy's and Python's global generators too, which torch leaves alone. MindSpore's default
-    generator is a kernel's, so in a forked process it stays, and where a device may still be chosen it waits for that.
+    ``set_seed`` itself would also seed NumPy's and Python's global generators, which torch leaves alone. MindSpore's default generator is
+    seeded by a kernel, so it is left unchanged in a forked process, and deferred until the device is bound.
     """
     known = seed & 0xFFFFFFFF
     mindspore.dataset.config._config.set_seed(known)

@@ -1,8 +1,8 @@
-"""The shapes and dtypes of a kernel's results without its work, for tensors that have no values.
+"""Shapes and dtypes of a kernel's results without its computation, for meta tensors.
 
-Kernels tell them on small arrays: each length above 1 is exchanged for a small one, the same for the same and larger for larger. Where the
-work is with lengths (the windows of a convolution), a formula tells, or the kernel on a batch of nothing, or on zeros of the full size.
-tests/core/test_meta.py holds all rows to this.
+They are inferred from calls on small arrays: each length above 1 is replaced by a small one, consistently and preserving order. If lengths
+matter (the windows of a convolution), a formula is used, or the kernel on an empty batch, or on zeros of the full size.
+tests/core/test_meta.py checks all rows.
 """
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SIZED = frozenset(
     "kth_index linear_index lstm_cell max_pool_grad nonzero reshape segment_sum select slice storage_gather storage_scatter topk_indices "
     "upsample_grad view_dtype window window_placed".split()
 )
-"""Kernels that are told lengths, or give some that their operands have not, and run on zeros of the full size."""
+"""Kernels whose results depend on lengths passed as arguments, and that therefore run on zeros of the full size."""
 
 WITHOUT_BATCH = frozenset(
     "conv conv2d conv_transpose conv_transpose2d avg_pool max_pool max_pool_indices adaptive_avg_pool adaptive_max_pool upsample im2col "
     "col2im".split()
 )
-"""Kernels of (N, C, …) whose other results are those of no batch at all."""
+"""Kernels of (N, C, …) whose result shapes, except for N, are those of an empty batch."""
 
 
 def _cat(arrays: Sequence[np.ndarray], dim: int) -> Sizes:
@@ -57,8 +57,8 @@ LIKE_THE_FIRST: dict[str, Callable[..., Sizes]] = {"cat": _cat, "stack": _stack,
 
 
 def told(op: str, kernel: Function, inputs: Sequence[Any], args: Sequence[Any]) -> Any:
-    """Return uninitialised arrays of a kernel's result shapes and dtypes; ``inputs`` are arrays or tuples of them. A function that is no
-    row has no name.
+    """Return uninitialized arrays with the shapes and dtypes of a kernel's results; ``inputs`` are arrays or tuples of them. ``op`` is ""
+    for a function that is not a row.
     """
     if op in LIKE_THE_FIRST:
         first = inputs[0]
@@ -73,7 +73,7 @@ def told(op: str, kernel: Function, inputs: Sequence[Any], args: Sequence[Any]) 
 
 
 def _empty(shape: Sizes, kind: np.dtype[Any]) -> np.ndarray:
-    """Return zeros of a shape in the memory of one element."""
+    """Return zeros of a shape that occupy one element."""
     return np.broadcast_to(np.zeros((), kind), shape)
 
 
@@ -102,7 +102,7 @@ def _by_small(kernel: Function, given: Sequence[Any]) -> Any:
 
 
 def _changed(found: Any, change: Callable[[Sizes], Sizes]) -> Any:
-    """Return results with other shapes; numbers and None as they are."""
+    """Return results with changed shapes; numbers and None unchanged."""
     if found.__class__ is tuple:
         return tuple(_changed(item, change) for item in found)
     return _empty(change(found.shape), found.dtype) if found.__class__ is np.ndarray else found

@@ -1,4 +1,4 @@
-"""Streams, events and the memory pool of an accelerator; a stand-in device has done its work when a call returns."""
+"""Streams, events and memory statistics of an accelerator; work on the stand-in device is complete when a call returns."""
 from __future__ import annotations
 
 import itertools
@@ -17,7 +17,7 @@ _native: Any = mindspore.runtime
 
 
 class StandInStream:
-    """An order of work on the stand-in device, where all of it is done at once."""
+    """Stream of the stand-in device, whose work is always complete."""
 
     _ids = itertools.count()
 
@@ -25,38 +25,38 @@ class StandInStream:
         self.id = next(self._ids)
 
     def query(self) -> bool:
-        """Return whether the work is done: it is."""
+        """Return True: the work is complete."""
         return True
 
     def synchronize(self) -> None:
-        """Wait for the work, which is done."""
+        """Do nothing: the work is complete."""
 
     def wait_event(self, event: Any) -> None:
-        """Wait for an event, which has passed."""
+        """Do nothing: the event has completed."""
 
 
 class StandInEvent:
-    """A point in time: all work before it is done."""
+    """Event of the stand-in device; all earlier work is complete."""
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
         self.moment = 0.0
 
     def record(self, stream: Any = None) -> None:
-        """Note the time."""
+        """Record the time."""
         self.moment = time.perf_counter()
 
     def query(self) -> bool:
-        """Return whether the moment has passed: it has."""
+        """Return True: the event has completed."""
         return True
 
     def synchronize(self) -> None:
-        """Wait for the moment, which has passed."""
+        """Do nothing: the event has completed."""
 
     def wait(self, stream: Any = None) -> None:
-        """Let a stream wait for the moment, which has passed."""
+        """Do nothing: the event has completed."""
 
     def elapsed_time(self, end: StandInEvent) -> float:
-        """Return milliseconds up to another moment."""
+        """Return the milliseconds up to another event."""
         return (end.moment - self.moment) * 1000
 
 
@@ -64,17 +64,17 @@ _current: list[Any] = []
 
 
 def new_stream(priority: int) -> Any:
-    """Return a stream of the device."""
+    """Return a new stream of the device."""
     return StandInStream(priority) if runtime.FAKE_DEVICE else _native.Stream(priority=priority)
 
 
 def new_event(timing: bool, blocking: bool) -> Any:
-    """Return an event of the device."""
+    """Return a new event of the device."""
     return StandInEvent(timing, blocking) if runtime.FAKE_DEVICE else _native.Event(enable_timing=timing, blocking=blocking)
 
 
 def _stand_in() -> list[Any]:
-    """Return the stand-in's default stream, and the current one."""
+    """Return the stand-in device's default and current stream, as a list."""
     if not _current:
         first = StandInStream()
         _current.extend((first, first))
@@ -92,7 +92,7 @@ def current_stream() -> Any:
 
 
 def set_current(stream: Any) -> None:
-    """Make a stream the current one."""
+    """Set the current stream."""
     if runtime.FAKE_DEVICE:
         _stand_in()[1] = stream
     else:
@@ -100,7 +100,7 @@ def set_current(stream: Any) -> None:
 
 
 def current_again() -> Callable[[], Any]:
-    """Return a function that makes the current stream current again."""
+    """Return a function that restores the current stream."""
     now = current_stream()
     return partial(setitem, _stand_in(), 1, now) if runtime.FAKE_DEVICE else partial(_native.set_cur_stream, now)
 
@@ -113,26 +113,26 @@ _NAMES = {  # torch's names of MindSpore's figures
 
 
 def memory_stats() -> dict[str, int]:
-    """Return the statistics of MindSpore's pool by torch's names; zeros for a stand-in device, which has no pool."""
+    """Return MindSpore's memory pool statistics by torch's names; zeros for the stand-in device, which has no pool."""
     told = {} if runtime.FAKE_DEVICE else _native.memory_stats()
     return {name: int(told.get(own, 0)) for name, own in _NAMES.items()}
 
 
 def reset_peaks() -> None:
-    """Count the most memory from now on."""
+    """Reset the peak memory statistics."""
     if not runtime.FAKE_DEVICE:
         _native.reset_peak_memory_stats()
 
 
 def memory_summary() -> str:
-    """MindSpore's own table of its pool."""
+    """Return MindSpore's summary table of its memory pool."""
     return "the stand-in device has no pool" if runtime.FAKE_DEVICE else str(_native.memory_summary())
 
 
 def memory_info() -> tuple[int, int]:
-    """Return the bytes that are free on the device, which the process uses from now on, and that it has. The stand-in's are the host's.
+    """Return the free and total bytes of the device, which binds the process to it; the host's for the stand-in device.
 
-    MindSpore tells zeros of an Ascend device that nothing was done on. NotImplementedError where it tells nothing at all.
+    MindSpore reports zeros for an Ascend device that has not been used. Raise NotImplementedError if it reports nothing.
     """
     index = binding.use()
     if runtime.FAKE_DEVICE:

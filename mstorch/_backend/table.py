@@ -1,8 +1,7 @@
-"""Which kernel serves which operation, per device and dtype.
+"""Kernel table: the kernel of each operation by device and dtype.
 
-A row says, for one operation, the function of raw tensors that each device uses and the dtypes that function takes.
-Where a kernel does not take a dtype, ``via`` names the dtype to compute in: every tensor argument of the asked dtype is
-converted, and results of the computing dtype are converted back. The choice is made once per (operation, dtype).
+A row gives the function of raw tensors for each device, and the dtypes that it supports. For other dtypes, ``via`` names the dtype to
+compute in: tensor arguments are cast to it, and results cast back. The choice is made once per (operation, dtype).
 """
 from __future__ import annotations
 
@@ -54,7 +53,7 @@ Function = Callable[..., Any]
 
 
 class Row:
-    """One operation's kernels."""
+    """Kernels of one operation."""
 
     __slots__ = ("functions", "dtypes", "via", "numpy_reason", "reasons")
 
@@ -77,9 +76,9 @@ def define(
     via: Mapping[str, str] | None = None,
     numpy_reason: str = "",
 ) -> None:
-    """Define an operation: its CPU kernel, with the dtypes in which it was compared with torch.
+    """Define an operation by its CPU kernel, with the dtypes in which it was verified against torch.
 
-    ``numpy_reason`` marks a kernel that leaves MindSpore for NumPy or SciPy and says why there is no other.
+    ``numpy_reason`` marks a kernel that uses NumPy or SciPy instead of MindSpore, and explains why.
     """
     if op in ROWS:
         raise ValueError(f"the operation {op} has a row already")
@@ -101,14 +100,14 @@ def define_on(
 
 
 def same_on(device: str, reason: str, *ops: str) -> None:
-    """Let operations run the CPU's kernel of MindSpore operations on a device; ``reason`` says why that is right."""
+    """Use the CPU's kernel, made of MindSpore operations, on a device; ``reason`` explains why that is correct."""
     for op in ops:
         define_on(device, op, ROWS[op].functions["CPU"])
         ROWS[op].reasons[device] = reason
 
 
 def absent_on(device: str, reason: str, *ops: str) -> None:
-    """Declare that a device has no kernel for operations, and why."""
+    """Declare that a device has no kernel for operations, with a reason."""
     for op in ops:
         _row_without(device, op).reasons[device] = reason
 
@@ -121,7 +120,7 @@ def _row_without(device: str, op: str) -> Row:
 
 
 def _through(function: Function, name: str, compute: str) -> Function:
-    """``function`` computed in another dtype than the one asked for."""
+    """Wrap ``function`` to compute in another dtype than requested, with casts around it."""
     asked, computing = MS_DTYPE[name], MS_DTYPE[compute]
 
     def convert(value: Any) -> Any:
@@ -149,7 +148,7 @@ LOCK = threading.RLock()
 
 
 def _begin_forked() -> None:
-    """In a forked process, release the lock and resolve kernels again, with the spare ones."""
+    """Reset the lock and the resolved kernels in a forked process, which uses the spare ones."""
     LOCK._at_fork_reinit()  # type: ignore[attr-defined]
     for found in _KERNELS.values():
         found.host.clear()
@@ -159,7 +158,7 @@ forked.told.append(_begin_forked)
 
 
 class HostRow(NamedTuple):
-    """NumPy's kernel of an operation, with the dtypes in which it was compared with torch."""
+    """NumPy kernel of an operation, with the dtypes in which it was verified against torch."""
 
     function: Function
     dtypes: frozenset[str]
@@ -177,8 +176,7 @@ def define_host(
 ) -> None:  # fmt: skip
     """Define the kernel of an operation on host memory: a function of NumPy arrays that returns new memory.
 
-    ``wide`` results (by number) keep the dtype that ``via`` computes in. A ``spare`` one serves in forked processes only: MindSpore's
-    is faster.
+    ``wide`` results (by number) stay in the ``via`` dtype. A ``spare`` kernel is used in forked processes only, as MindSpore's is faster.
     """
     rows = SPARE if spare else HOST
     if op in rows:
@@ -190,10 +188,10 @@ DIRECT: dict[tuple[str, str], tuple[Function, int]] = {}
 
 
 def define_direct(op: str, name: str, function: Function, least: int = 0) -> None:
-    """Define a kernel of one dtype on host memory that skips the row's conversions.
+    """Define a kernel for one dtype on host memory that bypasses the row's casts.
 
-    It gives None for arrays that it does not compute, which then go through the row. ``least``: it is not asked where the first and the
-    last argument are arrays of fewer elements.
+    It returns None for arrays that it does not support, which then go through the row. ``least``: it is not tried if the first and the last
+    argument are arrays of fewer elements.
     """
     if (op, name) in DIRECT:
         raise ValueError(f"the operation {op} has a kernel for {name} already")
@@ -201,7 +199,7 @@ def define_direct(op: str, name: str, function: Function, least: int = 0) -> Non
 
 
 def _else(direct: Function, least: int, spare: Function) -> Function:
-    """Return a kernel that tries one function, and another where the first returns None."""
+    """Return a kernel that tries one function, and calls another if the first returns None."""
 
     def call(*args: Any) -> Any:
         found = direct(*args)
@@ -214,7 +212,7 @@ def _else(direct: Function, least: int, spare: Function) -> Function:
 
 
 def _host_through(function: Function, asked: np.dtype, computing: np.dtype, wide: tuple[int, ...]) -> Function:
-    """Return a NumPy kernel computed in another dtype than the one asked for."""
+    """Wrap a NumPy kernel to compute in another dtype than requested."""
     wider: Function = widened if computing == np.float32 else lambda array: array.astype(computing)
 
     def convert(value: Any) -> Any:
@@ -248,7 +246,7 @@ def _raw_of(value: Any) -> Any:
 
 
 def through_mindspore(function: Function) -> Function:
-    """Return a kernel of MindSpore's tensors as one of NumPy arrays, whose results have memory of their own."""
+    """Return a kernel of MindSpore tensors as one of NumPy arrays, whose results own their memory."""
 
     def fresh(result: Any, given: Sequence[np.ndarray]) -> Any:
         if isinstance(result, (tuple, list)):
@@ -268,7 +266,7 @@ def through_mindspore(function: Function) -> Function:
 
 
 class HostKernel(dict):
-    """The resolved functions of one operation on NumPy arrays, by dtype name: MindSpore's where NumPy has none."""
+    """Resolved functions of one operation on NumPy arrays by dtype name: MindSpore's if NumPy has none."""
 
     __slots__ = ("device",)
 
@@ -305,7 +303,7 @@ class HostKernel(dict):
         return function
 
     def _of_codes(self, op: str, name: str) -> Function:
-        """Return the kernel for a dtype that is kept in bytes: of bytes where it moves them, of single precision where torch computes."""
+        """Return the kernel for a dtype held as bytes: the byte kernel if it only moves data, else that of float32."""
         if op == "isfinite" and name == EXPONENTS:
             return lambda array: np.ones(array.shape, np.bool_)  # torch takes its NaN for finite
         if op in ("eq", "ne") and name == PAIRS:
@@ -329,7 +327,7 @@ class HostKernel(dict):
 
 
 class Kernel(dict):
-    """The resolved functions of one operation, by dtype name: ``kernel["float32"](raw, …)``, ``kernel.host["float32"](array, …)``."""
+    """Resolved functions of one operation by dtype name: ``kernel["float32"](raw, …)``, ``kernel.host["float32"](array, …)``."""
 
     __slots__ = ("op", "host")
 
@@ -346,7 +344,7 @@ class Kernel(dict):
         return function
 
     def _of_codes(self, name: str) -> Function:
-        """Return the function of MindSpore's tensors for a dtype that they hold as bytes: that of bytes, where it moves them."""
+        """Return the function of MindSpore tensors for a dtype held as bytes: the byte function if it only moves data."""
         if self.op == "view_dtype":
             return lambda raw, target: self["uint8"](raw, "uint8")
         if self.op in MOVED_AS_BYTES:
@@ -358,11 +356,11 @@ class Kernel(dict):
         return refuse
 
     def beside_host(self, name: str) -> Function:
-        """Return MindSpore's function for host memory: the CPU's, whatever device the process has."""
+        """Return MindSpore's function for host memory: the CPU's, whatever the process's device is."""
         return self[name] if runtime.DEVICE_TARGET == "CPU" else self._resolved(name, "CPU")
 
     def by_host(self, name: str) -> Function:
-        """Return a function that computes on the CPU, with one warning an operation: for operations that a device has no kernel of."""
+        """Return a function that computes on the CPU, with one warning per operation, for operations without a device kernel."""
 
         def call(*args: Any) -> Any:
             _refuse_fallback(self.op, name)
@@ -400,7 +398,7 @@ def _takes(row: Row, name: str, device: str) -> bool:
 
 
 def _refuse_fallback(op: str, name: str) -> None:
-    """Raise NotImplementedError where the environment forbids that the CPU computes what a device has no kernel of."""
+    """Raise NotImplementedError if the environment disables the CPU fallback for operations without a device kernel."""
     if os.environ.get("MSTORCH_FALLBACK") == "0" or os.environ.get("TORCH_NPU_FALLBACK_CPU_DISABLE") == "1":
         row, device = ROWS[op], runtime.DEVICE_TARGET
         if device in row.functions and not _takes(row, name, device):
@@ -430,28 +428,28 @@ def _locked(function: Function, op: str, device: str) -> Function:
 
 
 tracers: list[Callable[[str, str, str, Function], Function]] = []
-"""What takes kernels as they are resolved (operation, dtype, where, kernel) and gives what runs: ``MSTORCH_DEBUG=trace`` fills it."""
+"""Wrappers of kernels when they are resolved (operation, dtype, where, kernel), filled by ``MSTORCH_DEBUG=trace``."""
 
 lenders: list[Callable[[str, str, Function], Function]] = []
-"""What takes kernels of MindSpore's as they are to compute host memory (operation, dtype, kernel) and gives what runs: the rehearsal's."""
+"""Wrappers of MindSpore's kernels for host memory (operation, dtype, kernel), filled by the rehearsal."""
 
 players: list[Callable[..., Function]] = []
-"""What makes the rows of a stand-in device run in host memory; none but in tests of devices."""
+"""Wrappers that run rows of the stand-in device in host memory; empty except in tests of devices."""
 
 
 def serves(op: str, name: str) -> bool:
-    """Return whether the process's device has a kernel of an operation in a dtype without conversion."""
+    """Return whether the process's device has a kernel for an operation in a dtype, without casts."""
     return name in ROWS[op].dtypes.get(runtime.DEVICE_TARGET, ())
 
 
 CHANGES: dict[str, Function] = {}
-"""By operation: what lets a device write its result into the first argument itself, a window of any strides; it returns nothing."""
+"""In-place device kernels by operation: they write the result into the first argument, a window of any strides, and return nothing."""
 
 _KERNELS: dict[str, Kernel] = {}
 
 
 def kernel(op: str) -> Kernel:
-    """Return the kernel of an operation. This is cheap; a missing kernel raises when it is first used."""
+    """Return the kernel of an operation. This is cheap; a missing kernel raises on first use."""
     found = _KERNELS.get(op)
     if found is None:
         found = _KERNELS[op] = Kernel(op)

@@ -1,9 +1,9 @@
-"""MindSpore's native autograd: grad mode, backward, hooks, custom functions. The only file with its private names.
+"""MindSpore's native autograd: grad mode, backward, hooks, custom functions. The only file that uses its private names.
 
-Measured on MindSpore 2.7.2 to 2.10: recording needs ``set_grad_flag(True)``, which ``mindspore.value_and_grad`` turns
-off again, and ``set_enable_grad`` is the grad mode. ``accumulate_grad=True`` fails for lack of a ``Clone`` kernel, so
-the leaves are passed as inputs and their gradients come back. A leaf that is an input together with one of its own
-descendants comes back as None, so gradients of non-leaves are caught by hooks.
+Observed on MindSpore 2.7.2 to 2.10: recording needs ``set_grad_flag(True)``, which ``mindspore.value_and_grad`` turns off again;
+``set_enable_grad`` is the grad mode. ``accumulate_grad=True`` fails for lack of a ``Clone`` kernel, so the leaves are passed as inputs and
+their gradients returned. A leaf that is an input together with one of its own descendants gets None, so gradients of non-leaves are caught
+by hooks.
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ tracing: Callable[[], Any] = jit_context  # None in eager mode, the capture cont
 
 
 class _GradMode:
-    """Whether operations are recorded. ``enabled`` mirrors MindSpore's own switch, so that reading it is cheap."""
+    """Grad mode. ``enabled`` mirrors MindSpore's own switch, so that reading it is cheap."""
 
     __slots__ = ("enabled",)
 
@@ -51,20 +51,20 @@ _set_enable_grad(True)
 
 
 def set_grad_enabled(mode: bool) -> None:
-    """Turn recording on or off."""
+    """Set MindSpore's grad mode."""
     grad_mode.enabled = mode
     _set_enable_grad(mode)
 
 
 def grad_enabled_again() -> Callable[[], Any]:
-    """Return a function that sets MindSpore's grad mode to its present value."""
+    """Return a function that restores MindSpore's current grad mode."""
     before = grad_mode.enabled
     return each(functools.partial(setattr, grad_mode, "enabled", before), functools.partial(_set_enable_grad, before))
 
 
 @undoing
 def native_set_to(undo: Undo, enabled: bool) -> None:
-    """MindSpore's grad mode for a block."""
+    """Context manager that sets MindSpore's grad mode."""
     undo[END:] = (grad_enabled_again(),)
     set_grad_enabled(enabled)
 
@@ -76,9 +76,9 @@ _running = [0]  # how many backward passes are going on, one within another
 
 
 def start_recording() -> None:
-    """Make MindSpore record what follows: called before every operation that is to be recorded.
+    """Make MindSpore record; called before every operation that is to be recorded.
 
-    ``mindspore.value_and_grad`` and failed kernels switch the flag off, and so does the end of a backward pass.
+    ``mindspore.value_and_grad``, failed kernels and the end of a backward pass switch the flag off.
     """
     if not _recording():
         _set_recording(True)
@@ -86,7 +86,7 @@ def start_recording() -> None:
 
 
 def is_recording() -> bool:
-    """Return whether MindSpore records what is done now."""
+    """Return whether MindSpore is recording."""
     return _recording()
 
 
@@ -96,31 +96,31 @@ def set_recording(on: bool) -> None:
 
 
 def recording_again() -> Callable[[], Any]:
-    """Return a function that sets the flag to its value of now."""
+    """Return a function that restores the current recording flag."""
     return functools.partial(_set_recording, _recording())
 
 
 def stop_recording() -> None:
-    """Clear the recording flag if we set it: MindSpore's own training misses its graph if it is set."""
+    """Clear the recording flag if we set it: MindSpore's own training fails to find its graph otherwise."""
     if _started[0]:
         _set_recording(False)
         _started[0] = False
 
 
 def values_read() -> None:
-    """Stop recording when values are read: MindSpore's own code may be next. Not within a node or a hook."""
+    """Stop recording when values are read, because MindSpore's own code may run next; not within a node or a hook."""
     if _started[0] and grad_mode.enabled and not _running[0] and tracing() is None:
         stop_recording()
 
 
 def read(raw: Raw) -> Any:
-    """Return the values as a NumPy array, for the user."""
+    """Return the values as a NumPy array for the user."""
     values_read()
     return raw.asnumpy()
 
 
 class lent(Block):
-    """Run our code from MindSpore's: if that records, ours cannot switch it off; if not, all is as before."""
+    """Context manager for our code called by MindSpore: if MindSpore records, ours cannot switch it off; else the state is restored."""
 
     def __enter__(self) -> None:
         if _recording():
@@ -133,7 +133,7 @@ class lent(Block):
 
 @undoing
 def own_dtypes(undo: Undo) -> None:
-    """Keep the dtypes of operations within the block, whatever ``Cell.to_float`` asks for."""
+    """Context manager in which operations keep their dtypes, whatever ``Cell.to_float`` requests."""
     set_type = _pynative_executor._executor.set_mixed_precision_type
     none = _native.MixedPrecisionType.NOTSET
     end = functools.partial(set_type, none, False)
@@ -142,7 +142,7 @@ def own_dtypes(undo: Undo) -> None:
 
 
 def auto_dtype() -> str | None:
-    """Return the dtype that level "auto" of mindspore.amp asks for in this call, if any."""
+    """Return the dtype that level "auto" of mindspore.amp requests for this call, or None."""
     strategy = get_curr_amp_strategy()
     if strategy is None or strategy.get_amp_level() != AmpLevel.AmpAuto:
         return None
@@ -150,33 +150,33 @@ def auto_dtype() -> str | None:
 
 
 def forget() -> None:
-    """Drop MindSpore's recorded operations: after an error they would spoil its next gradients."""
+    """Drop MindSpore's recorded operations: after an error they would corrupt its next gradients."""
     _pynative_executor.clear_res()
 
 
 def mark_leaf(raw: Raw, requires_grad: bool = True) -> None:
-    """Let MindSpore's tape record (or no longer record) operations on a raw tensor."""
+    """Set whether MindSpore's tape records operations on a raw tensor."""
     raw.requires_grad_(requires_grad)
 
 
 def is_recorded(raw: Raw) -> bool:
-    """Return whether an operation of the tape made this tensor."""
+    """Return whether a recorded operation made this tensor."""
     return raw._grad_node is not None
 
 
 def is_end(raw: Raw) -> bool:
-    """Return whether a tensor is a leaf that requires gradients."""
+    """Return whether a tensor is a leaf that requires grad."""
     return raw._requires_grad and raw._is_leaf
 
 
 def _identity(node: Any) -> Any:
-    """Return a key that identifies a node; MindSpore 2.7 has no ids, but names of leaves and numbers of operations."""
+    """Return a key that identifies a node; MindSpore 2.7 has no ids, but leaf names and sequence numbers."""
     unique = getattr(node, "_unique_id", None)
     return (node.name(), node._sequence_nr()) if unique is None else unique()
 
 
 def leaf_identity(raw: Raw) -> Any:
-    """Return the identity of a leaf, as ``ends_below`` gives it; None for one that no operation has used."""
+    """Return the identity of a leaf, as ``ends_below`` returns it; None if no operation has used it."""
     node = raw._grad_node
     return None if node is None else _identity(node)
 
@@ -201,7 +201,7 @@ def ends_below(raws: Sequence[Raw]) -> set[Any]:
 def run_backward(
     roots: Sequence[Raw], gradients: Sequence[Raw], inputs: Sequence[Raw], keep_graph: bool, create_graph: bool
 ) -> tuple[Raw | None, ...]:
-    """Return gradients of the inputs, in order; None for an input that the roots do not depend on."""
+    """Return the gradients of the inputs, in order; None for an input that the roots do not depend on."""
     refuse_in_trace("gradients are computed")
     start_recording()
     enabled = grad_mode.enabled
@@ -234,7 +234,7 @@ def run_backward(
 
 
 def register_hook(raw: Raw, hook: Callable[[Raw], Raw | None]) -> Any:
-    """Call ``hook`` with the gradient of a recorded tensor; what it returns, unless None, replaces the gradient."""
+    """Register ``hook`` on the gradient of a recorded tensor; a returned value other than None replaces the gradient."""
     refuse_in_trace("a hook of a tensor is registered")
     return raw.register_hook(hook)
 
@@ -242,13 +242,13 @@ def register_hook(raw: Raw, hook: Callable[[Raw], Raw | None]) -> Any:
 if hasattr(_native, "_unsafe_set_version_counter"):
 
     def bump_versions(raws: Sequence[Raw]) -> None:
-        """Count a write to these tensors' memory on the tape, so that a stale backward is refused."""
+        """Bump the tape's version counters of these tensors' memory, so that a stale backward raises."""
         _native._unsafe_set_version_counter(list(raws), [raw._version + 1 for raw in raws])
 
 else:  # MindSpore 2.7: a tensor copied onto itself counts as written
 
     def bump_versions(raws: Sequence[Raw]) -> None:
-        """Count a write to these tensors' memory on the tape, so that a stale backward is refused."""
+        """Bump the tape's version counters of these tensors' memory, so that a stale backward raises."""
         enabled = grad_mode.enabled
         set_grad_enabled(False)
         for raw in raws:
@@ -260,23 +260,23 @@ _stop_gradient = mindspore.ops.stop_gradient
 
 
 def detached(raw: Raw) -> Raw:
-    """Return another raw tensor over the same memory, which the tape does not follow."""
+    """Return a detached alias of a raw tensor."""
     return _stop_gradient(raw)
 
 
 class Function(_NativeFunction):
-    """A node of the tape with its own backward, on raw tensors.
+    """Node of MindSpore's tape with its own backward on raw tensors.
 
-    ``forward(ctx, *args)`` and ``backward(ctx, *gradients)`` are static methods; ``ctx.save_for_backward(*raws)`` keeps
-    tensors, ``ctx.saved_tensors`` gives them back.
+    ``forward(ctx, *args)`` and ``backward(ctx, *gradients)`` are static methods; ``ctx.save_for_backward(*raws)`` saves tensors,
+    ``ctx.saved_tensors`` returns them.
     """
 
 
 class _NoNode:
-    """The ``ctx`` of a traced forward, which keeps nothing."""
+    """The ``ctx`` of a traced forward, which saves nothing."""
 
     def save_for_backward(self, *raws: Raw) -> None:
-        """Save nothing."""
+        """Do nothing."""
 
 
 _add = mindspore.ops.Add()
@@ -287,11 +287,11 @@ def _in_own_memory(gradient: Any) -> Any:
 
 
 def eager_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a raw operation from ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``; not for a trace.
+    """Return a raw operation from ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``; not for traces.
 
-    MindSpore's engine loses the history of a gradient that is a view (2.7.2 to 2.10): double backward through Reshape,
-    Transpose, BroadcastTo, ReduceSum or ReduceMean gives None, or a part of the sum, without a word. So what is recorded of
-    these takes nodes of our own, and a gradient that may be differentiated again leaves a node in memory of its own.
+    MindSpore's engine loses the history of a gradient that is a view (2.7.2 to 2.10): double backward through Reshape, Transpose,
+    BroadcastTo, ReduceSum or ReduceMean silently gives None, or a part of the sum. Recorded ones therefore use nodes of our own, and a
+    gradient that may be differentiated again leaves a node in memory of its own.
     """
 
     def ending(ctx: Any, *gradients: Any) -> Any:
@@ -305,7 +305,7 @@ def eager_node(name: str, forward: Callable[..., Any], backward: Callable[..., A
 
 
 def function_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
-    """``eager_node``, of which a trace captures ``forward`` only: a graph is differentiated operation by operation."""
+    """Return ``eager_node``, of which a trace captures only ``forward``: a graph is differentiated operation by operation."""
     recorded = eager_node(name, forward, backward)
 
     def apply(*args: Any) -> Any:
@@ -319,9 +319,10 @@ explained: list[Any] = []
 
 
 def refuse_in_trace(what: str, kind: str = "graph") -> None:
-    """End the current capture, if any: a graph cannot hold ``what``.
+    """Abort the current capture, if any: a graph does not support ``what``.
 
-    ``kind``: "graph", or "kernel" for what MindSpore's graphs lack, or "step" for gradients, around which the rest may be graphs.
+    ``kind``: "graph", or "kernel" for features that MindSpore's graphs lack, or "step" for gradients, around which the rest may run as
+    graphs.
     """
     context = tracing()
     if context is not None and hasattr(context, "refuse"):
@@ -329,7 +330,7 @@ def refuse_in_trace(what: str, kind: str = "graph") -> None:
 
 
 def refuse_cpu_in_trace(what: str) -> None:
-    """End the current capture beside a device, if any: MindSpore would compute tensors of the CPU on the device."""
+    """Abort the current capture on a device, if any: MindSpore would compute CPU tensors on the device."""
     refuse_in_trace(f"{what}, and MindSpore's graphs compute on the device", "kernel")
 
 
@@ -346,8 +347,7 @@ def pull(
 ) -> tuple[Raw | None, ...]:
     """Return the gradients of ``function(*raws)``, weighted by ``seeds``, with respect to the inputs at ``places``.
 
-    The function runs once, recorded. Where an input is followed already, in a pull around this one, the gradients are
-    recorded in their turn.
+    The function runs once, recorded. If an input is tracked already, in a surrounding pull, the gradients are recorded in turn.
     """
     deep = _running_pulls[0] > 0 and any(raw._requires_grad for raw in (*raws, *seeds))
     inputs = list(raws)

@@ -1,11 +1,11 @@
 """Capture a function of raw tensors as one MindSpore graph (the recorder of ``jit(capture_mode="trace")``).
 
-The function runs once on real values while every operation tells the recorder its inputs and results. Raw tensors that
-come from none of the inputs become constants of the graph. Reading the values of one that does is a host round trip: the
-number read would be frozen into the graph, so the capture ends with ``HostRoundTrip``.
+The function runs once on real values, and every operation reports its inputs and results to the recorder. Raw tensors that depend on no
+input become constants of the graph. Reading the values of one that does is a host round trip: the value would be frozen into the graph, so
+the capture ends with ``HostRoundTrip``.
 
-``mindspore.jit`` itself is not used: it formats its results for a debug log that is off (15 ms a call, MindSpore 2.10),
-walks the whole stack for each operation, and is left in an unusable state by an exception.
+``mindspore.jit`` itself is not used: it formats its results for a disabled debug log (15 ms per call, MindSpore 2.10), walks the whole
+stack for each operation, and is left in an unusable state by an exception.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FILES, _LINES = [os.path.abspath(__file__)], [1]
 
 
 class GraphBreak(RuntimeError):
-    """Raised for what a graph cannot hold. ``reason`` says what that is, ``place`` where in the user's code, as file:line."""
+    """Raised for code that a graph does not support. ``reason`` is the cause, ``place`` the user's file:line."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
         self.reason = reason
@@ -48,7 +48,7 @@ class GraphBreak(RuntimeError):
 
 
 class HostRoundTrip(GraphBreak):
-    """The values of a tensor that depends on the inputs were read on the host."""
+    """Raised when the values of a tensor that depends on the inputs are read on the host."""
 
 
 # Primitives whose result is as long as values say, which a graph keeps as it was in the first call.
@@ -59,13 +59,14 @@ _OF_UNKNOWN_SHAPE = frozenset((
 
 
 class KernelBreak(GraphBreak):
-    """Raised where mstorch's graphs lack what torch's have (a kernel, tensors of a device, arguments with attributes), or get it wrong: the
-    function runs without a graph even where one is demanded."""
+    """Raised where mstorch's graphs lack features of torch's (a kernel, device tensors, arguments with attributes), or compute them
+    incorrectly: the function runs eagerly even with fullgraph.
+    """
 
 
 class StepBreak(GraphBreak):
-    """Raised if the function computes gradients: it runs eagerly, and the modules that it calls run as graphs, forward and backward one
-    each.
+    """Raised if the function computes gradients: it runs eagerly, and the modules that it calls run as graphs, one forward and one
+    backward.
     """
 
 
@@ -77,7 +78,7 @@ _OF_VALUES = frozenset(
 
 
 def _asked() -> str:
-    """Return the name of the function of mstorch's that the user's innermost line called."""
+    """Return the name of the mstorch function that the user's innermost line called."""
     frame, name = sys._getframe(1), ""
     while frame is not None:
         file = frame.f_code.co_filename
@@ -165,7 +166,7 @@ _INSTEAD: dict[str, Callable[..., Raw]] = {
 
 
 class Capture(_jit.TraceJitContext):  # type: ignore[misc]
-    """One run under the recorder: which raw tensors depend on inputs, which came from elsewhere, what was read."""
+    """A run under the recorder, which tracks the raw tensors that depend on inputs, external ones, and reads."""
 
     def __init__(self, inputs: Sequence[Raw], raise_at_reads: bool = True) -> None:
         super().__init__()
@@ -189,7 +190,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
     # What MindSpore calls while its ``jit_context`` is this object
 
     def run_op(self, prim: Any, prim_res: Any, *args: Any) -> Any:
-        """Note an operation called from Python; return its result, or the value that replaces it."""
+        """Record an operation called from Python; return its result, or the value that replaces it."""
         key = id(prim_res)
         if key in self.replaced:
             return self.replaced[key]
@@ -214,7 +215,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         return prim_res
 
     def prepare_op(self, prim_name: str, prim_res: Any, *args: Any) -> Any:
-        """Note an operation called from C++ before it is recorded."""
+        """Record an operation called from C++ before it runs."""
         args = self._enter(prim_name, prim_res, args)
         return prim_res, _FILES, _LINES, args
 
@@ -240,7 +241,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         return tuple(_jit._convert_arg_for_operators(arg, name) for arg in args)
 
     def _cut(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Detach arguments that ``no_grad`` code made: the graph is differentiated as a whole."""
+        """Detach arguments made under ``no_grad``, because the graph is differentiated as a whole."""
 
         def cut(value: Any) -> Any:
             if isinstance(value, Raw) and id(value) in self.uncut:
@@ -260,17 +261,17 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         return tuple(cut(arg) for arg in args)
 
     def stop(self, reason: GraphBreak) -> None:
-        """End the capture; the first reason is kept even if the user's code swallows the exception."""
+        """Abort the capture; the first reason is kept even if the user's code swallows the exception."""
         if self.broken is None:
             self.broken = reason
         raise reason
 
     def refuse(self, what: str, kind: str = "graph") -> None:
-        """End the capture because of something that no graph holds (``kind``: see ``tape.refuse_in_trace``)."""
+        """Abort the capture because a graph does not support ``what`` (for ``kind`` see ``tape.refuse_in_trace``)."""
         self.stop({"graph": GraphBreak, "kernel": KernelBreak, "step": StepBreak}[kind](what))
 
     def read(self, raw: Any, how: str) -> None:
-        """Note that the host reads the values of ``raw``."""
+        """Handle a read of the values of ``raw`` by the host."""
         if not self.watching or threading.get_ident() != self.thread or id(raw) not in self.depends:
             return
         if self.raise_at_reads:
@@ -281,7 +282,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         self.reads.append(f"{how} at {user_line()}, {_inner_line()}")
 
     def draw(self, make: Callable[[], Raw]) -> Raw:
-        """Return values that the host makes anew for each run, in this order: an input of the graph."""
+        """Return values that the host draws anew for each run, in this order, as an input of the graph."""
         position = len(self.draws)
         self.draws.append(make)
         raw = self.given[position] if position < len(self.given) else make()
@@ -292,7 +293,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
 
 
 def _inner_line() -> str:
-    """Return the innermost line inside mstorch that is not of the recorder."""
+    """Return the innermost line inside mstorch outside of the recorder."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -303,19 +304,19 @@ def _inner_line() -> str:
 
 
 def current() -> Capture | None:
-    """Return the capture that is going on, if any."""
+    """Return the current capture, or None."""
     context = tape.tracing()
     return context if isinstance(context, Capture) else None
 
 
 def depends(raw: Raw) -> bool:
-    """Return whether a capture is on and a raw tensor depends on its inputs, so that its values are unknown."""
+    """Return whether a raw tensor depends on the inputs of the current capture, so that its values are unknown."""
     context = current()
     return context is not None and id(raw) in context.depends
 
 
 def drawn(make: Callable[[], Any], raw_of: Callable[[Any], Raw]) -> Any:
-    """Return ``make()``; in a capture the result, by ``raw_of``, is an input of the graph and made again for each run."""
+    """Return ``make()``; in a capture its result, converted by ``raw_of``, is an input of the graph, made anew for each run."""
     context = current()
     return make() if context is None else context.draw(lambda: raw_of(make()))
 
@@ -328,7 +329,7 @@ _READERS = tuple(
 
 
 class _reads_watched(Block):
-    """Watch the methods that read a mindspore.Tensor's values during a capture, and end it at a read; they are restored afterwards."""
+    """Context manager that aborts the capture when a mindspore.Tensor's values are read, by patching the reading methods."""
 
     def __init__(self, context: Capture) -> None:
         self._context = context
@@ -365,7 +366,7 @@ _numbers = itertools.count()
 
 
 class Graph:
-    """A captured graph: call it with raw tensors of the captured shapes and dtypes."""
+    """Captured graph, callable with raw tensors of the captured shapes and dtypes."""
 
     __slots__ = ("phase", "outputs", "__weakref__")
 
@@ -378,7 +379,7 @@ class Graph:
         return result if isinstance(result, tuple) else (result,)
 
     def mindir(self) -> bytes:
-        """Return the graph in MindSpore's exchange format."""
+        """Return the graph in MindIR format."""
         return bytes(_jit.JitExecutor_.get_instance().get_func_graph_proto(self.phase, "mind_ir"))
 
 
@@ -392,18 +393,18 @@ def _begin(context: Capture, name: str, inputs: Sequence[Raw]) -> str:
 
 
 def _nothing() -> Raw:
-    """Return the dummy input of a graph without inputs, which MindSpore requires."""
+    """Return the dummy input of a graph without inputs, as MindSpore requires one."""
     return mindspore.Tensor(0)
 
 
 def capture(
     function: Callable[[Capture], Sequence[Raw]], inputs: Sequence[Raw], name: str = "mstorch", given: Sequence[Raw] = ()
 ) -> tuple[Graph | None, Capture]:
-    """Return the graph of a function of ``inputs`` that gives raw tensors, and what was seen on the way.
+    """Return the graph of a function of ``inputs`` that returns raw tensors, and the capture's observations.
 
-    ``inputs`` and ``given`` (the values for ``drawn``, in order) are fresh raw tensors that belong to nobody else. The
-    function gets the capture and returns the outputs, all of them depending on inputs; None stands for the graph if it
-    returns none. Raises GraphBreak for what a graph cannot hold, and what the function raises.
+    ``inputs`` and ``given`` (the values for ``drawn``, in order) are new raw tensors without other owners. The function receives the
+    capture and returns the outputs, all of which depend on inputs; the graph is None if it returns none. Raise GraphBreak for code that a
+    graph does not support, and the function's own exceptions.
     """
     if tape.tracing() is not None:
         raise GraphBreak("a capture inside of a capture")
@@ -437,7 +438,7 @@ def capture(
 
 
 def round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[str]:
-    """Return the places where a function of raw tensors reads values that depend on them, one text each; none if it is pure."""
+    """Return the places where a function reads values of tensors that depend on its inputs, one text each; empty if there are none."""
     fresh = [tape.detached(raw) for raw in inputs]
     context = Capture(fresh, raise_at_reads=False)
     every = fresh or [_nothing()]

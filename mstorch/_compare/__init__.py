@@ -1,12 +1,13 @@
-"""``python -m mstorch compare``: a script under real torch and under mstorch, and the first module, gradient or step that differs.
+"""``python -m mstorch compare``: runs a script under real torch and under mstorch, and reports the first module, gradient or step that
+differs.
 
-    python -m mstorch compare train.py --epochs 1                            # real torch lies beside mstorch
-    python -m mstorch compare --torch-python /venv/bin/python train.py       # or in another environment
-    python -m mstorch compare --device npu train.py --device {device}        # the device beside the CPU, no torch needed
+    python -m mstorch compare train.py --epochs 1                            # real torch in the same environment
+    python -m mstorch compare --torch-python /venv/bin/python train.py       # or in another one
+    python -m mstorch compare --device npu train.py --device {device}        # the device against the CPU, without torch
 
-Both runs start from one seed and stop after --steps optimizer steps. With --device, {device} in the script's arguments is "cpu" in
-one run and the device in the other; without it new tensors are made there. What was found is printed, and written as a page with the loss
-curves and the deviation of each layer. The exit status is 0 if all agrees, 1 if something differs, 2 if a run failed.
+Both runs start from one seed and stop after --steps optimizer steps. With --device, {device} in the script's arguments is "cpu" in one run
+and the device in the other; without it, the device is the default device of the second run. The findings are printed, and written as a page
+with the loss curves and the deviation of each layer. The exit status is 0 if all agrees, 1 if something differs, 2 if a run failed.
 """
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ def _environment(second: bool, options: Any) -> dict[str, str]:
 
 
 def _run(options: Any, second: bool) -> dict[str, Any] | None:
-    """Return one run's record."""
+    """Run the script once and return its record."""
     ours = second or options.device
     place = options.device if second else "cpu"
     asks = any("{device}" in argument for argument in options.args)
@@ -105,7 +106,7 @@ def _run(options: Any, second: bool) -> dict[str, Any] | None:
 
 
 def _operation(options: Any) -> str:
-    """Return the first operation that is not torch's, as ``MSTORCH_DEBUG=compare`` names it in a run of its own; "" if all are."""
+    """Return the first operation that differs from torch's, found by ``MSTORCH_DEBUG=compare`` in a separate run; "" if all agree."""
     environment = {**_environment(True, options), "MSTORCH_DEBUG": "compare", "MSTORCH_DEBUG_PYTHON": options.torch_python}
     settings = {"seed": options.seed, "steps": min(options.steps, 3), "checkpoint": options.checkpoint}
     with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +117,7 @@ def _operation(options: Any) -> str:
 
 
 def report(alignment: Alignment, records: list[dict[str, Any]], names: tuple[str, str], below: str) -> list[str]:
-    """Return the lines that are printed."""
+    """Return the lines to print."""
     lines = [f"{names[0]} {records[0]['version']} beside {names[1]} {records[1]['version']}: {alignment.steps} steps"]
     for name, record in zip(names, records):
         if record["error"]:

@@ -1,8 +1,8 @@
-"""Two records of one script, side by side: the first module, gradient or step of an optimizer whose result leaves the tolerance.
+"""Comparison of two records of one script: the first module, gradient or optimizer step whose result is out of tolerance.
 
-A result may deviate by a hundred times as much as what it was computed from: rounding grows on its way through a network and its training,
-a fault comes out of nothing. Gradients of kinks (ReLU at 0) turn over where rounding crosses them: one element in fifty may, and one in
-ten of a parameter's gradient, where each element sums many.
+A result may deviate by a hundred times the deviation of its inputs: rounding errors grow through a network and its training, whereas a
+fault appears from nothing. Gradients at kinks (ReLU at 0) flip where rounding crosses them: one element in fifty may, and one in ten of a
+parameter's gradient, each element of which is a sum of many.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FORWARD, _GRADIENT, _UPDATE = 1e-4, 2e-3, 0.05
 
 
 class Found(NamedTuple):
-    """The first difference: ``where`` names a module or an optimizer; ``phase`` is forward, backward or step."""
+    """First difference: ``where`` names a module or an optimizer; ``phase`` is forward, backward or step."""
 
     phase: str
     step: int
@@ -31,7 +31,7 @@ class Found(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """The deviation of one call of a module: of its result, and of the gradients that it gives."""
+    """Deviation of one call of a module: of its result, and of the gradients of its inputs."""
 
     step: int
     module: str
@@ -40,9 +40,10 @@ class Layer(NamedTuple):
 
 
 def deviation(want: Event | None, have: Event | None, share: float = 1.0, least: float = 0.0) -> float:
-    """Return the largest difference of two tensors' elements, divided by the first one's largest element.
+    """Return the largest difference of two tensors' elements, relative to the first one's largest element.
 
-    Of the elements only the ``share`` that differs least counts. Tensors of another shape or dtype, and other integers, give infinity.
+    Only the fraction ``share`` of elements with the smallest differences counts. Different shapes or dtypes, and different integers, give
+    infinity.
     """
     if want is None or have is None:
         return 0.0 if want is have else math.inf
@@ -78,7 +79,7 @@ def _furthest(want: Iterable[Any], have: Iterable[Any]) -> float:
 
 
 class Alignment:
-    """The comparison of two records; of runs that did not come to their end (``ended``) the last step is left out."""
+    """Comparison of two records; the last step of an incomplete run (not ``ended``) is ignored."""
 
     def __init__(
         self, want: list[Event], have: list[Event], tolerance: float = _FORWARD, names: tuple[str, str] = ("torch", "mstorch"),
@@ -134,7 +135,7 @@ class Alignment:
     # Forward
 
     def _draws(self, step: int, want: list[Event], have: list[Event]) -> tuple[Found, int] | None:
-        """Return the first module before which other random numbers were drawn."""
+        """Return the first module before which different random numbers were drawn."""
         before: Event | None = None
         ordered = [sorted(events, key=lambda event: event["call"]) for events in (want, have)]
         for one, two in zip(*ordered):
@@ -168,7 +169,7 @@ class Alignment:
     def _fault(
         self, one: Event, two: Event, own: list[tuple[str, float, bool]], given: float, result: float, pairs: list[tuple[Event, Event]]
     ) -> tuple[str, str, float] | None:
-        """Return the module that is at fault in a call, in what, and how far its inputs are apart; None if the call is as it is to be."""
+        """Return the module at fault in a call, with the kind of fault and the deviation of its inputs; None if the call is correct."""
         name, kind, other = one["module"], one["class"], self.names[0]
         changed = next((name for name, _, wrong in own if wrong), None)
         if changed is not None:
@@ -193,9 +194,9 @@ class Alignment:
         return None
 
     def _own(self, one: Event, two: Event) -> list[tuple[str, float, bool]]:
-        """Return the parameters and buffers of a module: their names, how far they are apart, and whether that came out of nothing.
+        """Return the parameters and buffers of a module: names, deviation, and whether it appeared from nothing.
 
-        Statistics of a batch may be nothing but rounding, as the mean of what has none: what they are held against is the batch's elements.
+        Batch statistics may be pure rounding error, such as a mean of zero: they are compared relative to the batch's elements.
         """
         found = []
         size = max((given["largest"] for given in one["in"] if "float" in given["dtype"]), default=0.0)
@@ -220,7 +221,7 @@ class Alignment:
     # Backward
 
     def _backward(self, step: int, calls: Any, gradients: Any, first: list[int], params: list[dict[str, Any]]) -> Found | None:
-        """Return the module whose own gradient is the first to go wrong: what came in agrees, what goes out does not."""
+        """Return the module whose gradient is the first to be wrong: its incoming gradients agree, its outgoing ones do not."""
         limit = max(_GRADIENT, _GROWTH * self._drift)
         largest = _largest(params[0])
         wrong: list[tuple[int, int, int, Found]] = []
@@ -284,7 +285,7 @@ class Alignment:
         return None
 
     def _update(self, step: int, grads: Any, one: Event, two: Event) -> Found | None:
-        """Return the parameters after a step, beside what the step changed."""
+        """Return the first parameter whose update differs in an optimizer step; None if all agree."""
         asked = [next(event for event in events if event["optimizer"] == one["optimizer"]) for events in grads]
         found = None
         for name, after in one["value"].items():
@@ -308,13 +309,13 @@ class Alignment:
 
 
 def _caller(one: Event, pairs: list[tuple[Event, Event]]) -> tuple[Event, Event] | None:
-    """Return the call within which another is made."""
+    """Return the call within which another one is made."""
     above = [pair for pair in pairs if pair[0]["call"] < one["call"] and pair[0]["depth"] == one["depth"] - 1]
     return max(above, key=lambda pair: pair[0]["call"]) if above else None  # type: ignore[no-any-return]
 
 
 def _within(call: int, events: list[Event]) -> list[int]:
-    """Return the calls that are made within another one."""
+    """Return the calls made within another one."""
     depths = {event["call"]: event["depth"] for event in events}
     after = [other for other in sorted(depths) if other > call]
     return list(itertools.takewhile(lambda other: depths[other] > depths[call], after))
@@ -326,7 +327,7 @@ def _losses(events: list[Event]) -> list[float]:
 
 
 def _parts(events: list[Event]) -> list[list[Event]]:
-    """Return the events of each step: up to the last optimizer's step before the next call of a module."""
+    """Split the events into steps: each ends with the last optimizer step before the next module call."""
     parts: list[list[Event]] = [[]]
     for event in events:
         if event["kind"] == "forward" and parts[-1] and parts[-1][-1]["kind"] == "step":
@@ -336,7 +337,7 @@ def _parts(events: list[Event]) -> list[list[Event]]:
 
 
 def _gradients(events: list[Event]) -> dict[tuple[int, str, int], tuple[int, Any]]:
-    """By call, side and number: when a gradient came, and what it was (the first, where there are several backward passes)."""
+    """Return by call, side and number the time and value of a gradient (the first one if there are several backward passes)."""
     found: dict[tuple[int, str, int], tuple[int, Any]] = {}
     for time, event in enumerate(events):
         if event["kind"] == "gradient":
@@ -345,9 +346,7 @@ def _gradients(events: list[Event]) -> dict[tuple[int, str, int], tuple[int, Any
 
 
 def _of_call(gradients: Any, first: list[int], call: int) -> tuple[float, float, float]:
-    """Return how far apart the gradients of a call's results are without the furthest elements, and with them; those of its arguments
-    without.
-    """
+    """Return the deviation of the gradients of a call's results, without and with outliers, and of those of its arguments, without."""
     pairs: dict[str, list[tuple[Any, Any]]] = {"out": [], "in": []}
     for (other, side, number), (_, value) in gradients[0].items():
         if other == call:
@@ -362,7 +361,7 @@ def _names(event: Event) -> list[str]:
 
 
 def _first_gradients(events: list[Event]) -> dict[str, Any]:
-    """Return the gradients that backward gave parameters (the first, where there are several backward passes)."""
+    """Return the gradients that backward gave to parameters (the first ones if there are several backward passes)."""
     found: dict[str, Any] = {}
     for event in events:
         if event["kind"] == "parameter":

@@ -1,4 +1,4 @@
-"""The page of a comparison: what was found, both loss curves, and the deviation of each layer. And the same as a picture."""
+"""Report page of a comparison: findings, both loss curves, and the deviation of each layer; also as an image."""
 from __future__ import annotations
 
 import html
@@ -29,7 +29,7 @@ def _curve(values: list[float], low: float, high: float, longest: int) -> str:
 
 
 def _chart(series: dict[str, list[float]], label: str) -> str:
-    """Curves over their numbers, as SVG."""
+    """Return curves over their indices as SVG."""
     every = [value for values in series.values() for value in values if math.isfinite(value)]
     if not every:
         return "<p>nothing to draw</p>"
@@ -58,7 +58,7 @@ def _logs(alignment: Alignment) -> dict[str, list[float]]:
 
 
 def page(alignment: Alignment, lines: list[str], names: tuple[str, str]) -> str:
-    """Return a page that stands alone."""
+    """Return a self-contained HTML page."""
     step = _step(alignment)
     rows = "".join(
         f"<tr><td>{html.escape(layer.module)}</td><td>{layer.forward:.2g}</td><td>{layer.backward:.2g}</td></tr>"
@@ -73,7 +73,7 @@ def page(alignment: Alignment, lines: list[str], names: tuple[str, str]) -> str:
 
 
 def picture(alignment: Alignment, names: tuple[str, str], file: str) -> bool:
-    """Draw both charts into a file; False where there is no matplotlib."""
+    """Draw both charts to a file; return False without matplotlib."""
     if importlib.util.find_spec("matplotlib") is None:
         return False
     figures: Any = importlib.import_module("matplotlib.figure")

@@ -1,8 +1,8 @@
-"""Runs a script under the torch that ``import torch`` gets, and writes down what its modules, gradients and optimizers give.
+"""Runs a script under the torch that ``import torch`` imports, and records its modules, gradients and optimizers.
 
     python record.py RECORD OPTIONS script.py [args]     # OPTIONS: seed, steps, checkpoint, device, as JSON
 
-It is a file of its own, which real torch's Python runs too: it imports nothing of mstorch.
+The file is self-contained, because real torch's Python runs it too: it imports nothing of mstorch.
 """
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _PRINTED = 200
 
 
 class Enough(SystemExit):
-    """The steps that were asked for are done."""
+    """Raised when the requested steps are done."""
 
 
 class Record:
-    """Hooks on all modules, tensors and optimizers; ``events`` is what they saw, in order."""
+    """Hooks on all modules, tensors and optimizers; ``events`` lists their observations in order."""
 
     def __init__(self, torch: Any, options: dict[str, Any]) -> None:
         self.torch, self.options = torch, options
@@ -42,7 +42,7 @@ class Record:
         self._loads = options.get("checkpoint")
 
     def stats(self, value: Any) -> dict[str, Any] | None:
-        """Return a tensor's shape, dtype, norm, largest element, and some of its elements."""
+        """Return a tensor's shape, dtype, norm, largest element, and a sample of its elements."""
         with self.torch.no_grad():
             plain = value.detach()
             if plain.layout != self.torch.strided or plain.device.type == "meta":
@@ -71,13 +71,13 @@ class Record:
         return self.tensors(dict(inner)) if isinstance(inner, dict) and type(value).__module__ != "builtins" else []
 
     def many(self, values: list[Any]) -> list[Any]:
-        """Return what is kept of several tensors."""
+        """Return the statistics of several tensors."""
         return [found for found in map(self.stats, values) if found is not None]
 
     # Modules
 
     def before(self, module: Any, args: Any) -> None:
-        """A module is called."""
+        """Record the start of a module's call."""
         if id(module) not in self.names:
             self.name_below(module)
         if self.depth == 0 and self._loads:
@@ -96,7 +96,7 @@ class Record:
         self.watch_all(self.tensors(args), event["call"], "in")  # now: a module that writes into its input leaves another tensor there
 
     def after(self, module: Any, args: Any, output: Any) -> None:
-        """A module has been called."""
+        """Record the end of a module's call."""
         self.depth -= 1
         stack = module.__dict__.get("_compare_calls")
         if not stack:
@@ -112,13 +112,13 @@ class Record:
             self.watch_all(found, event["call"], "out")
 
     def watch_all(self, values: list[Any], call: int, side: str) -> None:
-        """Write down the gradients of what a module is given or gives."""
+        """Record the gradients of a module's inputs or outputs."""
         for number, tensor in enumerate(values):
             if self.torch.is_grad_enabled() and tensor.requires_grad and tensor.is_floating_point():
                 self.watch(tensor, call, side, number)
 
     def watch(self, tensor: Any, call: int, side: str, number: int) -> None:
-        """Write down a tensor's gradient."""
+        """Record a tensor's gradient."""
 
         def seen(gradient: Any) -> None:
             self.events.append({"kind": "gradient", "call": call, "side": side, "number": number, "value": self.stats(gradient)})
@@ -126,7 +126,7 @@ class Record:
         tensor.register_hook(seen)
 
     def watch_parameters(self, module: Any) -> None:
-        """Write down the gradients of a module's own parameters as backward gives them: clipping and older gradients are not in them."""
+        """Record the gradients of a module's own parameters as backward computes them, before clipping and accumulation."""
         for name, param in module._parameters.items():
             if param is not None and param.requires_grad and id(param) not in self.watched:
                 self.watched[id(param)] = param
@@ -137,7 +137,7 @@ class Record:
                 param.register_hook(seen)
 
     def name_below(self, root: Any) -> None:
-        """Name a module and those below it, as ``named_modules`` does."""
+        """Name a module and its descendants, as ``named_modules`` does."""
         first = type(root).__name__
         for name, module in root.named_modules():
             if id(module) not in self.names:
@@ -154,11 +154,11 @@ class Record:
     # Losses and steps
 
     def loss(self, tensor: Any) -> None:
-        """``backward`` is called on a tensor."""
+        """Record the tensor on which ``backward`` is called."""
         self.events.append({"kind": "loss", "value": self.stats(tensor)})
 
     def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """An optimizer is about to step: its options and the gradients that it takes."""
+        """Record an optimizer's options and gradients before its step."""
         number = self.optimizers.setdefault(id(optimizer), len(self.optimizers))
         self.kept.append(optimizer)
         plain = (int, float, str, bool, tuple)
@@ -169,7 +169,7 @@ class Record:
         self.events.append({"kind": "grads", "optimizer": number, "class": kind, "options": options, "value": grads, "before": params})
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """An optimizer has stepped."""
+        """Record an optimizer's parameters after its step."""
         params = {name: self.stats(param) for name, param in self.params(optimizer)}
         number, kind = self.optimizers[id(optimizer)], type(optimizer).__name__
         self.events.append({"kind": "step", "optimizer": number, "class": kind, "value": params})
@@ -178,14 +178,14 @@ class Record:
             raise Enough(0)
 
     def params(self, optimizer: Any) -> list[tuple[str, Any]]:
-        """Return the parameters of an optimizer, named after their modules where these were called."""
+        """Return the parameters of an optimizer, named after their modules if these were called."""
         names = {id(param): f"{self.names[id(module)]}.{name}" for module in self.kept if id(module) in self.names
                  for name, param in module._parameters.items() if param is not None}  # fmt: skip
         every = [param for group in optimizer.param_groups for param in group["params"]]
         return [(names.get(id(param), f"parameter {number}"), param) for number, param in enumerate(every)]
 
     def install(self) -> None:
-        """Put the hooks in place."""
+        """Install the hooks."""
         torch, record = self.torch, self
         hooks, steps = torch.nn.modules.module, importlib.import_module("torch.optim.optimizer")
         hooks.register_module_forward_pre_hook(self.before)
@@ -202,7 +202,7 @@ class Record:
 
 
 def run(out: str, options: dict[str, Any], arguments: list[str]) -> None:
-    """Run a script, and write what was seen, however it ends."""
+    """Run a script, and write the record however it ends."""
     torch = importlib.import_module("torch")
     seed = options["seed"]
     random.seed(seed)

@@ -273,7 +273,7 @@ class Compiled:
         return self._plainly(args, kwargs)
 
     def reset(self) -> None:
-        """Forget all graphs."""
+        """Clear all graphs."""
         self.entries.clear()
         self._warned = False
 

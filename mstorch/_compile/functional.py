@@ -98,7 +98,7 @@ def _now(storage: Any) -> list[tuple[str, Any]]:
 
 
 class Recipe:
-    """How to rebuild an output tensor from its storage."""
+    """Class, dtype and geometry from which an output tensor is rebuilt on its storage."""
 
     __slots__ = ("owner", "number", "kind", "cls", "shape", "stride", "offset", "tracked")
 
@@ -129,7 +129,7 @@ class Recipe:
 
 
 class Plan:
-    """How to use a graph's outputs: results to build, states and arguments to write."""
+    """Plan for a graph's outputs: results to build, states and arguments to write."""
 
     def __init__(self) -> None:
         self.form: Any = None

@@ -65,8 +65,8 @@ def meant(kind: str) -> str:
     return _EITHER if _switch.on and kind in ("cuda", "npu") else kind
 
 
-is_cuda = property(lambda self: self.device.type == meant("cuda"), doc="Whether the memory is on the device that cuda names.")
-"""For the classes of what has a device."""
+is_cuda = property(lambda self: self.device.type == meant("cuda"), doc="Whether the memory is on the device that \"cuda\" names.")
+"""Property ``is_cuda`` of classes with a device."""
 
 
 def tell() -> None:

@@ -187,7 +187,7 @@ _OF_A_COUNT = frozenset(("dropout_mask",))  # draws whose first argument is a nu
 
 
 class randomness(Block):
-    """How random numbers are drawn under torch.vmap, which runs the function slice by slice: "error", "same" or "different".
+    """Context manager that sets how random numbers are drawn under torch.vmap, slice by slice: "error", "same" or "different".
 
     torch draws for all slices at once, operation by operation. Therefore the first slice draws for all, and each takes its part, or all
     take the same; draws whose parameters differ by slice are made per slice. Entering the context returns a function to call before each

@@ -59,7 +59,7 @@ def _got(name: str, other: Any, first: Any) -> str:
 
 
 class OneDevice(NamedTuple):
-    """How torch refuses tensors on different devices for an operation.
+    """Rule by which torch refuses tensors on different devices for an operation.
 
     ``kernel``: the kernel that the error names, if its name differs from the operation's; ``words``: the text of an error without a kernel.
     ``numbers``: the arguments that may be 0-d CPU tensors nevertheless; ``anywhere``: those that may be CPU tensors of any shape.

@@ -1,4 +1,4 @@
-"""Entry into operations: which subclass, duck type or mode handles a call, and what happens if none does.
+"""Entry into operations: selects the subclass, duck type or mode that handles a call.
 
 Every public function and every method and property of ``Tensor`` is entered through ``entry`` or ``entered_property``, applied when the
 name enters a namespace or the class. A call whose arguments are all of classes in ``PLAIN`` goes straight to the function after a check of
@@ -127,7 +127,7 @@ def enabled() -> values_set_to:
 
 
 class without_innermost_mode(Block):
-    """Context manager without the innermost mode."""
+    """Context manager that disables the innermost mode."""
 
     def __enter__(self) -> Any:
         mode = state.modes[-1]
@@ -167,7 +167,8 @@ def dispatches(kind: type) -> bool:
 
 
 def collect(values: Iterable[Any], found: list[Any]) -> bool:
-    """Append the values that handle calls to ``found``, subclasses before their bases; return whether one of them has forms of its own."""
+    """Append the values that handle calls to ``found``, subclasses before their bases; return whether a class among them has its own form.
+    """
     formed = False
     for value in values:
         kind = type(value)
@@ -419,7 +420,7 @@ def _among_nested(values: Iterable[Any], depth: int = 0) -> bool:
 def entry_of_operator(
     function: Function, module: str, name: str, *, form: Function | None, public: Callable[[], Function] | None
 ) -> Function:
-    """Return what ``entry`` does for a binary operator, at the least cost.
+    """Return the public form of a binary operator, like ``entry``, at the least cost.
 
     ``function.direct``, if present, is the fast path for two row-major floating-point tensors of one dtype and shape, and its kernel.
     """

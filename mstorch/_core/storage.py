@@ -3,12 +3,14 @@
 The object that holds a tensor's elements is its home (``home``): its storage or, in a block of MindSpore's, the value that stands for the
 storage. A home has these attributes:
 
-- ``kind``: "host", "device", "captured", "absent" or "mirrored", on which functions dispatch (``_tape/ways.py``); - ``reads_are_free``:
-elements can be read without a transfer or a wait; - ``has_elements``: there are elements to read, possibly after waiting for a device; -
-``grows``: it may be resized by a write; - ``fuses(op, name)``: whether one kernel computes an operation in that dtype that is composed of
-others elsewhere; - ``is_shown_by(tensor)``, ``whole(tensor)``: whether a tensor is all of the memory in row-major order, and MindSpore's
-tensor over it; - ``is_free(tensor)``: whether a kernel may write the tensor's elements in place, because they are all of the memory and
-nothing else refers to it.
+- ``kind``: "host", "device", "captured", "absent" or "mirrored", on which functions dispatch (``_tape/ways.py``);
+- ``reads_are_free``: elements can be read without a transfer or a wait;
+- ``has_elements``: there are elements to read, possibly after waiting for a device;
+- ``grows``: it may be resized by a write;
+- ``fuses(op, name)``: whether one kernel computes an operation in that dtype that is composed of others elsewhere;
+- ``is_shown_by(tensor)``, ``whole(tensor)``: whether a tensor is all of the memory in row-major order, and MindSpore's tensor over it;
+- ``is_free(tensor)``: whether a kernel may write the tensor's elements in place, because they are all of the memory and nothing else
+  refers to it.
 """
 from __future__ import annotations
 
@@ -177,7 +179,7 @@ class Absent:
 
     @property
     def memory(self) -> np.ndarray:
-        """Raises RuntimeError."""
+        """Raise RuntimeError: there is no memory."""
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
@@ -458,7 +460,7 @@ class Value(_Native):
 
 
 NATIVE: Any = frozenset((DeviceMemory, Value))
-"""Where elements are a MindSpore tensor's: on a device, and in a capture."""
+"""Storage classes whose elements are a MindSpore tensor's: on a device, and in a capture."""
 
 
 class Mirror:

@@ -46,7 +46,7 @@ class TreeSpec:
 
 LEAF = TreeSpec(None, None, [])
 REGISTERED: dict[Any, Any] = {}
-"""How other types of containers are flattened and put together: ``torch.utils._pytree.SUPPORTED_NODES``, empty until that is loaded."""
+"""Flatten functions of further container types: ``torch.utils._pytree.SUPPORTED_NODES``, empty until that is loaded."""
 
 
 def _items(tree: Any) -> tuple[Any, Any, Sequence[Any]] | None:

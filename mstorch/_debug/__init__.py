@@ -1,10 +1,10 @@
-"""``MSTORCH_DEBUG``: what a program's operations give beside real torch, or which operations and kernels it runs.
+"""``MSTORCH_DEBUG``: compares a program's operations with real torch, or traces the operations and kernels that it runs.
 
-    MSTORCH_DEBUG=compare python -m mstorch train.py         # the first operation or gradient that differs from torch's raises
-    MSTORCH_DEBUG=compare,all python -m mstorch train.py     # each that differs is printed once, and the program goes on
-    MSTORCH_DEBUG=trace python -m mstorch train.py           # operations, kernels, gradients and host copies, as they happen
+    MSTORCH_DEBUG=compare python -m mstorch train.py         # raise at the first operation or gradient that differs from torch's
+    MSTORCH_DEBUG=compare,all python -m mstorch train.py     # print each one that differs once, and continue
+    MSTORCH_DEBUG=trace python -m mstorch train.py           # print operations, kernels, gradients and host copies, as they happen
 
-The variable is read once, as mstorch is imported, before the public functions are made: where it is not set they are made as ever.
+The variable is read once, when mstorch is imported and before the public functions are created; without it they are unaffected.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDS = frozenset(("compare", "trace", "all"))
 
 
 def begin(wanted: str) -> None:
-    """Watch operations as the variable's words say. Raises ValueError for other words, ImportError where torch is not installed."""
+    """Watch operations as the variable requests. Raise ValueError for unknown words, ImportError if torch is not installed."""
     words = {word for word in wanted.replace(" ", "").split(",") if word}
     unknown = sorted(words - _WORDS)
     if unknown or words == {"all"}:
@@ -42,13 +42,13 @@ def begin(wanted: str) -> None:
 
 
 def ready() -> None:
-    """Wait for real torch, which was imported beside mstorch. Raises ImportError where there is none."""
+    """Wait until real torch has been imported in its process. Raise ImportError if there is none."""
     for comparison in _begun:
         assert comparison.client.version
 
 
 def begin_profile(file: str) -> None:
-    """Time what the process does, and write it to a file as it ends."""
+    """Profile the process, and write the result to a file when it ends."""
     found = profile.Profile(file)
     overriding.watchers.append(found.watched)
     step_watchers.append(found.stepped)

@@ -1,4 +1,4 @@
-"""The way to the process that has real torch."""
+"""Connection to the process that runs real torch."""
 from __future__ import annotations
 
 import contextlib
@@ -22,9 +22,9 @@ _START = (
 
 
 class Client:
-    """Asks real torch, in a process of its own: there ``import torch`` is torch, whatever it is here, and its modes are its own.
+    """Client of real torch in a separate process, where ``import torch`` is torch itself and modes are its own.
 
-    Raises ImportError where the Python (this one, or that of ``MSTORCH_DEBUG_PYTHON``) has no torch.
+    Raise ImportError if the Python in use (this one, or that of ``MSTORCH_DEBUG_PYTHON``) has no torch.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Client:
 
     @property
     def version(self) -> str:
-        """torch's version. Waits until its process has imported it."""
+        """torch's version; waits until its process has imported it."""
         with self._lock:
             if not self._version:
                 self._version = self._first()
@@ -57,7 +57,7 @@ class Client:
         self._python, self._version, self._sent = python, "", Sent()
 
     def _first(self) -> str:
-        """Return what the process says first: the version of its torch."""
+        """Return the first message of the process: the version of its torch."""
         try:
             first = receive(self._process.stdout, {})
         except EOFError as error:
@@ -68,17 +68,18 @@ class Client:
         return version
 
     def here(self) -> bool:
-        """Return whether this process may ask: a fork of it may not, for its questions would mix with its parent's."""
+        """Return whether this process may send requests; a fork may not, because they would mix with its parent's."""
         return os.getpid() == self._owner
 
     def ask(self, request: Message) -> Message:
-        """torch's answer."""
+        """Send a request and return torch's answer."""
         with self.question(request) as answer:
             return answer()
 
     @contextlib.contextmanager
     def question(self, request: Message) -> Iterator[Callable[[], Message]]:
-        """A block while torch works on a request; what it is given waits for the answer. Other threads' questions wait for its end."""
+        """Context manager while torch works on a request; it yields a function that waits for the answer. Other threads wait until it ends.
+        """
         with self._lock:
             found: list[Message] = []
 
@@ -109,7 +110,7 @@ class Client:
         return receive(self._process.stdout, {})
 
     def _answered(self, step: Callable[..., Any], *args: Any) -> Any:
-        """Return half of a question. Raise RuntimeError where torch's process has ended."""
+        """Run half of an exchange. Raise RuntimeError if torch's process has ended."""
         try:
             return step(*args)
         except (EOFError, BrokenPipeError):
@@ -124,7 +125,7 @@ class Client:
             raise
 
     def _again(self) -> None:
-        """Ask another process from now on, which knows nothing of the question that was broken off."""
+        """Start a new process, which knows nothing of the interrupted request."""
         self._process.kill()
         self._begin()
 

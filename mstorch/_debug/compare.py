@@ -1,4 +1,4 @@
-"""``MSTORCH_DEBUG=compare``: each operation, and each gradient, once more in real torch; the first that differs is named."""
+"""``MSTORCH_DEBUG=compare``: repeats each operation and each gradient in real torch, and reports the first that differs."""
 from __future__ import annotations
 
 import contextlib
@@ -41,17 +41,17 @@ UNDETERMINED = frozenset((
 
 
 class DifferenceError(RuntimeError):
-    """An operation or a gradient that is not torch's."""
+    """Raised for an operation or a gradient that differs from torch's."""
 
 
 class _Busy(threading.local):
-    """Whether the thread is within an operation: what that calls in turn is part of it."""
+    """Thread-local flag: the thread is inside an operation, of which nested calls are a part."""
 
     now = False
 
 
 class Call:
-    """One call of the program: what it was given, and where."""
+    """A call made by the program: its arguments and its source line."""
 
     def __init__(self, name: str, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         encoder = Encoder()
@@ -72,7 +72,7 @@ class Call:
         self.nodes = {id(node_of(tensor)) for tensor in self.tensors}
 
     def note_writes(self) -> bool:
-        """Find which tensors the call wrote to; whether each stands alone, so that a copy of it can stand for it."""
+        """Record which tensors the call wrote to; return False if they share memory, so that copies cannot replace them."""
         written = [number for number, tensor in enumerate(self.tensors) if tensor._counter.version != self._versions[number]]
         self.message["writes"] = written
         # A view counts its base's writes: which of them was written to cannot be told.
@@ -80,7 +80,7 @@ class Call:
 
     @functools.cached_property
     def shares_memory(self) -> bool:
-        """Whether several tensors, or several elements of one, lie in the same memory: copies of them do not."""
+        """Whether several tensors, or several elements of one, share memory, which copies do not reproduce."""
         storages = [id(tensor._storage) for tensor in self.tensors]
         return len(set(storages)) < len(storages) or self._overlaps
 
@@ -89,7 +89,7 @@ class Call:
         return any(step == 0 and length > 1 for tensor in self.tensors for step, length in zip(strides_of(tensor), tensor._shape))
 
     def released(self) -> None:
-        """Forget the tensors: their values are in the message."""
+        """Release the tensors; their values are in the message."""
         self.tensors = []
 
 
@@ -100,7 +100,7 @@ def _random_state() -> bytes:
 
 
 class Comparison:
-    """Holds what the program's operations give against real torch. Raises ImportError where there is none."""
+    """Compares the results of a program's operations with real torch. Raise ImportError if there is none."""
 
     def __init__(self, goes_on: bool) -> None:
         self.client = Client()
@@ -110,7 +110,7 @@ class Comparison:
         self._one = threading.RLock()  # threads draw from one generator, and write to shared memory: one operation at a time
 
     def watched(self, function: Function, name: str) -> Function:
-        """Return the function, compared where the program calls it; those that compute nothing stay what they are."""
+        """Return the function with a comparison where the program calls it; functions that compute nothing are returned unchanged."""
         last = name.rpartition(".")[2]
         if last in UNWATCHED or (last.startswith("_") and not last.startswith("__")):
             return function
@@ -134,7 +134,9 @@ class Comparison:
         return compared
 
     def can_compare(self) -> bool:
-        """Not within maps, transforms, captures and forward mode, nor in a forked process, nor while mstorch is imported."""
+        """Return whether comparison is possible: not within vmap, transforms, captures and forward mode, in a forked process, or during
+        import.
+        """
         return not (
             state.maps or state.levels or state.dispatchers or LEVELS or modes.native is not None or modes.shapes
             or not hasattr(above, "torch") or not self.client.here()
@@ -163,7 +165,7 @@ class Comparison:
     @staticmethod
     @undoing
     def apart(undo: Undo) -> None:
-        """A block whose operations the program does not notice."""
+        """Context manager for operations that the program must not notice."""
         undo[END:] = (values_again(modes, "saved_hooks"), values_again(state, "level"))
         modes.saved_hooks, state.level = [], max(OFF, state.level)
 
@@ -192,7 +194,7 @@ class Comparison:
         return None
 
     def _watch_gradient(self, call: Call, result: Any) -> None:
-        """Compare the call's gradients as soon as backward comes to it."""
+        """Compare the call's gradients when backward reaches it."""
         places: dict[Any, dict[int, int]] = {}
         for index, tensor in enumerate(tensors_in(result, TensorBase)):
             node = node_of(tensor)
@@ -245,7 +247,7 @@ class Comparison:
         self.tell(what + call.name, call.place, call.text, difference, cause)
 
     def tell(self, name: str, place: Place, arguments: str, difference: str, cause: Exception | None = None) -> None:
-        """Raise, or print, what differs."""
+        """Raise, or print, a difference."""
         text = (
             f"{name} differs from torch {self.client.version}\n  called at   {place}\n              {place.source()}\n"
             f"  arguments   {arguments}\n  difference  {difference}"

@@ -1,4 +1,4 @@
-"""Whether two results are the same, as messages (``messages.py``), and in which element they differ most."""
+"""Whether two results agree, as messages (``messages.py``), and which element differs most."""
 from __future__ import annotations
 
 import math
@@ -17,7 +17,7 @@ _PRECISION = {"float64": 2e-16, "complex128": 2e-16, "float32": 1.2e-7, "complex
 
 
 class Scale:
-    """How large the operands of a call are: their largest magnitude, and the elements of the largest. Asked only where bits differ."""
+    """Magnitude of a call's operands: their largest absolute value, and the size of the largest; computed only if bits differ."""
 
     def __init__(self, operands: Message) -> None:
         self._operands = operands
@@ -31,13 +31,13 @@ class Scale:
         return length(self._operands)
 
     def rounding(self, elements: int) -> float:
-        """Return the size of what is left where terms of the operands cancel out in each of so many elements, in units of the precision."""
+        """Return the expected residue of terms that cancel in each of ``elements`` results, in units of the precision."""
         terms = max(1.0, self.length / max(1, elements))
         return CANCELLED * (self.magnitude or 1.0) * math.sqrt(terms)
 
 
 def magnitude(message: Message) -> float:
-    """Return the largest finite absolute value of the floating tensors in a message."""
+    """Return the largest finite absolute value of the floating-point tensors in a message."""
     if isinstance(message, (list, tuple)):
         return max((magnitude(item) for item in message), default=0.0)
     if not isinstance(message, dict):
@@ -62,9 +62,9 @@ def _largest(values: np.ndarray) -> float:
 
 
 def difference(want: Message, got: Message, what: str, scale: Scale, values: bool, layout: bool = True) -> str | None:
-    """Return what differs, in words, or None.
+    """Describe the difference, or return None.
 
-    ``scale``: the operands'. ``values``: whether elements are compared. ``layout``: whether strides and requires_grad are.
+    ``scale``: that of the operands. ``values``: whether to compare elements. ``layout``: whether to compare strides and requires_grad.
     """
     if not layout and (_is_nothing(want) and _is_nothing(got)):
         return None  # a gradient of zeros, or none
@@ -141,7 +141,7 @@ def _shown(value: Any) -> str:
 
 
 def _steps(message: Message) -> Any:
-    """Return the strides that matter: of dimensions with more than one element, of tensors with any."""
+    """Return the significant strides: those of dimensions with more than one element, for non-empty tensors."""
     if 0 in message["shape"]:
         return None
     return [step for step, length in zip(message["strides"], message["shape"]) if length > 1]

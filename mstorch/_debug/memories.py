@@ -1,4 +1,4 @@
-"""Copies of tensors' memory that are met again: kept by this process to be known, and by torch's to be sent once."""
+"""Cached copies of tensors' memory: recognized by this process, and sent to torch's only once."""
 from __future__ import annotations
 
 import itertools
@@ -13,11 +13,11 @@ _MOST = 1 << 27  # bytes that are kept; the least recently used go first
 
 
 class Memory(bytes):
-    """The bytes of a tensor's memory. As long as they do not change, copying the memory again gives this same object."""
+    """Bytes of a tensor's memory. As long as they do not change, copying the memory again returns the same object."""
 
 
 class Recent:
-    """The last copy of each memory that was met of late."""
+    """Cache of the latest copy of each recently seen memory."""
 
     def __init__(self) -> None:
         self._copies: OrderedDict[Hashable, Memory] = OrderedDict()
@@ -25,7 +25,7 @@ class Recent:
         self._lock = threading.Lock()
 
     def copy(self, place: Hashable, data: bytes) -> bytes:
-        """Return the copy that was kept of a place, if it holds these bytes, else these."""
+        """Return the cached copy for an address if it holds these bytes, else the given bytes."""
         if not _LEAST <= len(data) <= _MOST:
             return data
         with self._lock:
@@ -40,7 +40,7 @@ class Recent:
 
 
 class Sent:
-    """The copies that the other process keeps, by numbers."""
+    """Copies that the other process keeps, by number."""
 
     def __init__(self) -> None:
         self._numbers: OrderedDict[int, tuple[Memory, int]] = OrderedDict()
@@ -48,7 +48,7 @@ class Sent:
         self._next = itertools.count()
 
     def reference(self, memory: Memory) -> tuple[int, Any, tuple[int, ...]]:
-        """Return a copy's number, its bytes if they are new to the other process, and the numbers of those to forget."""
+        """Return a copy's number, its bytes if they are new to the other process, and the numbers to forget."""
         found = self._numbers.get(id(memory))
         if found is not None:
             self._numbers.move_to_end(id(memory))
@@ -65,14 +65,14 @@ class Sent:
 
 
 class Pickler(pickle.Pickler):
-    """Writes messages in which copies that were sent before are numbers."""
+    """Pickler that writes previously sent copies as numbers."""
 
     def __init__(self, file: Any, sent: Sent) -> None:
         super().__init__(file, protocol=5)
         self._sent = sent
 
     def persistent_id(self, value: Any) -> tuple[int, Any, tuple[int, ...]] | None:
-        """Return the reference that stands for kept bytes, or None to pickle the object as usual."""
+        """Return the reference for cached bytes, or None to pickle the object as usual."""
         return self._sent.reference(value) if type(value) is Memory else None
 
 

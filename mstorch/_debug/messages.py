@@ -1,6 +1,6 @@
-"""Values as plain Python data, for the process that has real torch, and back.
+"""Values as plain Python data, for the process that runs real torch, and back.
 
-A tensor is ``{"is": "tensor", "dtype", "shape", "strides", "data", "grad", "leaf", "number"}``: bytes of the memory that it spans (None
+A tensor is ``{"is": "tensor", "dtype", "shape", "strides", "data", "grad", "leaf", "number"}``: the bytes of the memory that it spans (None
 without memory), and its number among the call's tensors.
 """
 from __future__ import annotations
@@ -23,17 +23,17 @@ _RECENT = Recent()
 
 
 class NotComparable(Exception):
-    """A value that real torch cannot be given: an object, a function, a tensor of the user's class."""
+    """Raised for a value that cannot be passed to real torch: an object, a function, an instance of a user's tensor subclass."""
 
 
 class Encoder:
-    """Turns the values of one call into messages; a tensor that occurs twice keeps its number."""
+    """Encodes the values of one call as messages; a tensor that occurs twice keeps its number."""
 
     def __init__(self) -> None:
         self.tensors: list[Any] = []
 
     def encode(self, value: Any) -> Message:
-        """Return the message of a value. Raises NotComparable."""
+        """Return the message of a value. Raise NotComparable if there is none."""
         kind = type(value)
         if kind in _SIMPLE:
             return value
@@ -89,7 +89,7 @@ def _of_array(array: np.ndarray, number: bool) -> Message:
 
 
 def _spanned(array: np.ndarray, strides: tuple[int, ...]) -> bytes:
-    """Return the bytes from a tensor's first element to its last, zeros where no element of it lies."""
+    """Return the bytes from a tensor's first element to its last, with zeros in the gaps."""
     if 0 in array.shape:
         return b""
     span = 1 + sum((length - 1) * step for length, step in zip(array.shape, strides))
@@ -101,7 +101,7 @@ def _spanned(array: np.ndarray, strides: tuple[int, ...]) -> bytes:
 
 
 def values_of(message: Message) -> np.ndarray:
-    """Return the elements of a tensor's message as an array; bfloat16 as float32."""
+    """Return the elements of a tensor message as an array; bfloat16 as float32."""
     name = message["dtype"]
     if name == "bfloat16":
         flat = (np.frombuffer(message["data"], np.uint16).astype(np.uint32) << 16).view(np.float32)
@@ -113,7 +113,7 @@ def values_of(message: Message) -> np.ndarray:
 
 
 def encoded_result(value: Any) -> Message:
-    """Return the message of a result; what cannot be compared in it is left out."""
+    """Return the message of a result, without the parts that cannot be compared."""
     try:
         return Encoder().encode(value)
     except NotComparable:

@@ -1,7 +1,8 @@
-"""The process that has real torch: it computes the calls that it is sent, and nothing of mstorch is imported in it.
+"""Server process with real torch: it computes the calls that it receives, and imports nothing of mstorch.
 
-Requests and answers are pickled dictionaries behind their length in 8 bytes. Each request has all that its call needs but large
-memories that were sent before, which are kept as long as the requests say. See ``messages.py`` for values, ``memories.py`` for memories.
+Requests and answers are pickled dictionaries, each preceded by its length in 8 bytes. A request contains everything that its call needs
+except for large memories sent before, which are kept until a request drops them. See ``messages.py`` for values, ``memories.py`` for
+memories.
 """
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ BUFFER = 1 << 16  # bytes; a usual message goes through in one piece, at which t
 
 
 class Unpickler(pickle.Unpickler):
-    """Reads messages; ``kept`` has the memories that may be named by their numbers."""
+    """Unpickler of messages; ``kept`` holds the memories that may be referred to by number."""
 
     def __init__(self, file: Any, kept: dict[int, bytes]) -> None:
         super().__init__(file)
         self._kept = kept
 
     def persistent_load(self, reference: tuple[int, bytes | None, tuple[int, ...]]) -> bytes:
-        """Return a memory, by its number or new; it and those to forget are noted."""
+        """Return a memory, by its number or new; store it, and drop those to forget."""
         number, data, forgotten = reference
         for old in forgotten:
             del self._kept[old]
@@ -46,7 +47,7 @@ def send(file: Any, data: Any) -> None:
 
 
 def receive(file: Any, kept: dict[int, bytes]) -> Message:
-    """Return the next message of a pipe. Raises EOFError at its end."""
+    """Return the next message of a pipe. Raise EOFError at its end."""
     head = file.read(8)
     if len(head) < 8:
         raise EOFError("the other process has ended")
@@ -54,7 +55,7 @@ def receive(file: Any, kept: dict[int, bytes]) -> Message:
 
 
 class Decoder:
-    """Makes arguments of a library's values from messages, each tensor a leaf with memory of its own."""
+    """Decodes arguments from messages into a library's values, each tensor a leaf that owns its memory."""
 
     def __init__(self, library: Any) -> None:
         self.library = library
@@ -124,7 +125,7 @@ class Decoder:
 
 
 def tensors_in(value: Any, kind: type) -> Iterator[Any]:
-    """The tensors of a result, in order."""
+    """Yield the tensors of a result, in order."""
     if isinstance(value, kind):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -133,7 +134,7 @@ def tensors_in(value: Any, kind: type) -> Iterator[Any]:
 
 
 def gradients(library: Any, function: Callable[..., Any], request: Message, decoder: Decoder | None = None) -> dict[int, Any]:
-    """Return the gradients of a call's tensors, by number, for those that its results were given in the program.
+    """Return the gradients of a call's tensors, by number, for the gradients that the program passed to its results.
 
     ``request``: the call, ``writes`` (numbers of tensors that it writes to), ``given`` (numbers of results → gradients).
     """
@@ -157,12 +158,12 @@ def gradients(library: Any, function: Callable[..., Any], request: Message, deco
 
 
 def copied(library: Any, tensor: Any) -> Any:
-    """Return a copy with history and the same strides, which may be written to where a leaf may not."""
+    """Return a non-leaf copy with the same strides, which may be modified in place where a leaf may not."""
     return library.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
 def exchanged(value: Any, replacements: dict[int, Any]) -> Any:
-    """Return the value with objects exchanged, by identity."""
+    """Return the value with objects replaced, by identity."""
     if id(value) in replacements:
         return replacements[id(value)]
     if isinstance(value, (list, tuple)):
@@ -173,7 +174,7 @@ def exchanged(value: Any, replacements: dict[int, Any]) -> Any:
 
 
 def settings_of(library: Any, request: Message, stack: contextlib.ExitStack) -> None:
-    """Enter the modes of a request: autocast, the default dtype, the generator's state."""
+    """Enter the modes of a request: autocast, default dtype, generator state."""
     if request["autocast"] is not None:
         stack.enter_context(library.autocast("cpu", dtype=getattr(library, request["autocast"]), cache_enabled=False))
     elif library.is_autocast_enabled("cpu"):
@@ -182,20 +183,20 @@ def settings_of(library: Any, request: Message, stack: contextlib.ExitStack) -> 
 
 
 class Server:
-    """Computes calls with torch."""
+    """Server of real torch, which computes the calls it receives."""
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch
 
     def function(self, name: str) -> Any:
-        """Return the function that ``torch.nn.functional.linear`` names, or None."""
+        """Return the function with a dotted name such as ``torch.nn.functional.linear``, or None."""
         found = self.torch
         for part in name.split(".")[1:]:
             found = getattr(found, part, None)
         return found
 
     def message(self, value: Any) -> Message:
-        """Return a result as a message."""
+        """Return the message of a result."""
         torch = self.torch
         if isinstance(value, torch.Tensor):
             return self.tensor(value)
@@ -208,7 +209,7 @@ class Server:
         return value if type(value) in (int, float, bool, complex, str, type(None)) else {"is": "unknown"}
 
     def tensor(self, value: Any) -> Message:
-        """Return a tensor's message: shape and strides as they are, the bytes from its first element to its last."""
+        """Return a tensor's message: shape, strides, and the bytes from its first element to its last."""
         torch = self.torch
         if value.layout != torch.strided or value.device.type not in ("cpu", "meta"):
             return {"is": "unknown"}
@@ -225,7 +226,7 @@ class Server:
         return message
 
     def answer(self, request: Message) -> Message:
-        """Return what torch makes of a request."""
+        """Return torch's answer to a request."""
         torch = self.torch
         if "optimizer" in request:
             return self.stepped(request)
@@ -245,7 +246,7 @@ class Server:
                 return {"error": (type(error).__name__, str(error))}
 
     def stepped(self, request: Message) -> Message:
-        """Return the parameters after a step of an optimiser."""
+        """Return the parameters after an optimizer step."""
         torch = self.torch
         kind = getattr(torch.optim, request["optimizer"], None)
         if kind is None:
@@ -266,7 +267,7 @@ class Server:
         return {"params": [self.message(param) for param in params]}
 
     def computed(self, function: Any, request: Message) -> Message:
-        """Return the result of a call, the tensors that it wrote to, and the generator's state after it."""
+        """Return the result of a call, the tensors that it wrote to, and the generator state after it."""
         torch = self.torch
         decoder = Decoder(torch)
         with torch.inference_mode(request["inference"]), torch.set_grad_enabled(request["recording"]):
@@ -283,7 +284,7 @@ class Server:
 
 
 def serve() -> None:
-    """Answer requests from standard input until it ends; what torch prints goes to standard error."""
+    """Answer requests from standard input until it ends; torch's output goes to standard error."""
     answers, requests = os.fdopen(os.dup(1), "wb", BUFFER), os.fdopen(0, "rb", BUFFER)
     os.dup2(2, 1)
     try:

@@ -1,4 +1,4 @@
-"""Where in the user's program a call stands, and what its arguments look like."""
+"""Source line of a call in the user's program, and descriptions of its arguments."""
 from __future__ import annotations
 
 import linecache
@@ -16,7 +16,7 @@ _MOST = 8
 
 
 class Place(NamedTuple):
-    """A line of the user's program, and the layers of ``torch.nn`` between it and the call, the outermost first."""
+    """Line of the user's program, and the ``torch.nn`` modules between it and the call, the outermost first."""
 
     file: str
     line: int
@@ -28,12 +28,12 @@ class Place(NamedTuple):
         return f"{self.file}:{self.line} ({self.function}){inside}"
 
     def source(self) -> str:
-        """Return the text of the line."""
+        """Return the source text of the line."""
         return linecache.getline(self.file, self.line).strip()
 
 
 def place_of_call() -> Place:
-    """Return the innermost line on the stack that is not mstorch's own."""
+    """Return the innermost line on the stack outside of mstorch."""
     frame: Any = sys._getframe(1)
     layers: list[str] = []
     outermost = frame
@@ -48,7 +48,7 @@ def place_of_call() -> Place:
 
 
 def called_by_rule() -> bool:
-    """Return whether an operation is called by mstorch itself for a gradient, and neither by the program nor by a layer."""
+    """Return whether mstorch itself calls an operation for a gradient, rather than the program or a module."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
@@ -56,7 +56,7 @@ def called_by_rule() -> bool:
 
 
 def described(value: Any, strides: bool = False) -> str:
-    """Return an argument in one line: ``float32[2, 3]`` for a tensor, with strides where they are asked for."""
+    """Return an argument in one line: ``float32[2, 3]`` for a tensor, with strides if requested."""
     if isinstance(value, TensorBase):
         text = f"{value._dtype.name}[{', '.join(map(str, value._shape))}]"
         if strides and value._shape:
@@ -70,7 +70,7 @@ def described(value: Any, strides: bool = False) -> str:
 
 
 def call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], strides: bool = False) -> str:
-    """Return a call in one line."""
+    """Return a call as one line of text."""
     parts = [described(arg, strides) for arg in args] + [f"{key}={described(value, strides)}" for key, value in kwargs.items()]
     return f"{name}({', '.join(parts)})"
 

@@ -1,6 +1,6 @@
-"""Write down a run for ``python -m mstorch profile``: times of operations, gradients, steps, kernels, modules, lines; waits and copies.
+"""Profile of a run for ``python -m mstorch profile``: times of operations, gradients, steps, kernels, modules and lines; waits and copies.
 
-``MSTORCH_PROFILE=FILE`` asks for it; the file is written as the process ends. A thread samples lines, the rest is timed as it is called.
+``MSTORCH_PROFILE=FILE`` enables it; the file is written when the process ends. A thread samples lines, the rest is timed when called.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _EVERY = 0.002
 
 
 class Profile:
-    """The record of one process, from its first operation to its end."""
+    """Record of one process, from its first operation to its end."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -58,7 +58,7 @@ class Profile:
     # What happens
 
     def start(self, where: str) -> None:
-        """The program calls its first operation."""
+        """Start the record at the program's first operation."""
         self.began, self._line = time.perf_counter(), where
         hooks = above.torch.nn.modules.module
         hooks.register_module_forward_pre_hook(self.enter_module)
@@ -69,7 +69,7 @@ class Profile:
         atexit.register(self.finish)
 
     def add(self, kind: str, name: str, begin: float, place: str) -> float:
-        """Return something ended now."""
+        """Add an interval that ends now."""
         end = time.perf_counter()
         total = self.sums[kind][name]
         total[0] += end - begin
@@ -79,14 +79,14 @@ class Profile:
         return end - begin
 
     def collecting(self, phase: str, about: Any) -> None:
-        """Python begins or ends a search for garbage; within an operation that is part of its time."""
+        """Time Python's garbage collection; within an operation it is part of the operation's time."""
         if phase == "start":
             self._searching = time.perf_counter()
         elif not self.inside:
             self.add("garbage", f"generation {about['generation']}", self._searching, "")
 
     def watched(self, function: Function, name: str) -> Function:
-        """Return an operation, timed where the program calls it."""
+        """Return an operation that is timed where the program calls it."""
         last = name.rpartition(".")[2]
         if last in UNWATCHED - {"numpy", "__array__", "backward"} or (last.startswith("_") and not last.startswith("__")):
             return function
@@ -116,7 +116,7 @@ class Profile:
         return timed
 
     def note(self, name: str, args: tuple[Any, ...], result: Any, where: str) -> None:
-        """Add the facts of a call to its line, and time its gradient."""
+        """Add the properties of a call to its line, and time its gradient."""
         self.inside = True
         try:
             why = self.why[where]
@@ -136,19 +136,19 @@ class Profile:
             self.inside = False
 
     def begin_gradient(self, name: str, where: str, given: Any) -> None:
-        """The gradient of an operation begins, so that the one before it has ended."""
+        """Begin an operation's gradient, and end the previous one."""
         self.end_gradient()
         self._gradient = (name, where, time.perf_counter())
 
     def end_gradient(self) -> None:
-        """The last gradient has ended."""
+        """End the current gradient."""
         if self._gradient is not None:
             name, where, begin = self._gradient
             self._gradient = None
             self.add("gradient", name, begin, where)
 
     def stepped(self, step: Function) -> Function:
-        """Return an optimizer's step, timed."""
+        """Wrap an optimizer's step to be timed."""
 
         @functools.wraps(step)
         def timed(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -176,19 +176,19 @@ class Profile:
         return timed
 
     def host_copy(self, tensor: Any) -> None:
-        """A device's tensor is read."""
+        """Count a read of a device tensor's values."""
         self.count("reads of a device's values")
 
     def cast(self) -> None:
-        """A conversion between dtypes."""
+        """Count a cast between dtypes."""
         self.count("conversions between dtypes")
 
     def upload(self, size: int) -> None:
-        """A copy to the device."""
+        """Count a copy to the device."""
         self.count("copies to the device")
 
     def count(self, what: str) -> None:
-        """Count a cost at the line that runs."""
+        """Count a cost for the current line."""
         if self.began is not None:
             place = place_of_call()
             self.why[f"{place.file}:{place.line}"][what] += 1
@@ -197,7 +197,7 @@ class Profile:
     # Modules and lines
 
     def enter_module(self, module: Any, args: Any) -> None:
-        """A module is called."""
+        """Begin a module's call."""
         if id(module) not in self._names:
             for name, inner in module.named_modules():
                 self._names.setdefault(id(inner), f"{type(module).__name__}.{name}" if name else type(module).__name__)
@@ -205,7 +205,7 @@ class Profile:
         self._modules.append([module, time.perf_counter(), 0.0])
 
     def leave_module(self, module: Any, args: Any, output: Any) -> None:
-        """A module has been called."""
+        """End a module's call."""
         while self._modules:
             found, begin, below = self._modules.pop()
             if found is module:
@@ -217,7 +217,7 @@ class Profile:
                 return
 
     def sample(self) -> None:
-        """See every two milliseconds where the main thread is."""
+        """Sample the main thread's line every two milliseconds."""
         while not self._over.wait(_EVERY):
             frame = sys._current_frames().get(self._main or 0)
             while frame is not None and (frame.f_code.co_filename.startswith(_LIBRARIES) or "site-packages" in frame.f_code.co_filename):
@@ -227,12 +227,12 @@ class Profile:
             self.until(time.perf_counter())  # where no line is going on the script has ended, on the last one
 
     def until(self, now: float) -> None:
-        """Count the time since the last sample for the line of this one."""
+        """Attribute the time since the last sample to the line of this one."""
         self.lines[self._line] += now - self._sampled  # type: ignore[assignment]
         self._sampled = now
 
     def finish(self) -> None:
-        """Write all of it."""
+        """Write the record to the file."""
         self.ended = time.perf_counter()
         self._over.set()
         self._sampler.join()

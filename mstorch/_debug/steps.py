@@ -1,4 +1,4 @@
-"""Steps of optimisers beside those of real torch's: what one makes of the same parameters, gradients and state."""
+"""Optimizer steps compared with real torch's on the same parameters, gradients and state."""
 from __future__ import annotations
 
 import functools
@@ -15,13 +15,13 @@ _HOME = __name__.partition(".")[0]
 
 
 class Steps:
-    """Compares the steps of the optimisers of ``torch.optim``, but those that take a closure."""
+    """Compares the steps of the optimizers of ``torch.optim``, except those with a closure."""
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison
 
     def watched(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        """Return an optimiser's ``step``, compared."""
+        """Wrap an optimizer's ``step`` to be compared."""
         comparison = self.comparison
 
         @functools.wraps(step)

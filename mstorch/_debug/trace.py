@@ -1,4 +1,4 @@
-"""``MSTORCH_DEBUG=trace``: operations, the kernels that they run, gradients, and copies to the host, on standard error."""
+"""``MSTORCH_DEBUG=trace``: prints operations, their kernels, gradients, and copies to the host to standard error."""
 from __future__ import annotations
 
 import functools
@@ -18,14 +18,14 @@ _BARE = UNWATCHED - {"numpy", "__array__", "backward"}
 
 
 class _Depth(threading.local):
-    """Whether the thread is within an operation, or writes a line."""
+    """Thread-local flags: the thread is inside an operation, or is printing a line."""
 
     inside = False
     writes = False
 
 
 class Tracer:
-    """Prints what happens, a line each."""
+    """Prints one line per event."""
 
     def __init__(self) -> None:
         self.depth = _Depth()
@@ -35,7 +35,7 @@ class Tracer:
         print(f"mstorch: {text}", file=sys.stderr, flush=True)
 
     def watched(self, function: Function, name: str) -> Function:
-        """Return the function, with a line where the program calls it."""
+        """Return the function, which prints a line when the program calls it."""
         last = name.rpartition(".")[2]
         if last in _BARE:
             return function
@@ -80,7 +80,7 @@ class Tracer:
         self.line(f"gradient of {name}: {described(given)}  # {place}")
 
     def traced_kernel(self, op: str, dtype: str, where: str, function: Function) -> Function:
-        """Return a kernel of the table, with a line for each call."""
+        """Return a kernel of the table, which prints a line per call."""
         code = getattr(function, "__code__", None)
         shown = getattr(function, "__name__", type(function).__name__)
         source = f" ({code.co_filename.rpartition('mstorch/')[2]}:{code.co_firstlineno})" if code is not None else ""
@@ -93,7 +93,7 @@ class Tracer:
         return traced
 
     def host_copy(self, tensor: Any) -> None:
-        """A line for a tensor whose elements go from a device to the host."""
+        """Print a line for a tensor that is copied from a device to the host."""
         if not self.depth.writes:
             self.line(f"  host copy of {described(tensor)}  # {place_of_call()}")
 

@@ -1,1 +1,1 @@
-"""The common part of the modules of devices: functions that only raise that the device is not there, streams, contexts."""
+"""Shared code of the device modules: functions that raise because the device is missing, streams, contexts."""

@@ -1,4 +1,4 @@
-"""The members of torch.cuda where cuda means an Ascend: the function or class of the same name in torch.npu."""
+"""The members of torch.cuda while "cuda" is an alias of Ascend: the function or class of the same name in torch.npu."""
 from __future__ import annotations
 
 import functools
@@ -17,7 +17,7 @@ def _twin(name: str) -> Any:
 
 
 def _no_capability(device: Any = None) -> tuple[int, int]:
-    """Less than any that code asks for before it takes a kernel of CUDA; packages take two numbers apart, and torch.npu gives None."""
+    """Return (0, 0), lower than any capability required for CUDA kernels; packages expect two numbers, and torch.npu returns None."""
     return 0, 0
 
 
@@ -32,7 +32,7 @@ def _there(name: str) -> Any:
 
 
 def as_npu(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, which is torch.npu's of its name while cuda means npu."""
+    """Return the function, which dispatches to torch.npu's while "cuda" is an alias of it."""
     name = function.__name__
 
     @functools.wraps(function)
@@ -43,7 +43,7 @@ def as_npu(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class AsNpu(type):
-    """A class whose instances are torch.npu's class of its name while cuda means npu."""
+    """Metaclass of classes that instantiate torch.npu's class of the same name while "cuda" is an alias of it."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return _there(cls.__name__)(*args, **kwargs) if is_on() else super().__call__(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Functions of torch's device modules where there is no such device: told by a table, they give a value or raise torch's error."""
+"""Functions of torch's modules for missing devices, generated from a table: they return a value or raise torch's error."""
 from __future__ import annotations
 
 import copy
@@ -11,7 +11,7 @@ NO_STATS: Any = OrderedDict()
 
 
 def _signature(parameters: str) -> inspect.Signature:
-    """Return the signature that a list of parameters with plain defaults describes."""
+    """Parse a list of parameters with plain defaults into a signature."""
     made = []
     for part in filter(None, parameters.split(", ")):
         name, equals, default = part.partition("=")
@@ -23,7 +23,7 @@ def _signature(parameters: str) -> inspect.Signature:
 
 
 def face(module: str, name: str, parameters: str, outcome: Any) -> Callable[..., Any]:
-    """Return a function that gives the outcome, or raises it if it is an exception; it takes these parameters only."""
+    """Return a function with the given parameters that returns the outcome, or raises it if it is an exception."""
     signature = _signature(parameters)
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -38,13 +38,13 @@ def face(module: str, name: str, parameters: str, outcome: Any) -> Callable[...,
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
     function.__signature__ = signature  # type: ignore[attr-defined]
-    said = f"Raises {type(outcome).__name__}: {outcome}" if isinstance(outcome, BaseException) else f"Gives {outcome!r}"
-    function.__doc__ = f"{said.rstrip('.')}. There is no such device in this process."
+    said = f"Raise {type(outcome).__name__}: {outcome}" if isinstance(outcome, BaseException) else f"Return {outcome!r}"
+    function.__doc__ = f"{said.rstrip('.')}. This process has no such device."
     return function
 
 
 def faces(module: str, *rows: tuple[Any, str]) -> dict[str, Callable[..., Any]]:
-    """Return functions by name, from rows of an outcome and the functions that have it: ``name(parameters); name(parameters)``."""
+    """Return functions by name, from rows of an outcome and its functions: ``name(parameters); name(parameters)``."""
     made = {}
     for outcome, functions in rows:
         for text in functions.split("; "):
@@ -54,7 +54,7 @@ def faces(module: str, *rows: tuple[Any, str]) -> dict[str, Callable[..., Any]]:
 
 
 def dummy(module: str, name: str, error: BaseException) -> type:
-    """Return a class that cannot be instantiated without its device."""
+    """Return a placeholder class that cannot be instantiated without its device."""
 
     def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
         raise type(error)(*error.args)
@@ -64,7 +64,7 @@ def dummy(module: str, name: str, error: BaseException) -> type:
 
 
 class NoSwitch:
-    """A context manager that changes nothing: there is no device to switch to."""
+    """Context manager without effect, because there is no device to select."""
 
     def __init__(self, device: Any = None) -> None:
         self.idx = -1 if device is None else device
@@ -78,7 +78,7 @@ class NoSwitch:
 
 
 class StreamContext:
-    """Work in a stream; without a device, of None only."""
+    """Context manager that selects a stream; without a device only None."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream

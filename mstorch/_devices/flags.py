@@ -1,4 +1,4 @@
-"""Switches of torch.backends: attributes of a module that take values of one type, and contexts that set several of them."""
+"""Options of torch.backends: typed module attributes, and context managers that set several of them."""
 from __future__ import annotations
 
 import sys
@@ -9,7 +9,7 @@ from .._leaving import END, Undo, undoing, values_again
 
 
 class FlagModule(ModuleType):
-    """A module whose switches, listed in ``_kinds``, take values of their types only."""
+    """Module whose options, listed in ``_kinds``, accept values of their types only."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = self.__dict__.get("_kinds", {}).get(name)
@@ -20,13 +20,13 @@ class FlagModule(ModuleType):
 
 
 def as_flags(module: str) -> None:
-    """Let a module check what is assigned to its switches."""
+    """Make a module check the assignment of its options."""
     sys.modules[module].__class__ = FlagModule
 
 
 @undoing
 def switched(undo: Undo, module: str, **values: Any) -> None:
-    """Set switches of a module inside of a ``with`` block; None leaves one as it is."""
+    """Context manager that sets options of a module; None leaves an option unchanged."""
     home = sys.modules[module]
     undo[END:] = (values_again(home, *values),)
     for name, value in values.items():

@@ -1,4 +1,4 @@
-"""torch.cuda where MindSpore computes on no GPU: what only says so, or is torch.npu's where cuda means npu."""
+"""torch.cuda where MindSpore has no GPU: its functions report so, or are torch.npu's while "cuda" is an alias of npu."""
 from __future__ import annotations
 
 from .as_npu import AsNpu, as_npu

@@ -1,4 +1,4 @@
-"""torch.npu.Stream and Event: MindSpore's, under the names and rules of torch's."""
+"""torch.npu.Stream and Event: MindSpore's, with torch's names and semantics."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ def _here() -> Device:
 
 
 class Stream(Block):
-    """Work of the device in order; work of several streams may overlap. ``priority``: below 0 before others."""
+    """Ordered queue of device work; streams may overlap. ``priority``: lower numbers run first."""
 
     device_type = 20  # torch's number of devices that extensions name
 
@@ -27,31 +27,31 @@ class Stream(Block):
 
     @property
     def npu_stream(self) -> int:
-        """The stream's number."""
+        """Number of the stream."""
         return int(self._native.id)
 
     stream_id = npu_stream
 
     def query(self) -> bool:
-        """Return whether all that was given to the stream is done."""
+        """Return whether all work of the stream is complete."""
         return bool(self._native.query())
 
     def synchronize(self) -> None:
-        """Wait for all that was given to the stream."""
+        """Wait until all work of the stream is complete."""
         self._native.synchronize()
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Return an event (a new one unless given) that passes when the work up to here is done."""
+        """Record an event (by default a new one) in the stream, and return it."""
         event = Event() if event is None else event
         event.record(self)
         return event
 
     def wait_event(self, event: Event) -> None:
-        """Let later work wait for an event."""
+        """Make later work of the stream wait for an event."""
         self._native.wait_event(event._native)
 
     def wait_stream(self, stream: Stream) -> None:
-        """Let later work wait for what another stream was given."""
+        """Make later work of the stream wait for the current work of another stream."""
         self.wait_event(stream.record_event())
 
     def __enter__(self) -> Stream:
@@ -74,7 +74,7 @@ class Stream(Block):
 
 
 class Event:
-    """A moment in a stream's work."""
+    """Event of a stream."""
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         self.device = _here()
@@ -84,25 +84,27 @@ class Event:
         self._native = streams.new_event(enable_timing, blocking)
 
     def record(self, stream: Stream | None = None) -> None:
-        """Let the event pass when a stream (the current one unless given) has done its work up to here."""
+        """Record the event in a stream (by default the current one)."""
         self._native.record(streams.current_stream() if stream is None else stream._native)
         self._recorded = True
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let a stream's later work wait for the event."""
+        """Make later work of a stream wait for the event."""
         self._native.wait(streams.current_stream() if stream is None else stream._native)
 
     def query(self) -> bool:
-        """Return whether the event has passed; one that was not recorded has."""
+        """Return whether the event has completed; True if it was not recorded."""
         return not self._recorded or bool(self._native.query())
 
     def synchronize(self) -> None:
-        """Wait for the event."""
+        """Wait until the event has completed."""
         if self._recorded:
             self._native.synchronize()
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Return milliseconds between two events of ``enable_timing=True``; raise ValueError if one was not recorded, or has no timing."""
+        """Return the milliseconds between two events with ``enable_timing=True``; raise ValueError if one was not recorded, or lacks
+        timing.
+        """
         if not (self._timed and end_event._timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if not (self._recorded and end_event._recorded):
@@ -115,7 +117,7 @@ class Event:
 
 
 class StreamContext(Block):
-    """Give work to a stream inside of a ``with`` block; None changes nothing."""
+    """Context manager that selects a stream; None has no effect."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
@@ -131,24 +133,24 @@ class StreamContext(Block):
 
 
 def stream(stream: Stream | None) -> StreamContext:
-    """Give work to a stream inside of a ``with`` block; None changes nothing."""
+    """Return a context manager that selects a stream; None has no effect."""
     return StreamContext(stream)
 
 
 def current_stream(device: Any = None) -> Stream:
-    """Return the stream that work is given to."""
+    """Return the current stream."""
     _here()
     return Stream(native=streams.current_stream())
 
 
 def default_stream(device: Any = None) -> Stream:
-    """Return the stream that work is given to unless another is chosen."""
+    """Return the default stream."""
     _here()
     return Stream(native=streams.default_stream())
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Give work to a stream from now on; None changes nothing."""
+    """Set the current stream; None has no effect."""
     if stream is not None:
         streams.set_current(stream._native)
 

@@ -1,4 +1,4 @@
-"""torch._dynamo: what programs say to torch's compiler in front of ``torch.compile``, as far as it concerns graphs here."""
+"""torch._dynamo: programs' directives to torch's compiler, as far as they concern graphs here."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from .explaining import explain
 
 
 def reset() -> None:
-    """Forget all compiled graphs."""
+    """Clear all compiled graphs."""
     _reset_all()
 
 
@@ -23,19 +23,19 @@ reset_code_caches = reset
 
 
 def graph_break(msg: str = "") -> None:
-    """Let what is being captured run without a graph; nothing outside of a capture."""
+    """Abort the current capture, so that the function runs eagerly; do nothing outside of a capture."""
     tape.refuse_in_trace(f"the function calls torch._dynamo.graph_break(){f': {msg}' if msg else ''}")
     for writer in tape.explained:
         writer.break_(f"Call to `torch._dynamo.graph_break()`\n  Explanation: User-inserted graph break. Message: {msg or None}")
 
 
 def skip_frame(msg: str = "") -> None:
-    """The same as ``graph_break``."""
+    """Do what ``graph_break`` does."""
     graph_break(msg)
 
 
 def disallow_in_graph(fn: Any) -> Any:
-    """Return a function that no graph may hold."""
+    """Return a function that aborts the capture when called."""
     if isinstance(fn, (list, tuple)):
         return [disallow_in_graph(one) for one in fn]
     return disable(fn)
@@ -53,7 +53,7 @@ def optimize(
 
 
 def optimize_assert(backend: str | Callable[..., Any] = "inductor", **kwargs: Any) -> Callable[[Any], Any]:
-    """``optimize`` that raises where no graph holds the function."""
+    """Return ``optimize`` that raises if the function cannot be captured as a graph."""
     return optimize(backend, nopython=True, **kwargs)
 
 
@@ -68,23 +68,23 @@ def mark_dynamic(
     t: Tensor, index: int | Sequence[int], *, hint_override: int | None = None, min: int | None = None, max: int | None = None,
     specialize_on: list[Any] | None = None,
 ) -> None:  # fmt: skip
-    """Says that sizes will vary. Shapes of graphs are static here: other sizes get a graph of their own."""
+    """Check the dimension; shapes of graphs are static here, and other sizes get a graph of their own."""
     _check_index(t, index)
 
 
 def maybe_mark_dynamic(t: Tensor, index: int | Sequence[int]) -> None:
-    """Says that sizes may vary (see ``mark_dynamic``)."""
+    """Check the dimension; shapes of graphs are static here (see ``mark_dynamic``)."""
     _check_index(t, index)
 
 
 def mark_static(t: Any, index: int | Sequence[int] | None = None) -> None:
-    """Says that sizes will not vary, which graphs here rely upon in any case."""
+    """Check the dimension; shapes of graphs are static here anyway."""
     if not isinstance(t, type):
         _check_index(t, index)
 
 
 def mark_static_address(t: Tensor | int, guard: bool = False) -> None:
-    """Says that a tensor stays where it is, which no graph here relies upon. Raise TypeError for what is no tensor."""
+    """Raise TypeError for a value that is not a tensor; graphs here do not rely on addresses."""
     if not hasattr(t, "data_ptr"):
         raise TypeError(f"mark_static_address expects a tensor but received {type(t)}")
 

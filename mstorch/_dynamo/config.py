@@ -1,4 +1,4 @@
-"""torch._dynamo.config: settings of torch's compiler. They keep their values; graphs here have nothing that they would set."""
+"""torch._dynamo.config: options of torch's compiler, stored without effect."""
 from __future__ import annotations
 
 from .._patched_settings import Patch
@@ -29,6 +29,6 @@ skip_fwd_side_effects_in_bwd_under_checkpoint = False
 
 
 class patch(Patch):
-    """Other values inside a ``with`` block or a decorated function: ``patch("verbose", True)``, ``patch(verbose=True)``."""
+    """Context manager and decorator that sets options: ``patch("verbose", True)``, ``patch(verbose=True)``."""
 
     module = __name__

@@ -6,12 +6,12 @@ from .._hook import missing as _missing
 
 
 def is_dynamo_supported() -> bool:
-    """Return True: ``torch.compile`` works here."""
+    """Return True: ``torch.compile`` is supported."""
     return True
 
 
 def is_inductor_supported() -> bool:
-    """Return True: the backend's name is taken for MindSpore's graphs."""
+    """Return True: backend "inductor" is mapped to MindSpore's graphs."""
     return True
 
 

@@ -1,30 +1,30 @@
-"""torch._dynamo.exc: what torch's compiler raises. Nothing here does; programs name the classes in ``except``."""
+"""torch._dynamo.exc: exceptions of torch's compiler, for ``except`` clauses; they are never raised here."""
 from __future__ import annotations
 
 
 class TorchDynamoException(RuntimeError):
-    """The base of the compiler's errors."""
+    """Base of the compiler's errors."""
 
 
 class InternalTorchDynamoError(TorchDynamoException):
-    """A fault of the compiler."""
+    """Raised in torch for an internal error of the compiler."""
 
 
 class Unsupported(TorchDynamoException):
-    """Code that no graph holds."""
+    """Raised in torch for code that graphs do not support."""
 
 
 class BackendCompilerFailed(TorchDynamoException):
-    """A backend that failed."""
+    """Raised in torch when a backend fails."""
 
 
 class UserError(Unsupported):
-    """Code that is wrong."""
+    """Raised in torch for incorrect user code."""
 
 
 class RecompileError(TorchDynamoException):
-    """A graph made anew where that was forbidden."""
+    """Raised in torch for a recompilation that was forbidden."""
 
 
 class TensorifyScalarRestartAnalysis(TorchDynamoException):
-    """A start anew with numbers as tensors."""
+    """Raised in torch to restart the analysis with numbers as tensors."""

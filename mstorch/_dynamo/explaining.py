@@ -1,9 +1,9 @@
-"""``torch._dynamo.explain``: which graphs torch's compiler would make of a function, and what would come between them.
+"""``torch._dynamo.explain``: which graphs torch's compiler would make of a function, and where they would break.
 
-The function runs once, as it is, while its calls are written down: what torch's compiler cannot hold in a graph (a truth value or a number
-of a tensor, sizes that depend on values, ``print``) ends one graph, and the next call begins another. A function of the program's own that
-holds such a place is in graphs of its own, as torch's is. Graphs of MindSpore's are another thing: those hold a function whole or not at
-all (``torch.compile(backend="mindspore")``, whose warning names the first reason).
+The function runs once, eagerly, while its calls are recorded: operations that torch's compiler cannot capture (the truth value or number of
+a tensor, data-dependent sizes, ``print``) end one graph, and the next call begins another. As in torch, a function of the user's that
+contains a break gets graphs of its own. MindSpore's graphs are different: they capture a function entirely or not at all
+(``torch.compile(backend="mindspore")`` names the first reason in its warning).
 """
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _NAMED = {
 
 @dataclasses.dataclass
 class GraphCompileReason:
-    """Why a graph ended: the reason, and the places of the program that it was in."""
+    """Why a graph ended: the reason, and the user's stack."""
 
     reason: str
     user_stack: list[traceback.FrameSummary]
@@ -68,7 +68,7 @@ class GraphCompileReason:
 
 @dataclasses.dataclass
 class Guard:
-    """A condition that must hold for a graph to be used again."""
+    """Condition for the reuse of a graph."""
 
     name: str
     source: str
@@ -86,7 +86,7 @@ class Guard:
 
 @dataclasses.dataclass
 class ExplainOutput:
-    """The result of ``explain``: the graphs, the calls in each, the reasons for their ends, and the guards."""
+    """Result of ``explain``: graphs, the calls in each, break reasons, and guards."""
 
     graphs: list[GraphModule]
     graph_count: int
@@ -114,7 +114,7 @@ class ExplainOutput:
 
 
 class _Call:
-    """A call that a graph holds: what is called and how, its results, and the program's frames around it."""
+    """Call in a graph: the target and its kind, results, and the user's frames."""
 
     __slots__ = ("kind", "target", "args", "kwargs", "result", "frames", "part")
 
@@ -126,7 +126,7 @@ class _Call:
 
 
 class _Break:
-    """A place between two graphs: the reason, and the program's frames with the lines that they were at."""
+    """Break between two graphs: the reason, and the user's frames with their lines."""
 
     __slots__ = ("reason", "frames", "places")
 
@@ -138,7 +138,7 @@ class _Break:
 
 
 def _frames(bottom: FrameType) -> tuple[FrameType, ...]:
-    """Return the program's own frames, the outermost first, above the one in which the run began."""
+    """Return the user's frames, outermost first, above the one in which the run began."""
     found, frame = [], sys._getframe(1)
     while frame is not None and frame is not bottom:
         if not frame.f_code.co_filename.startswith(_OURS):
@@ -148,7 +148,7 @@ def _frames(bottom: FrameType) -> tuple[FrameType, ...]:
 
 
 def _written_as_operator(frame: FrameType | None) -> bool:
-    """Return whether the program's line has an operator where it is now, and no call."""
+    """Return whether the current instruction of the user's frame is an operator rather than a call."""
     if frame is None:
         return False
     name = dis.opname[frame.f_code.co_code[frame.f_lasti]]
@@ -156,7 +156,7 @@ def _written_as_operator(frame: FrameType | None) -> bool:
 
 
 class _Writer(TorchFunctionMode):
-    """Writes down the calls of a run, and what ends graphs."""
+    """Records the calls of a run, and the graph breaks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ class _Writer(TorchFunctionMode):
         self.off = 0
 
     def break_(self, reason: str) -> None:
-        """A graph ends here."""
+        """Record a graph break."""
         assert self.bottom is not None
         if not self.off:
             self.steps.append(_Break(reason, _frames(self.bottom)))
@@ -209,7 +209,7 @@ class _Writer(TorchFunctionMode):
                     self.steps.append(_Call("call_function", operator.getitem, (result, place), {}, part, frames, True))
 
     def apart(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function that no graph holds: what it calls is not written down."""
+        """Call a function that cannot be in a graph, without recording its calls."""
         self.break_(
             "Skip calling `torch.compiler.disable()`d function\n  Explanation: "
             f"`{getattr(function, '__qualname__', function)}` is one that no graph holds."
@@ -221,13 +221,13 @@ class _Writer(TorchFunctionMode):
             self.off -= 1
 
     def watch(self, frame: FrameType, event: str, given: Any) -> None:
-        """Break the graph where a built-in function with a side effect is called. Python's profiler calls this."""
+        """Record a graph break if a built-in function with a side effect is called. Called by Python's profiler."""
         if event == "c_call" and not self.off and given in _BUILTINS and not frame.f_code.co_filename.startswith(_OURS):
             self.break_(_PRINTS.format(given.__name__))
 
 
 def _as_method(name: str, args: Any, frame: FrameType | None) -> tuple[str, Any, Any]:
-    """Return a method of Tensor as torch's graphs hold it: an operator by its function, in place too, else the name."""
+    """Return a method of Tensor as a node of torch's graphs: the function for an operator, including in-place ones, else the name."""
     plain = name.strip("_")
     if name.startswith("__r") and plain[1:] in _OPERATORS:
         return "call_function", _OPERATORS[plain[1:]], (args[1], args[0], *args[2:])
@@ -240,7 +240,7 @@ def _as_method(name: str, args: Any, frame: FrameType | None) -> tuple[str, Any,
 
 
 class _Part:
-    """The calls of one graph, and why it ended."""
+    """Calls of one graph, and why it ended."""
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []
@@ -252,8 +252,8 @@ def _level(frames: tuple[FrameType, ...], broken: set[FrameType]) -> tuple[Frame
 
 
 def _parts(steps: list[_Call | _Break]) -> list[_Part]:
-    """Return the graphs of a run: a function that holds a break has graphs of its own, so that its caller's end before it and begin after
-    it.
+    """Return the graphs of a run: a function that contains a break has graphs of its own, so that its caller's end before it and resume
+    after it.
     """
     broken = {frame for step in steps if isinstance(step, _Break) for frame in step.frames[1:]}
     found, part, level = [], _Part(), None
@@ -286,7 +286,7 @@ def _parts(steps: list[_Call | _Break]) -> list[_Part]:
 
 
 class _Names:
-    """Return torch's names of a graph's inputs: by the argument, or by the place in a module."""
+    """torch's names for a graph's inputs: by argument, or by position in a module."""
 
     def __init__(self, function: Any, args: Any, kwargs: Any) -> None:
         self._known: dict[int, tuple[str, str]] = {}
@@ -307,7 +307,7 @@ class _Names:
                 self._known[id(value)] = (f"L_self_{word}parameters_{last}_", f"L['self'].{name}")
 
     def of(self, tensor: Any) -> tuple[str, str]:
-        """Return the name of a placeholder, and the text of a guard."""
+        """Return the name of a placeholder, and the text of its guard."""
         return self._known.get(id(tensor), ("L_stack0_", "L['___stack0']"))
 
 
@@ -318,7 +318,7 @@ _GLOBAL_GUARDS = (
 
 
 def _graph_of(part: _Part, names: _Names, wanted: set[int], guards: list[Guard]) -> GraphModule:
-    """Return the calls as a graph: what they did not make themselves are its inputs, what is wanted afterwards its results."""
+    """Return the calls as a graph: values from outside are its inputs, values used later its outputs."""
     graph, made = Graph(), []
     nodes: dict[int, Any] = {}
     guards += [Guard("", source, kind) for source, kind in _GLOBAL_GUARDS]
@@ -359,7 +359,7 @@ def _graph_of(part: _Part, names: _Names, wanted: set[int], guards: list[Guard])
 
 
 def _told(function: Any, args: Any, kwargs: Any) -> ExplainOutput:
-    """Run a function once and tell its graphs."""
+    """Run a function once and return its graphs."""
     writer, began = _Writer(), time.perf_counter()
     before = sys.getprofile()
     writer.bottom = sys._getframe()
@@ -387,7 +387,7 @@ def _told(function: Any, args: Any, kwargs: Any) -> ExplainOutput:
 
 
 def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
-    """``explain(f)(*args)``: which graphs torch's compiler would make of ``f`` for these arguments, with what between them."""
+    """Explain ``f``: ``explain(f)(*args)`` returns the graphs that torch's compiler would make for these arguments, and their breaks."""
 
     def inner(*args: Any, **kwargs: Any) -> ExplainOutput:
         function = f._orig_mod if isinstance(f, OptimizedModule) else f

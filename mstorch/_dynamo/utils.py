@@ -1,4 +1,4 @@
-"""torch._dynamo.utils: what programs ask torch's compiler about itself."""
+"""torch._dynamo.utils: queries about torch's compiler."""
 from __future__ import annotations
 
 import sys
@@ -11,23 +11,23 @@ from . import config
 from .eval_frame import is_dynamo_supported
 
 counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
-"""What torch's compiler counts, by kind. Nothing counts here; programs clear and read it."""
+"""Counters of torch's compiler by kind. Nothing increments them here; programs clear and read them."""
 
 
 def is_compile_supported(device_type: Any) -> bool:
-    """Return whether ``torch.compile`` works for tensors of a type of device."""
+    """Return whether ``torch.compile`` supports a device type."""
     kind = getattr(device_type, "type", device_type)
     return is_dynamo_supported() and str(kind).partition(":")[0] in ("cpu", "cuda", "npu")
 
 
 @cache
 def warn_once(msg: str, stacklevel: int = 1) -> None:
-    """Warn the first time that a process says this."""
+    """Warn once per process with this message."""
     warnings.warn(msg, stacklevel=stacklevel + 1)
 
 
 def disable_cache_limit() -> config.patch:
-    """Return a context manager within which the settings for how many graphs a function may have say that any number is well."""
+    """Return a context manager that removes the limits on recompilation."""
     return config.patch(recompile_limit=sys.maxsize, accumulated_recompile_limit=sys.maxsize)
 
 

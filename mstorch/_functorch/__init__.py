@@ -1,4 +1,4 @@
-"""torch._functorch: the few names of it that programs import beside ``torch.func``."""
+"""torch._functorch: the names that programs import besides ``torch.func``."""
 from __future__ import annotations
 
 from .._hook import missing as _missing

@@ -1,4 +1,4 @@
-"""torch._functorch.apis."""
+"""torch._functorch.apis: ``vmap`` in chunks."""
 from __future__ import annotations
 
 import functools
@@ -12,7 +12,7 @@ from .vmap import mapped_size
 def chunk_vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
 ) -> Callable[..., Any]:
-    """``vmap`` of at most so many parts, one after the other."""
+    """Apply ``vmap`` in at most ``chunks`` chunks, one after the other."""
     if chunks == 1:
         return vmap(func, in_dims=in_dims, out_dims=out_dims, randomness=randomness)
 

@@ -1,4 +1,4 @@
-"""torch._functorch.autograd_function: contexts of an ``autograd.Function`` that stand for another one."""
+"""torch._functorch.autograd_function: contexts of an ``autograd.Function`` that wrap another one."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class WrappedCtx:
-    """A context whose attributes are those of another one, but for its own."""
+    """Context that delegates attributes to another one, except its own."""
 
     _pt_reserved_attrs: tuple[str, ...] = ("_pt_reserved_attrs", "_pt_inner_ctx")
 
@@ -29,7 +29,7 @@ class WrappedCtx:
 
 
 class CtxWithSavedTensors(WrappedCtx):
-    """A context with other saved tensors."""
+    """Context with other saved tensors."""
 
     _pt_reserved_attrs = ("_pt_new_saved_tensors", *WrappedCtx._pt_reserved_attrs)
 
@@ -39,5 +39,5 @@ class CtxWithSavedTensors(WrappedCtx):
 
     @property
     def saved_tensors(self) -> Sequence[Any]:
-        """The tensors that were given."""
+        """The given saved tensors."""
         return self._pt_new_saved_tensors

@@ -1,4 +1,4 @@
-"""torch._functorch.deprecated: the functions of the package ``functorch``, each of which says what has taken its place."""
+"""torch._functorch.deprecated: the functions of the package ``functorch``, each of which names its replacement."""
 from __future__ import annotations
 
 import functools

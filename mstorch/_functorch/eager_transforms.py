@@ -1,4 +1,4 @@
-"""torch._functorch.eager_transforms."""
+"""torch._functorch.eager_transforms: the function transforms, and selection of arguments."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,6 +10,6 @@ __all__ = ["_slice_argnums", "functionalize", "grad", "grad_and_value", "hessian
 
 
 def _slice_argnums(args: tuple[Any, ...], argnums: Any, as_tuple: bool = True) -> Any:
-    """Return the arguments at these positions; of one position the argument itself, unless ``as_tuple`` is set."""
+    """Return the arguments at these positions; for a single position the argument itself, unless ``as_tuple`` is set."""
     picked = tuple(args[position] for position in chosen_positions(argnums, len(args)))
     return picked[0] if isinstance(argnums, int) and not as_tuple else picked

@@ -1,4 +1,4 @@
-"""torch._functorch.make_functional: modules as functions of their parameters, as they were made before ``torch.func``."""
+"""torch._functorch.make_functional: modules as functions of their parameters, as before ``torch.func``."""
 from __future__ import annotations
 
 import copy
@@ -11,7 +11,7 @@ from ..nn.modules.module import Module
 
 
 class FunctionalModule(Module):
-    """A module that is called with its parameters: ``fmodel(params, *args)``."""
+    """Stateless module that is called with its parameters: ``fmodel(params, *args)``."""
 
     def __init__(self, stateless_model: Module, param_names: tuple[str, ...]) -> None:
         super().__init__()
@@ -19,12 +19,14 @@ class FunctionalModule(Module):
         self.param_names = param_names
 
     def forward(self, params: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return what the module gives with these parameters."""
+        """Call the module with these parameters."""
         return functional_call(self.stateless_model, dict(zip(self.param_names, params)), args, kwargs)
 
 
 class FunctionalModuleWithBuffers(Module):
-    """The same with buffers: ``fmodel(params, buffers, *args)``; what a module writes to buffers is written to those."""
+    """Stateless module that is called with parameters and buffers: ``fmodel(params, buffers, *args)``; in-place updates go to the given
+    buffers.
+    """
 
     def __init__(self, stateless_model: Module, param_names: tuple[str, ...], buffer_names: tuple[str, ...]) -> None:
         super().__init__()
@@ -32,13 +34,13 @@ class FunctionalModuleWithBuffers(Module):
         self.param_names, self.buffer_names = param_names, buffer_names
 
     def forward(self, params: Any, buffers: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return what the module gives with these parameters and buffers."""
+        """Call the module with these parameters and buffers."""
         state = {**dict(zip(self.param_names, params)), **dict(zip(self.buffer_names, buffers))}
         return functional_call(self.stateless_model, state, args, kwargs)
 
 
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Any, ...]]:
-    """Return the module as a function, and its parameters. Raise RuntimeError for one with buffers."""
+    """Return the module as a function, and its parameters. Raise RuntimeError if it has buffers."""
     if any(True for _ in model.buffers()):
         raise RuntimeError(
             "make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead."
@@ -63,7 +65,7 @@ def _untracked(params: tuple[Any, ...], wanted: bool) -> tuple[Any, ...]:
 
 
 def combine_state_for_ensemble(models: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """Return one function for modules of one class, with their parameters and buffers stacked."""
+    """Return one function for modules of one class, and their stacked parameters and buffers."""
     if not models:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
     if not (all(model.training for model in models) or all(not model.training for model in models)):
@@ -90,7 +92,7 @@ def _ensemble(model_class: type[Module], ensemble_shape: Any, device: Any, args:
 
 
 def functional_init(model_class: type[Module], ensemble_shape: Any = (), device: Any = "cpu") -> Callable[..., Any]:
-    """Return a function of the class's arguments that gives parameters (stacked for an ensemble), function and names."""
+    """Return a function of the class's arguments that returns parameters (stacked for an ensemble), function and names."""
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         function, params, _ = _ensemble(model_class, ensemble_shape, device, args, kwargs)
@@ -100,7 +102,7 @@ def functional_init(model_class: type[Module], ensemble_shape: Any = (), device:
 
 
 def functional_init_with_buffers(model_class: type[Module], ensemble_shape: Any = (), device: Any = "cpu") -> Callable[..., Any]:
-    """Return the same with buffers: parameters, buffers, function, names of parameters and of buffers."""
+    """Return a function of the class's arguments that returns parameters, buffers, function, and the names of both."""
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         function, params, buffers = _ensemble(model_class, ensemble_shape, device, args, kwargs)

@@ -1,4 +1,4 @@
-"""vmap: a function of single examples applied to batches, in steps that packages replace by their own (tensordict)."""
+"""vmap: applies a function of single examples to batches, in steps that packages such as tensordict replace."""
 from __future__ import annotations
 
 import contextlib
@@ -37,7 +37,7 @@ def _is_none(value: Any) -> bool:
 def _broadcast_to_and_flatten(
     tree: Any, treespec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[Any] | None:
-    """Return the leaves of a tree that is a prefix of a structure, each for all of the leaves below it; None if it is no prefix."""
+    """Repeat each leaf of a tree that is a prefix of a TreeSpec for all leaves below it; return None if it is not a prefix."""
     return broadcast_to(tree, treespec, lambda value: value is None or (is_leaf is not None and is_leaf(value)))
 
 
@@ -54,7 +54,7 @@ def _batch_size(leaves: list[Any], dims: list[Any]) -> int:
 
 
 def _process_batched_inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tuple[int, list[Any], list[Any], Any]:
-    """Return the number of slices, the dimension of each leaf of the arguments (None: not mapped over), the leaves, and their structure."""
+    """Return the batch size, the batch dimension of each leaf of the arguments (None: not batched), the leaves, and their TreeSpec."""
     name = _get_name(func)
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -95,17 +95,17 @@ def _process_batched_inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[
 
 
 def mapped_size(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -> int:
-    """Return how many slices ``vmap`` would find in the arguments; raise ValueError with torch's message for arguments that it refuses."""
+    """Return the batch size that ``vmap`` would find in the arguments; raise ValueError with torch's message for invalid ones."""
     return _process_batched_inputs(in_dims, args, func)[0]
 
 
 def _add_batch_dim(self: Any, batch_dim: int, level: int) -> Tensor:
-    """Return a tensor without its dimension ``batch_dim``, along which the running map of depth ``level`` goes."""
+    """Return a BatchedTensor of the vmap at ``level`` whose batch dimension is ``batch_dim``."""
     return batched(self, batch_dim % len(self._shape), state.maps[level - 1])
 
 
 def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> Tensor:
-    """Return a result of the running map of depth ``level`` with the mapped dimension at ``out_dim``; one that is not of it repeats."""
+    """Return the tensor behind a BatchedTensor of the vmap at ``level``, with its batch dimension at ``out_dim``; others are expanded."""
     map = state.maps[level - 1]
     shape = self._shape
     place = wrapped(out_dim, len(shape) + 1)
@@ -116,13 +116,13 @@ def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> T
 
 
 def _create_batched_inputs(flat_in_dims: list[Any], flat_args: list[Any], vmap_level: int, args_spec: TreeSpec) -> tuple[Any, ...]:
-    """Return the arguments as the mapped function sees them."""
+    """Return the arguments as the mapped function sees them, with BatchedTensors."""
     values = [arg if dim is None else _add_batch_dim(arg, dim, vmap_level) for dim, arg in zip(flat_in_dims, flat_args)]
     return tree_unflatten(values, args_spec)
 
 
 def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int | None) -> Tensor:
-    """Return a result with the mapped dimension in its place."""
+    """Return a result with its batch dimension moved to ``out_dim``."""
     if out_dim is None:
         if is_of(batched_output, state.maps[vmap_level - 1]):
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
@@ -148,7 +148,7 @@ def _output_dims(name: str, out_dims: Any, spec: TreeSpec, single: bool) -> list
 
 
 def _unwrap_batched(batched_outputs: Any, out_dims: Any, vmap_level: int, batch_size: int, func: Callable[..., Any]) -> Any:
-    """Return the mapped function's result with the mapped dimensions in their places."""
+    """Return the mapped function's result with the batch dimensions moved to ``out_dims``."""
     name = _get_name(func)
     flat, spec = tree_flatten(batched_outputs)
     dims = _output_dims(name, out_dims, spec, isinstance(batched_outputs, TensorBase))
@@ -194,9 +194,9 @@ def vmap(
 ) -> Callable[P, R]:
     """Return a function that applies ``func`` to each slice of its positional arguments along ``in_dims`` and stacks the results.
 
-    ``func`` runs once, on tensors that hide the mapped dimension: it cannot branch on their values. ``in_dims`` and ``out_dims``
-    are ints or trees like the arguments' and the results'; None: not mapped over. ``randomness``: random operations are an
-    error, draw the "same" numbers for each slice, or "different" ones. ``chunk_size``: at most so many slices at once.
+    ``func`` runs once, on tensors that hide the batch dimension: it cannot branch on their values. ``in_dims`` and ``out_dims`` are ints or
+    trees like the arguments and the results; None: not batched. ``randomness``: random operations raise ("error"), draw the "same" numbers
+    for each slice, or "different" ones. ``chunk_size``: the maximum number of slices at once.
     """
     if randomness not in _MODES:
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")

@@ -1,4 +1,4 @@
-"""torch._higher_order_ops.associative_scan: what an associative function makes of all elements up to each, in a logarithm of steps."""
+"""torch._higher_order_ops.associative_scan: prefix scan by an associative function, in logarithmically many steps."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -39,9 +39,10 @@ def _check(combine_fn: Any, leaves: list[Any], dim: Any, reverse: Any, combine_m
 def associative_scan(
     combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int, reverse: bool = False, combine_mode: str = "pointwise"
 ) -> Any:
-    """Along ``dim``, what ``combine_fn`` makes of all slices up to each; with ``reverse`` from the end.
+    """Return the prefix scan along ``dim`` by ``combine_fn``; with ``reverse`` from the end.
 
-    ``xs`` is a tensor or a tree of tensors. With "generic" the function gets slices without the dimension, else tensors of several of them.
+    ``xs`` is a tensor or a tree of tensors. With "generic" the function receives slices without the dimension, else tensors of several of
+    them.
     """
     leaves, spec = pytree.tree_flatten(xs)
     dim = _check(combine_fn, leaves, dim, reverse, combine_mode)
@@ -60,7 +61,8 @@ def associative_scan(
 
 
 def _scanned(combined: Callable[[list[Any], list[Any]], list[Any]], rows: list[Any]) -> list[Any]:
-    """Return the scan along the first dimension: pairs are combined, their scan gives every second result, and the rest follows from those.
+    """Return the scan along the first dimension: pairs are combined and scanned, which yields every second result; the others follow from
+    these.
     """
     count = rows[0].shape[0]
     if count < 2:

@@ -1,4 +1,4 @@
-"""torch._higher_order_ops.scan: a function that goes along a dimension, hands a state on and gives a result at each step."""
+"""torch._higher_order_ops.scan: loop over a dimension with a carry and an output per step."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -34,9 +34,10 @@ def _check(combine_fn: Any, init: list[Any], xs: list[Any], dim: Any, reverse: A
 def scan(
     combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False
 ) -> tuple[Any, Any]:
-    """``carry, y = combine_fn(carry, x)`` for each slice ``x`` of ``xs`` along ``dim``; the last state, and the results beside each other.
+    """Apply ``carry, y = combine_fn(carry, x)`` to each slice ``x`` of ``xs`` along ``dim``; return the last carry, and the stacked
+    outputs.
 
-    All are tensors or trees of tensors. RuntimeError where the function gives no state of the shapes and dtypes that it got.
+    All are tensors or trees of tensors. Raise RuntimeError if the function returns a carry with other shapes or dtypes than it received.
     """
     leaves, spec = pytree.tree_flatten(xs)
     states, form = pytree.tree_flatten(init)

@@ -1,4 +1,4 @@
-"""torch._inductor: names of a compiler that is not here; what is told to it is told to nobody."""
+"""torch._inductor: names of a compiler that does not exist here; its options have no effect."""
 from __future__ import annotations
 
 from .._hook import missing as _missing

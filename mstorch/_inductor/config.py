@@ -1,4 +1,4 @@
-"""torch._inductor.config: settings of a compiler that is not here: what programs set is kept, and changes nothing."""
+"""torch._inductor.config: options of a compiler that does not exist here, stored without effect."""
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -19,6 +19,6 @@ cpp = SimpleNamespace(threads=-1, enable_kernel_profile=False)
 
 
 class patch(Patch):
-    """Other values inside a ``with`` block or a decorated function: ``patch("freezing", True)``, ``patch({"triton.cudagraphs": True})``."""
+    """Context manager and decorator that sets options: ``patch("freezing", True)``, ``patch({"triton.cudagraphs": True})``."""
 
     module = __name__

@@ -1,4 +1,4 @@
-"""torch._inductor.decomposition: how operators fall into others for a compiler that is not here. What is registered is kept, unread."""
+"""torch._inductor.decomposition: decompositions for a compiler that does not exist here, stored without effect."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ __all__ = ["decompositions", "register_decomposition"]
 
 
 def register_decomposition(ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that enters a function for an operator or several, and returns it."""
+    """Return a decorator that registers a function for one or several operators, and returns it."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for op in ops if isinstance(ops, Sequence) else [ops]:

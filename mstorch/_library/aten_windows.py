@@ -75,11 +75,11 @@ def avg_pool3d_backward(
 
 def _padding(mode: str) -> tuple[Function, Function]:
     def forward(self: Tensor, padding: Sequence[int]) -> Tensor:
-        """Pad the tensor with its own elements, by the mode."""
+        """Pad the tensor by reflection or replication."""
         return F.pad(self, list(padding), mode)
 
     def backward(grad_output: Tensor, self: Tensor, padding: Sequence[int]) -> Tensor:
-        """Return the gradient of this padding."""
+        """Return the gradient of the padding for its input."""
         return derived(lambda x: F.pad(x, list(padding), mode), grad_output, self)[0]
 
     return forward, backward

@@ -15,7 +15,7 @@ _ANY_DEVICE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "Compos
 
 
 FAKES: dict[tuple[str, str, str], Callable[..., Any]] = {}
-"""By operator: what says how its results look, which is its kernel for tensors without elements."""
+"""Fake functions by operator, which compute the metadata of its results."""
 
 
 @dataclasses.dataclass

@@ -1,8 +1,8 @@
-"""torch._logging: what ``set_logs`` and the environment's ``TORCH_LOGS`` say about the loggers named after torch's modules.
+"""torch._logging: levels of the loggers named after torch's modules, from ``set_logs`` and ``TORCH_LOGS``.
 
-The loggers are Python's, with torch's names. Two kinds of messages are written here, by ``torch.compile``: why a function runs without a
-graph (``graph_breaks``), and that a function gets another graph (``recompiles``, ``recompiles_verbose``). The other names are taken, and
-checked as torch checks them; nothing speaks under them, for lack of what torch has there.
+The loggers are Python's, with torch's names. Two kinds of messages exist, both by ``torch.compile``: why a function runs without a graph
+(``graph_breaks``), and that a function gets another graph (``recompiles``, ``recompiles_verbose``). The other names are accepted and
+validated as in torch, but nothing logs under them.
 """
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _ARTIFACT_LOGGERS: dict[str, list[logging.Logger]] = {
 
 
 class _State:
-    """The settings that are on, and the handler that writes the logs to stderr."""
+    """Current settings, and the handler that writes the logs to stderr."""
 
     def __init__(self) -> None:
         self.artifacts: set[str] = set()
@@ -71,7 +71,7 @@ class _State:
         self.handler: logging.Handler | None = None
 
     def clear(self) -> None:
-        """Set all loggers back, and take the handler away."""
+        """Reset all loggers, and remove the handler."""
         for name in self.loggers:
             logging.getLogger(name).setLevel(logging.NOTSET)
         for loggers in _ARTIFACT_LOGGERS.values():
@@ -82,7 +82,7 @@ class _State:
         self.artifacts, self.loggers, self.handler = set(), set(), None
 
     def set(self, levels: dict[str, int], artifacts: set[str]) -> None:
-        """Let loggers have levels, and messages be written."""
+        """Set the levels of loggers, and enable artifacts."""
         self.clear()
         self.artifacts, self.loggers = artifacts, set(levels)
         for name, level in levels.items():
@@ -107,7 +107,7 @@ def _levels_of(name: str, level: Any) -> dict[str, int]:
 
 
 def _set(settings: dict[str, Any], modules: dict[str, Any] | None) -> None:
-    """Take settings by name; raise ValueError with torch's message for a value that is none."""
+    """Apply settings by name; raise ValueError with torch's message for an invalid value."""
     levels: dict[str, int] = {}
     artifacts: set[str] = set()
     given = dict(settings)
@@ -146,9 +146,9 @@ _NAMES = (
 
 
 def set_logs(*, modules: dict[str, int | bool] | None = None, **settings: Any) -> None:
-    """Set the levels of torch's loggers, and which messages are written; what isn't named is as it was at first.
+    """Set the levels of torch's loggers, and the artifacts to log; everything else is reset to its default.
 
-    Where the environment has ``TORCH_LOGS``, that stays, with a warning.
+    ``TORCH_LOGS`` in the environment takes precedence, with a warning.
     """
     for name in settings:
         if name not in _NAMES:
@@ -160,7 +160,7 @@ def set_logs(*, modules: dict[str, int | bool] | None = None, **settings: Any) -
 
 
 def _init_logs(log_file_name: str | None = None) -> None:
-    """Set what the environment's ``TORCH_LOGS`` says: names after commas, ``+`` before a log for all of it, ``-`` for errors alone."""
+    """Apply the environment's ``TORCH_LOGS``: names separated by commas, with prefix ``+`` for debug and ``-`` for errors only."""
     text = os.environ.get(_ENVIRONMENT)
     if not text:
         return
@@ -184,7 +184,7 @@ def _init_logs(log_file_name: str | None = None) -> None:
 
 
 def getArtifactLogger(module_qname: str, artifact_name: str) -> logging.Logger:
-    """Return the logger of one kind of message in a module; it writes while ``set_logs`` has that kind on."""
+    """Return the logger of an artifact in a module; it is active while ``set_logs`` enables the artifact."""
     if artifact_name not in ARTIFACTS:
         raise ValueError(
             f"Artifact name: {artifact_name!r} not registered, please call register_artifact({artifact_name!r}) in "
@@ -200,12 +200,12 @@ def getArtifactLogger(module_qname: str, artifact_name: str) -> logging.Logger:
 
 @functools.cache
 def warning_once(logger_obj: logging.Logger, *args: Any, **kwargs: Any) -> None:
-    """Log a warning the first time that it is asked for with these arguments."""
+    """Log a warning once per set of arguments."""
     logger_obj.warning(*args, **kwargs)
 
 
 class LazyString:
-    """A text that is made when it is written."""
+    """String that is computed when it is formatted."""
 
     def __init__(self, func: Callable[..., str], *args: Any, **kwargs: Any) -> None:
         self.func, self.args, self.kwargs = func, args, kwargs

@@ -1,6 +1,6 @@
-"""torch's CPU random numbers, bit for bit, on NumPy.
+"""torch's CPU random numbers, reproduced bit by bit on NumPy.
 
-Functions take an Engine first, and return an array of the dtype named as in torch; bfloat16 values come as float32.
+Functions take an Engine first, and return an array of the dtype named as in torch; bfloat16 values are float32.
 """
 
 from .continuous import cauchy as cauchy

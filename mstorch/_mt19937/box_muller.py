@@ -1,11 +1,11 @@
-"""Box-Muller transform in single precision, bit for bit the one of torch's vectorised kernel.
+"""Box-Muller transform in single precision, bit by bit equal to torch's vectorized kernel.
 
-torch evaluates the logarithm, sine and cosine with the polynomials of the Cephes library, in float32, and with fused
-multiply-adds. NumPy has no fused multiply-add, so here one is a product and a sum in float64, rounded to float32: the
-product of two float32 numbers is exact in float64. The sum is then rounded twice, which could in principle differ from
-rounding once; each function below has only 2^24 possible arguments, and for all of them the results agree.
+torch evaluates the logarithm, sine and cosine with the polynomials of the Cephes library, in float32 with fused multiply-adds. NumPy has no
+fused multiply-add, so it is computed as a product and a sum in float64, rounded to float32: the product of two float32 numbers is exact in
+float64. The sum is then rounded twice, which could differ from rounding once; each function below has only 2^24 possible arguments, and for
+all of them the results agree.
 
-The passes over a chunk are written out one by one, in place: the speed of the transform is their number.
+The passes over a chunk are written out one by one, in place, because the speed depends on their number.
 """
 
 import math
@@ -22,7 +22,7 @@ _EIGHT_FLOATS = np.dtype("V32")  # NumPy moves items of 32 bytes faster than inn
 
 
 def _constant(value: float | np.floating[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """Return a zero-dimensional array: as an operand it costs less than a scalar."""
+    """Return a 0-d array, which is cheaper as an operand than a scalar."""
     return np.array(value, dtype)
 
 
@@ -35,7 +35,7 @@ def _int32(value: int) -> NDArray[np.int32]:
 
 
 def _float64(value: float | np.floating[Any]) -> NDArray[np.float64]:
-    """Return a float32 constant that takes part in float64 arithmetic."""
+    """Return a float32 value as a float64 constant."""
     return _constant(np.float32(value), np.float64)
 
 
@@ -85,10 +85,10 @@ _SPREAD_SIGN = _int32(31)
 
 
 def _rounded_steps(coefficients: tuple[NDArray[np.float64], ...]) -> tuple[tuple[NDArray[Any], NDArray[Any]], ...]:
-    """For each coefficient c but the first, (c + m, m) with which `+= c + m; -= m` is a fused sum, rounded to float32.
+    """Return for each coefficient c but the first a pair (c + m, m), with which `+= c + m; -= m` is a fused sum rounded to float32.
 
-    m is 1.5 · 2^28 units of c's binade: beside it a float64 keeps just the 24 bits of a float32. It works as
-    the sums of both polynomials never leave the binades of their constants.
+    m is 1.5 · 2^28 units of c's binade: next to it a float64 keeps exactly the 24 bits of a float32. This works because the sums of both
+    polynomials stay in the binades of their constants.
     """
     steps = []
     for coefficient in coefficients[1:]:
@@ -103,7 +103,7 @@ _COS_STEPS = _rounded_steps(_COS)
 
 
 def radius(words: Words) -> Floats:
-    """sqrt(-2 log(1 - u)) for the uniforms u = (word mod 2^24) / 2^24 of a one-dimensional array of words."""
+    """Return sqrt(-2 log(1 - u)) for the uniforms u = (word mod 2^24) / 2^24 of a one-dimensional array of words."""
     n = words.size
     double = np.empty(n)
     x = np.empty(n, np.float32)
@@ -142,7 +142,7 @@ def radius(words: Words) -> Floats:
 
 
 def cosine_and_sine(words: Words) -> tuple[Floats, Floats]:
-    """cos(2πu) and sin(2πu) for the uniforms u = (word mod 2^24) / 2^24 of a one-dimensional array of words."""
+    """Return cos(2πu) and sin(2πu) for the uniforms u = (word mod 2^24) / 2^24 of a one-dimensional array of words."""
     n = words.size
     double = np.empty(n)
     cosine = np.empty(n, np.float32)
@@ -215,7 +215,7 @@ def _evaluate_rounded(
     x: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """Horner's rule in fused multiply-adds of float32, on float64 arrays."""
+    """Evaluate Horner's rule with float32 fused multiply-adds on float64 arrays."""
     np.multiply(x, first, out=out)
     for number, (shifted_coefficient, rounder) in enumerate(steps):
         if number:
@@ -225,7 +225,7 @@ def _evaluate_rounded(
 
 
 def transform(words: Words, out: Floats) -> None:
-    """Write the standard normals of whole blocks of 16 words to `out`, which may be the words' own memory.
+    """Write the standard normals of whole blocks of 16 words to `out`, which may share the words' memory.
 
     In each block words 0 to 7 give the radii and words 8 to 15 the angles; the cosines come first, then the sines.
     """

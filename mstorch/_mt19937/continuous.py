@@ -1,4 +1,4 @@
-"""Exponential, Cauchy, log-normal, gamma and Dirichlet samples, by torch's serial loops."""
+"""Exponential, Cauchy, log-normal, gamma and Dirichlet samples by torch's serial algorithms."""
 from __future__ import annotations
 
 import math
@@ -23,7 +23,7 @@ def _require_continuous(dtype: str, distribution: str) -> None:
 
 
 def exponential(engine: Engine, shape: tuple[int, ...], rate: float = 1.0, dtype: str = "float32") -> NDArray[Any]:
-    """Return samples -log(1 - u) / rate. Draws one float64 uniform u (two words) a sample."""
+    """Return samples -log(1 - u) / rate. Draws one float64 uniform u (two words) per sample."""
     _require_continuous(dtype, "Exponential")
     if rate <= 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
@@ -45,7 +45,7 @@ def exponential(engine: Engine, shape: tuple[int, ...], rate: float = 1.0, dtype
 def cauchy(
     engine: Engine, shape: tuple[int, ...], median: float = 0.0, sigma: float = 1.0, dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Return samples median + sigma tan(π (u - 1/2)). Draws one float64 uniform u (two words) a sample."""
+    """Return samples median + sigma tan(π (u - 1/2)). Draws one float64 uniform u (two words) per sample."""
     _require_continuous(dtype, "Cauchy")
     if sigma <= 0.0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
@@ -59,7 +59,7 @@ def cauchy(
 def log_normal(
     engine: Engine, shape: tuple[int, ...], mean: float = 1.0, std: float = 2.0, dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Return samples whose logarithm is normal. Draws as `normal` does for fewer than 16 samples, however many there are."""
+    """Return samples whose logarithm is normal. Draws as `normal` does for fewer than 16 samples, for any number."""
     require_dtype(dtype, FLOATS, "log_normal_cpu")
     if std <= 0.0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
@@ -68,9 +68,9 @@ def log_normal(
 
 
 def _gamma_sample(engine: Engine, shape_parameter: np.floating[Any]) -> float:
-    """Marsaglia and Tsang's method; for a shape below 1, that of shape + 1 times u^(1/shape).
+    """Return a gamma sample by Marsaglia and Tsang's method; for a shape below 1, that of shape + 1 times u^(1/shape).
 
-    The constants are computed in the precision of the shape parameter, the rest in double precision.
+    Constants are computed in the precision of the shape parameter, the rest in double precision.
     """
     scale = 1.0
     one = type(shape_parameter)(1)
@@ -95,10 +95,10 @@ def _gamma_sample(engine: Engine, shape_parameter: np.floating[Any]) -> float:
 
 
 def standard_gamma(engine: Engine, concentration: NDArray[np.floating[Any]]) -> NDArray[Any]:
-    """Gamma samples of rate 1, one for each element of a float32 or float64 array.
+    """Return gamma samples of rate 1, one per element of a float32 or float64 array.
 
-    Draws, for each element in turn: a float64 uniform if the element is below 1; then, until a candidate is accepted, a
-    normal of the cached kind and, unless that is too far down, a float64 uniform.
+    Draws for each element in turn: a float64 uniform if the element is below 1; then, until a candidate is accepted, a cached normal and,
+    unless that is too small, a float64 uniform.
     """
     require_dtype(concentration.dtype.name, ("float32", "float64"), "gamma_cpu")
     dtype = concentration.dtype
@@ -108,7 +108,7 @@ def standard_gamma(engine: Engine, concentration: NDArray[np.floating[Any]]) -> 
 
 
 def dirichlet(engine: Engine, concentration: NDArray[np.floating[Any]]) -> NDArray[Any]:
-    """Dirichlet samples: gamma samples, made in float64, over their sum along the last dimension. Draws as gamma."""
+    """Return Dirichlet samples: gamma samples in float64 over their sum along the last dimension. Draws as `standard_gamma`."""
     require_dtype(concentration.dtype.name, ("float32", "float64"), "dirichlet")
     double = concentration.astype(np.float64)
     gammas = np.array([_gamma_sample(engine, value) for value in double.ravel()]).reshape(double.shape)
@@ -122,8 +122,8 @@ def dirichlet(engine: Engine, concentration: NDArray[np.floating[Any]]) -> NDArr
 def _sum_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sums along the last dimension in the order of torch.sum with vectors of four float64.
 
-    Four accumulators take the vectors in turn and are added up; then come the elements after the last whole vector, and
-    last the four lanes. Accumulators are added to those of the next of four levels every 2^power steps.
+    Four accumulators take the vectors in turn and are summed; then come the elements after the last whole vector, and last the four lanes.
+    Accumulators are added to those of the next of four levels every 2^power steps.
     """
     lanes = 4
     accumulators = 4

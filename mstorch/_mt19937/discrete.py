@@ -22,7 +22,7 @@ _MASK53 = np.array((1 << 53) - 1, np.uint64)
 def bernoulli(
     engine: Engine, shape: tuple[int, ...], probability: float = 0.5, dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Return samples that are 1 with one probability for all. Draws one float64 uniform (two words) a sample."""
+    """Return samples that are 1 with a common probability. Draws one float64 uniform (two words) per sample."""
     require_dtype(dtype, _BERNOULLI, "bernoulli_scalar_cpu_")
     if not 0.0 <= probability <= 1.0:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={probability:g}")
@@ -43,16 +43,16 @@ def bernoulli(
 
 
 def dropout_mask(engine: Engine, n: int, keep_probability: float) -> NDArray[np.bool_]:
-    """Return which of n elements a dropout keeps. Draws as `bernoulli`: torch draws nothing if all or none are kept."""
+    """Return which of n elements a dropout keeps. Draws as `bernoulli`; nothing if all or none are kept, as in torch."""
     return bernoulli(engine, (n,), keep_probability, "bool")
 
 
 def bernoulli_each(
     engine: Engine, probabilities: NDArray[np.floating[Any]], dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Return samples that are 1 with the probability given for each.
+    """Return samples that are 1 with an individual probability.
 
-    Draws one float64 uniform (two words) a sample for float64 probabilities, one float32 uniform (one word) for others.
+    Draws one float64 uniform (two words) per sample for float64 probabilities, one float32 uniform (one word) for others.
     """
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
@@ -66,7 +66,7 @@ def bernoulli_each(
 
 
 def geometric(engine: Engine, shape: tuple[int, ...], probability: float, dtype: str = "float32") -> NDArray[Any]:
-    """Return samples ceil(log u / log(1 - p)). Draws one float64 uniform u (two words) a sample."""
+    """Return samples ceil(log u / log(1 - p)). Draws one float64 uniform u (two words) per sample."""
     require_dtype(dtype, _GEOMETRIC, "geometric_cpu")
     if not 0.0 < probability < 1.0:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={probability:g}")
@@ -80,7 +80,7 @@ def geometric(engine: Engine, shape: tuple[int, ...], probability: float, dtype:
 
 
 def _in_order_of(rows: NDArray[Any], engine: Engine, dtype: str) -> NDArray[Any]:
-    """Exponential samples for the elements of a matrix, drawn in the order in which these lie in memory."""
+    """Return exponential samples for the elements of a matrix, drawn in their memory order."""
     if abs(rows.strides[0]) < abs(rows.strides[1]) and len(rows) > 1:
         return exponential(engine, rows.shape[::-1], 1.0, dtype).T
     return exponential(engine, rows.shape, 1.0, dtype)
@@ -93,11 +93,11 @@ def multinomial(
     replacement: bool = False,
     dtype: str | None = None,
 ) -> NDArray[np.int64]:
-    """Return indices drawn with probabilities in proportion to the weights, for each row of a matrix or for one vector.
+    """Return indices drawn with probabilities proportional to the weights, for each row of a matrix or for one vector.
 
-    `dtype` is that of the weights (needed for bfloat16 only). Without replacement, or for one sample: the indices of
-    the largest of weight / exponential sample, and the draws are those of `exponential` for all weights. With
-    replacement: a search in the cumulative weights for float64 uniforms (two words), row by row.
+    `dtype` is that of the weights (needed for bfloat16 only). Without replacement, or for one sample, these are the indices of the largest
+    weight / exponential sample, with the draws of `exponential` for all weights. With replacement: a binary search in the cumulative
+    weights for float64 uniforms (two words), row by row.
     """
     dtype = dtype or weights.dtype.name
     if dtype not in FLOATS:
@@ -125,7 +125,7 @@ def multinomial(
 
 
 def _cumulative(weights: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Cumulative probabilities, added up one by one in the precision of the weights (at least float32)."""
+    """Return cumulative probabilities, summed one by one in the precision of the weights (at least float32)."""
     if (weights < 0).any():
         raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
     if not np.isfinite(weights).all():
@@ -141,10 +141,10 @@ def _cumulative(weights: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 
 
 def poisson(engine: Engine, rates: NDArray[np.floating[Any]], dtype: str | None = None) -> NDArray[Any]:
-    """Poisson samples of each rate; `dtype` is that of the rates (needed for bfloat16 only).
+    """Return Poisson samples for each rate; `dtype` is that of the rates (needed for bfloat16 only).
 
-    Draws float64 uniforms, for one element after the other: for rates of 10 or more, two for each candidate; below,
-    until their product falls to exp(-rate); for rate 0, none.
+    Draws float64 uniforms, element by element: for rates of 10 or more, two per candidate; below, until their product falls to exp(-rate);
+    for rate 0, none.
     """
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
@@ -189,10 +189,10 @@ def _poisson_sample(engine: Engine, rate: float) -> int:
 def binomial(
     engine: Engine, counts: NDArray[np.floating[Any]], probabilities: NDArray[np.floating[Any]]
 ) -> NDArray[Any]:
-    """Binomial samples for float32 or float64 numbers of trials and probabilities of equal shape.
+    """Return binomial samples for float32 or float64 counts and probabilities of equal shape.
 
-    Draws float64 uniforms, for one element after the other: two for each candidate if the expected number of the rarer
-    outcome is 10 or more; else one for each such outcome and one more; none where the result is certain.
+    Draws float64 uniforms, element by element: two per candidate if the expected number of the rarer outcome is 10 or more; else one per
+    such outcome and one more; none if the result is certain.
     """
     if not (counts >= 0).all() or not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise RuntimeError("Expected count >= 0 and 0 <= prob <= 1")
@@ -228,9 +228,9 @@ def _rarer_outcomes(engine: Engine, count: np.floating[Any], probability: np.flo
 
 
 def _binomial_rejection(engine: Engine, count: np.floating[Any], probability: np.floating[Any]) -> float:
-    """Hörmann's transformed rejection with squeeze (BTRS, 1993).
+    """Return a binomial sample by Hörmann's transformed rejection with squeeze (BTRS, 1993).
 
-    What depends on the arguments alone is computed in their precision, the rest in double precision.
+    Values that depend on the arguments alone are computed in their precision, the rest in double precision.
     """
     one = type(count)(1)
     n, p = float(count), float(probability)
@@ -282,7 +282,7 @@ _STIRLING_TAILS = (
 
 
 def _stirling_tail(k: float) -> float:
-    """log k! less Stirling's approximation of it."""
+    """Return log k! minus Stirling's approximation."""
     if k <= 9:
         return _STIRLING_TAILS[int(k)]
     square = (k + 1) * (k + 1)

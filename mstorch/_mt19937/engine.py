@@ -14,7 +14,7 @@ from .._quiet import quiet
 from . import box_muller
 
 DEFAULT_SEED = 67280421310721
-"""The seed of a torch.Generator() that nobody has seeded."""
+"""Default seed of a torch.Generator()."""
 
 BLOCK_WORDS = 624
 """Words that the twister makes at a time."""
@@ -31,7 +31,7 @@ _DOUBLE_MASK = np.array((1 << 53) - 1, np.uint64)
 
 
 class WordTables:
-    """The words at hand and, made when first asked for, what small draws need of them, by index of the first word."""
+    """Upcoming words and, created on demand, their values for small draws, indexed by the first word."""
 
     __slots__ = ("_bits53", "_normals", "_units32", "_units64", "words")
 
@@ -44,7 +44,7 @@ class WordTables:
 
     @property
     def units32(self) -> NDArray[np.float32]:
-        """The float32 uniform in [0, 1) that each word gives."""
+        """The float32 uniform in [0, 1) of each word."""
         if self._units32 is None:
             self._units32 = (self.words & box_muller.UNIT_MASK).astype(np.float32)
             self._units32 *= np.float32(2.0**-24)
@@ -52,7 +52,7 @@ class WordTables:
 
     @property
     def bits53(self) -> NDArray[np.uint64]:
-        """The low 53 bits of each pair of neighbouring words, the first word being the high half."""
+        """The low 53 bits of each pair of adjacent words, the first word being the high half."""
         if self._bits53 is None:
             wide = self.words.astype(np.uint64)
             self._bits53 = ((wide[:-1] << np.uint64(32)) | wide[1:]) & _DOUBLE_MASK
@@ -60,7 +60,7 @@ class WordTables:
 
     @property
     def units64(self) -> NDArray[np.float64]:
-        """The float64 uniform in [0, 1) that each pair of neighbouring words gives."""
+        """The float64 uniform in [0, 1) of each pair of adjacent words."""
         if self._units64 is None:
             self._units64 = self.bits53.view(np.int64) * 2.0**-53
         return self._units64
@@ -77,10 +77,10 @@ _NO_TABLES = WordTables(np.empty(0, np.uint32))
 
 
 class Engine:
-    """A stream of 32-bit words, and the second normal sample that torch caches with it.
+    """Stream of 32-bit words, with the second normal sample that torch caches.
 
-    `cached_normal` is that sample in double precision, or None. Draws do not take the `lock`: who lets several threads
-    draw holds it around each.
+    `cached_normal` is that sample in double precision, or None. Draws do not acquire the `lock`: callers that draw from several threads
+    must hold it.
     """
 
     __slots__ = (
@@ -118,7 +118,7 @@ class Engine:
     def manual_seed(self, seed: int) -> None:
         """Start the stream of a seed; a negative one stands for its two's complement.
 
-        Raises ValueError outside [-2^63, 2^64 - 1].
+        Raise ValueError outside [-2^63, 2^64 - 1].
         """
         if not -(1 << 63) <= seed <= _SEED_MASK:
             raise ValueError("Overflow when unpacking long long")
@@ -129,18 +129,18 @@ class Engine:
         self._forget_tables()
 
     def seed(self) -> int:
-        """Seed from 64 random bits of the operating system, and return them."""
+        """Seed with 64 random bits from the operating system, and return them."""
         self.manual_seed(int.from_bytes(os.urandom(8), "little"))
         return self._seed
 
     def initial_seed(self) -> int:
-        """Return the seed, all 64 bits of it, though only the low 32 determine the stream."""
+        """Return the 64-bit seed, of which only the low 32 bits determine the stream."""
         return self._seed
 
     # --- state ---------------------------------------------------------------------------------------------------
 
     def get_state(self) -> bytes:
-        """Return the state as torch.Generator.get_state() serialises it."""
+        """Return the state in the format of torch.Generator.get_state()."""
         position = self._position.value
         following = self._end_next if position == BLOCK_WORDS else position
         cached = self.cached_normal
@@ -153,9 +153,9 @@ class Engine:
         )
 
     def set_state(self, state: bytes | bytearray | memoryview | NDArray[np.uint8]) -> None:
-        """Restore a state of torch.Generator.get_state(), its initial seed included.
+        """Restore a state of torch.Generator.get_state(), including its initial seed.
 
-        Raises RuntimeError if the size is wrong or torch could not have made the state.
+        Raise RuntimeError if the size is wrong, or if the state is not one that torch makes.
         """
         raw = bytes(state)
         if len(raw) != STATE_SIZE:
@@ -176,11 +176,11 @@ class Engine:
         self._forget_tables()
 
     def clone(self) -> Engine:
-        """Return a second engine in the same state."""
+        """Return a second engine with the same state."""
         return _restore(self.get_state())
 
     def __reduce__(self) -> tuple[Callable[[bytes], Engine], tuple[bytes]]:
-        """Copies and pickles go by the state: the rest is addresses in this process."""
+        """Copy and pickle the state only: the rest are addresses in this process."""
         return _restore, (self.get_state(),)
 
     # --- words ---------------------------------------------------------------------------------------------------
@@ -191,14 +191,14 @@ class Engine:
         return self._generator.integers(0, 1 << 32, size=n, dtype=np.uint32)
 
     def words64(self, n: int) -> NDArray[np.uint64]:
-        """Return the next n pairs of words, the first of each pair being the high half."""
+        """Return the next n pairs of words, with the first of each pair as the high half."""
         self._prepare(2 * n)
         return self._generator.integers(0, _SEED_MASK, size=n, dtype=np.uint64, endpoint=True)
 
     def reserve(self, n: int) -> int:
-        """Consume the next n words, at most 624, and return the index of the first of them in `tables`.
+        """Consume the next n words, at most 624, and return the index of the first in `tables`.
 
-        The tables stay valid until the next draw; they must not be written to.
+        The tables are read-only, and valid until the next draw.
         """
         start = self._position.value
         end = start + n
@@ -208,9 +208,9 @@ class Engine:
         return self._origin + start
 
     def _reserve_next_block(self, n: int) -> int:
-        """`reserve` where the tables do not have the words yet.
+        """Do what `reserve` does if the tables do not contain the words yet.
 
-        What is left of the old block goes before the new one, so that no draw straddles two tables.
+        The rest of the old block is put before the new one, so that no draw spans two tables.
         """
         start = self._position.value
         words = self._rest_of_block() if self.tables is _NO_TABLES else self.tables.words[self._origin + start :]
@@ -232,7 +232,7 @@ class Engine:
         return self._generator.integers(0, 1 << 32, size=BLOCK_WORDS, dtype=np.uint32)
 
     def _prepare(self, n: int) -> None:
-        """Drop what the next n words make stale."""
+        """Invalidate what the next n words make stale."""
         if self._position.value + n > BLOCK_WORDS:
             self._end_next = BLOCK_WORDS
             self._forget_tables()

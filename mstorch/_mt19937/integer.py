@@ -54,7 +54,7 @@ def _samples(
     from_words: Callable[[NDArray[Any]], NDArray[Any]],
     dtype: str,
 ) -> NDArray[Any]:
-    """Return samples of a dtype made by `from_words`, which may overwrite its argument, from uint32 or uint64 words."""
+    """Return samples of a dtype made from uint32 or uint64 words by `from_words`, which may overwrite its argument."""
     n = math.prod(shape)
     out = np.empty(n, numpy_dtype(dtype))
     convert = dtype in FLOAT_DIGITS or dtype == "bool"
@@ -73,7 +73,7 @@ def _samples(
 
 
 def _remainder(words: NDArray[Any], divisor: int) -> NDArray[Any]:
-    """words %= divisor; NumPy divides by a scalar with vector instructions, but has no such remainder."""
+    """Compute words %= divisor; NumPy vectorizes integer division by a scalar, but not the remainder."""
     if divisor & (divisor - 1) == 0:
         words &= words.dtype.type(divisor - 1)
         return words
@@ -85,7 +85,7 @@ def _remainder(words: NDArray[Any], divisor: int) -> NDArray[Any]:
 
 
 def _below(engine: Engine, shape: tuple[int, ...], count: int, low: int, dtype: str) -> NDArray[Any]:
-    """Return samples low + word % count: one word each, two if count is 2^28 or more."""
+    """Return samples low + word % count: one word per sample, two if count is 2^28 or more."""
     if count >= _WIDE_RANGE:
         offset = np.uint64(low & _WORD_MASK)
 
@@ -110,9 +110,9 @@ def _below(engine: Engine, shape: tuple[int, ...], count: int, low: int, dtype: 
 def random_between(
     engine: Engine, shape: tuple[int, ...], low: int, high: int | None, dtype: str = "int64"
 ) -> NDArray[Any]:
-    """Return integers in [low, high), or from low to the dtype's last (floats: last exact) integer if high is None.
+    """Return integers in [low, high); if high is None, up to the dtype's largest (for floats, exactly representable) integer.
 
-    This is torch's randint and random_(low, high). Draws one word a sample, two if there are 2^28 integers or more.
+    This is torch's randint and random_(low, high). Draws one word per sample, two if there are 2^28 integers or more.
     """
     if dtype not in _BOUNDS:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
@@ -154,7 +154,7 @@ def _check_bounds(first: int, last: int, dtype: str) -> None:
 
 
 def _round_inwards(bound: int, direction: int, dtype: str) -> int:
-    """Return the bound, moved inwards to a float of the dtype if the integer next to it rounds to one outside, as in torch."""
+    """Return the bound, moved inward to a float of the dtype if the adjacent integer would round outside, as in torch."""
     inner = bound + direction
     nearest = float(cast(np.array([inner], np.float64 if dtype == "float64" else np.float32), dtype)[0])
     if math.isinf(nearest):
@@ -167,9 +167,9 @@ def _round_inwards(bound: int, direction: int, dtype: str) -> int:
 
 
 def random_all(engine: Engine, shape: tuple[int, ...], dtype: str = "int64") -> NDArray[Any]:
-    """torch's random_(): integers from 0 to the dtype's last; for floats, to the last of which all before are exact.
+    """Return the integers of torch's random_(): from 0 to the dtype's maximum; for floats, as far as all integers are exact.
 
-    Draws one word a sample, two for int64 and float64.
+    Draws one word per sample, two for int64 and float64.
     """
     require_dtype(dtype, _RANDOM_ALL, "random_kernel_cpu")
     if dtype == "int64":
@@ -182,10 +182,10 @@ def random_all(engine: Engine, shape: tuple[int, ...], dtype: str = "int64") -> 
 
 
 def permutation(engine: Engine, n: int, dtype: str = "int64") -> NDArray[Any]:
-    """torch.randperm: a permutation of 0 … n-1 (Fisher and Yates, forwards).
+    """Return torch.randperm: a permutation of 0 … n-1 (forward Fisher-Yates).
 
-    Step i, from 0 to n-2, draws a word and exchanges element i and element i + word % (n - i). Permutations of 2^32 /
-    20 elements or more draw a pair of words for each of n steps, and exchange elements i and pair % (i + 1).
+    Step i, from 0 to n-2, draws a word and swaps element i and element i + word % (n - i). Permutations of 2^32 / 20 elements or more draw
+    a pair of words for each of n steps, and swap elements i and pair % (i + 1).
     """
     if n < 2:
         return np.arange(n, dtype=numpy_dtype(dtype))
@@ -221,9 +221,9 @@ def _inside_out_partners(engine: Engine, n: int) -> NDArray[np.int32]:
 
 
 def _exchange_rows(partners: NDArray[np.int32]) -> NDArray[np.int32]:
-    """0 … n-1 after exchanging, for each i in order, elements i and partners[i].
+    """Return 0 … n-1 after swapping, for each i in order, elements i and partners[i].
 
-    LAPACK's laswp does that to the rows of a matrix. It only moves the numbers, so int32 bits may pass as float32.
+    LAPACK's laswp does this to the rows of a matrix. It only moves the numbers, so int32 bits may pass as float32.
     """
     column = np.arange(partners.size, dtype=np.int32).view(np.float32).reshape(-1, 1)
     order: NDArray[np.float32] = slaswp(column, partners, overwrite_a=1)

@@ -1,8 +1,8 @@
-"""Elementary functions in double precision with the C library's last bit.
+"""Elementary functions in double precision that agree with the C library in the last bit.
 
-torch's scalar loops call the C library. NumPy's vectorised loops differ from it in the last place for up to a third of
-the arguments, depending on the processor. `math` calls the C library, at 60 ns a value; so does a function of SciPy's,
-at a fifteenth of that. What is fast is checked once, on a sample, against `math`.
+torch's scalar loops call the C library. NumPy's vectorized loops differ from it in the last place for up to a third of the arguments,
+depending on the processor. `math` calls the C library at 60 ns per value, and so does SciPy at a fifteenth of that. Fast functions are
+checked once against `math` on a sample.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _apply(function: Callable[[float], float], x: Doubles) -> Doubles:
 
 @cache
 def _choose(name: str) -> Function:
-    """Return the vectorised function if it gives the C library's results, else a loop over it."""
+    """Return the vectorized function if it agrees with the C library, else a loop over the C library's."""
     scalar = getattr(math, name)
 
     def loop(x: Doubles) -> Doubles:
@@ -47,7 +47,7 @@ def _choose(name: str) -> Function:
 
 
 def log(x: Doubles) -> Doubles:
-    """Natural logarithm; minus infinity at zero."""
+    """Return the natural logarithm; -inf at zero."""
     if x.size <= _FEW:
         return _apply(lambda value: math.log(value) if value > 0.0 else -math.inf, x)
     with quiet():
@@ -59,12 +59,12 @@ def log(x: Doubles) -> Doubles:
 
 
 def log1p(x: Doubles) -> Doubles:
-    """log(1 + x) for x > -1."""
+    """Return log(1 + x) for x > -1."""
     return _apply(math.log1p, x)
 
 
 def log1p_for_float32(x: Doubles, factor: float) -> Doubles:
-    """log1p(x) · factor, close enough for its float32 rounding to be exactly torch's."""
+    """Return log1p(x) · factor, accurate enough for its float32 rounding to equal torch's."""
     approximate = np.log1p(x)
     approximate *= factor
     low = (approximate * (1.0 - 2.0**-48)).astype(np.float32)
@@ -76,7 +76,7 @@ def log1p_for_float32(x: Doubles, factor: float) -> Doubles:
 
 
 def exp(x: Doubles) -> Doubles:
-    """Exponential; infinity where it overflows."""
+    """Return the exponential; infinity on overflow."""
 
     def unbounded(value: float) -> float:
         try:
@@ -88,15 +88,15 @@ def exp(x: Doubles) -> Doubles:
 
 
 def sin(x: Doubles) -> Doubles:
-    """Sine of angles in [0, 2π]."""
+    """Return the sine of angles in [0, 2π]."""
     return _choose("sin")(x)
 
 
 def cos(x: Doubles) -> Doubles:
-    """Cosine of angles in [0, 2π]."""
+    """Return the cosine of angles in [0, 2π]."""
     return _choose("cos")(x)
 
 
 def tan(x: Doubles) -> Doubles:
-    """Tangent."""
+    """Return the tangent."""
     return _apply(math.tan, x)

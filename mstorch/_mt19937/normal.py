@@ -1,4 +1,4 @@
-"""Normal samples: the Box-Muller transform, in torch's two ways."""
+"""Normal samples by the Box-Muller transform, in torch's two variants."""
 from __future__ import annotations
 
 import math
@@ -27,14 +27,14 @@ def normal(
     dtype: str = "float32",
     contiguous: bool = True,
 ) -> NDArray[Any]:
-    """Return samples of the normal distribution, of a floating or complex dtype (complex: the deviation of the modulus).
+    """Return normal samples of a floating-point or complex dtype (complex: std is that of the modulus).
 
     `contiguous` says whether the tensor to fill is. Draws:
 
-    - fewer than 16 samples, or not contiguous: a pair of samples for two float64 uniforms, in double precision for
-      every dtype; the second of a pair left over is cached for the next such draw.
-    - otherwise one uniform for a sample, in blocks of 16, the cache untouched; if the last block is not full, 16 more,
-      from which the last 16 samples are made anew. float16 and bfloat16 do not draw the uniforms of that unfull block.
+    - fewer than 16 samples, or not contiguous: a pair of samples per two float64 uniforms, in double precision for
+      every dtype; the second one of an incomplete pair is cached for the next such draw.
+    - otherwise one uniform per sample, in blocks of 16, without the cache; if the last block is incomplete, 16 more,
+      from which the last 16 samples are recomputed. float16 and bfloat16 do not draw the uniforms of the incomplete block.
     """
     require_dtype(dtype, _DTYPES, "normal_kernel_cpu")
     if std < 0.0:
@@ -67,9 +67,9 @@ def normal(
 
 
 def polar_samples(engine: Engine, n: int) -> NDArray[np.float64]:
-    """n standard normals in double precision.
+    """Return n standard normals in double precision.
 
-    A pair of them is radius times cosine and radius times sine; the uniform of the angle is drawn before the radius's.
+    A pair of them is radius times cosine and radius times sine; the uniform for the angle is drawn before that for the radius.
     """
     samples: list[float] = []
     if n and engine.cached_normal is not None:
@@ -92,7 +92,7 @@ def polar_samples(engine: Engine, n: int) -> NDArray[np.float64]:
 
 
 def polar_sample(engine: Engine) -> float:
-    """Return the next of the samples that `polar_samples` makes."""
+    """Return the next sample of `polar_samples`."""
     if engine.cached_normal is not None:
         sample, engine.cached_normal = engine.cached_normal, None
         return sample
@@ -118,7 +118,7 @@ def _many_polar_samples(engine: Engine, n: int, first: list[float], pairs: int) 
 
 
 def _scale32(samples: NDArray[np.float32], mean: float, std: float) -> None:
-    """samples = fma(samples, float32(std), float32(mean)) in place."""
+    """Compute samples = fma(samples, float32(std), float32(mean)) in place."""
     if mean == 0.0:
         if std != 1.0:
             samples *= np.float32(std)
@@ -132,7 +132,7 @@ def _scale32(samples: NDArray[np.float32], mean: float, std: float) -> None:
 
 
 def _blocks32(engine: Engine, n: int, mean: float, std: float, draws_unfull_block: bool) -> NDArray[np.float32]:
-    """n >= 16 samples in blocks of 16, with the float32 polynomials."""
+    """Return n >= 16 samples in blocks of 16, with the float32 polynomials."""
     full = n - n % 16
     if n <= _TABLE_LIMIT:
         drawn = n if draws_unfull_block else full
@@ -169,7 +169,7 @@ def _blocks32(engine: Engine, n: int, mean: float, std: float, draws_unfull_bloc
 
 
 def _from_tables(engine: Engine, start: int, out: NDArray[np.float32]) -> None:
-    """Whole blocks of standard normals from the words at `start` of the engine's tables."""
+    """Write whole blocks of standard normals from the words at `start` of the engine's tables."""
     radii, cosines, sines = engine.tables.normals
     n = out.size
     if n == 16:
@@ -184,7 +184,7 @@ def _from_tables(engine: Engine, start: int, out: NDArray[np.float32]) -> None:
 
 
 def _blocks64(engine: Engine, n: int, mean: float, std: float) -> NDArray[np.float64]:
-    """n >= 16 samples in blocks of 16, with the C library's functions."""
+    """Return n >= 16 samples in blocks of 16, with the C library's functions."""
     uniforms = units64(engine, n + (16 if n % 16 else 0))
     out = uniforms[:n]
     full = n - n % 16
@@ -197,7 +197,7 @@ def _blocks64(engine: Engine, n: int, mean: float, std: float) -> NDArray[np.flo
 
 
 def _transform64(uniforms: NDArray[np.float64], mean: float, std: float) -> None:
-    """Replace whole blocks of 16 uniforms by normals: 8 radii, 8 angles; 8 cosines, 8 sines."""
+    """Replace whole blocks of 16 uniforms by normals: 8 radii and 8 angles become 8 cosines and 8 sines."""
     blocks = uniforms.reshape(-1, 2, 8)
     chunk = 4096
     for start in range(0, len(blocks), chunk):
@@ -216,7 +216,7 @@ def normal_around(
     std: NDArray[np.floating[Any]] | float,
     dtype: str,
 ) -> NDArray[Any]:
-    """Return samples of normal distributions whose mean, deviation or both are arrays (bfloat16 in float32), broadcast.
+    """Return normal samples with arrays as mean, standard deviation or both (bfloat16 in float32), broadcast.
 
     Draws as `normal` does for the broadcast shape. As in torch, the arithmetic on the arrays is not fused.
     """

@@ -1,7 +1,7 @@
 """Draw words and transform them to samples, block by block, on two threads.
 
-The words come one after the other, so one thread draws them; while it draws a block, a worker transforms the one before
-(NumPy releases the interpreter lock in both). The result does not depend on who did what.
+Words are sequential, so one thread draws them; meanwhile a worker transforms the previous block (NumPy releases the GIL in both). The
+result does not depend on scheduling.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HALF = np.array(32, np.uint64)
 
 @cache
 def _worker() -> ThreadPoolExecutor | None:
-    """Return a pool of one thread, or None where there is no second processor for it."""
+    """Return a pool of one thread, or None without a second processor."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return ThreadPoolExecutor(1, thread_name_prefix="mstorch-random") if processors > 1 else None
 
@@ -40,10 +40,10 @@ def fill(
     transform: Callable[[NDArray[Any], NDArray[Any]], object],
     block_bytes: int = BLOCK_BYTES,
 ) -> NDArray[Any]:
-    """Fill the one-dimensional `out` with the samples of the engine's next words, and return it.
+    """Fill the one-dimensional `out` with samples from the engine's next words, and return it.
 
-    transform(words, part) writes the samples of as many words (pairs of words, as uint64, if words_per_sample is 2) to
-    a part of `out`; it may overwrite the words.
+    transform(words, part) writes the samples of as many words (pairs of words, as uint64, if words_per_sample is 2) to a part of `out`; it
+    may overwrite the words.
     """
     if out.size == 0:
         return out
@@ -79,9 +79,9 @@ def fill(
 
 
 def _words_of_pairs(pairs: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """Return the words in the order of drawing, from pairs whose high half was drawn first; overwrites the pairs.
+    """Return the words in drawing order, from pairs whose high half was drawn first; overwrites the pairs.
 
-    NumPy draws a pair in a tenth less time than two words, and this takes no time of the thread that draws.
+    NumPy draws a pair in a tenth less time than two words, and this costs the drawing thread nothing.
     """
     if sys.byteorder == "little":
         first = pairs >> _HALF

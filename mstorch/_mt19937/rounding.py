@@ -32,7 +32,7 @@ TORCH_NAMES = {
     "complex64": "ComplexFloat",
     "complex128": "ComplexDouble",
 }
-"""What torch's messages call the dtypes."""
+"""Names of the dtypes in torch's messages."""
 
 _SPLITTER = 134217729.0  # 2^27 + 1
 _SAFE = 2.0**400  # factors between its inverse and itself cannot overflow the splitting nor underflow the error term
@@ -41,12 +41,12 @@ _MIDPOINT = np.int64(1 << 28)
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
-    """NumPy's dtype for torch's name; bfloat16 values are held in float32."""
+    """Return NumPy's dtype for torch's name; bfloat16 values are held as float32."""
     return np.dtype("float32" if dtype == "bfloat16" else dtype)
 
 
 def require_dtype(dtype: str, allowed: tuple[str, ...], kernel: str) -> None:
-    """Raise torch's NotImplementedError if its kernel does not serve a dtype."""
+    """Raise torch's NotImplementedError if its kernel does not support a dtype."""
     if dtype not in allowed:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{TORCH_NAMES.get(dtype, dtype.capitalize())}'")
 
@@ -63,7 +63,7 @@ def round_to_bfloat16(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def cast(values: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """Convert numbers to a dtype as C++ does: to the 16-bit floats by way of float32, to bool by != 0."""
+    """Cast numbers as C++ does: to the 16-bit floats by way of float32, to bool by != 0."""
     if dtype == "bfloat16":
         narrow = np.asarray(values).astype(np.float32)  # always a copy: it is rounded in place
         finite = np.isfinite(narrow)
@@ -75,28 +75,28 @@ def cast(values: NDArray[Any], dtype: str) -> NDArray[Any]:
 
 
 def _two_sum(x: Doubles, y: Doubles) -> tuple[Doubles, Doubles]:
-    """x + y rounded, and its rounding error (Knuth)."""
+    """Return x + y rounded, and its rounding error (Knuth)."""
     total = x + y
     y_part = total - x
     return total, (x - (total - y_part)) + (y - y_part)
 
 
 def _split(x: Doubles) -> tuple[Doubles, Doubles]:
-    """x as a sum of two numbers of 26 bits (Veltkamp)."""
+    """Split x into a sum of two 26-bit numbers (Veltkamp)."""
     scaled = x * _SPLITTER
     high = scaled - (scaled - x)
     return high, x - high
 
 
 def _sum_rounded_to_odd(x: Doubles, y: Doubles) -> Doubles:
-    """x + y, where a result that is not exact gets an odd last bit."""
+    """Return x + y rounded to odd: an inexact result gets an odd last bit."""
     total, error = _two_sum(x, y)
     even = (error != 0) & ((total.view(np.int64) & 1) == 0)
     return np.where(even, np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
 
 
 def fma64(x: Doubles, factor: float, term: float) -> Doubles:
-    """x · factor + term with one rounding, for a one-dimensional float64 array (Boldo and Melquiond, 2008)."""
+    """Return x · factor + term with one rounding, for a one-dimensional float64 array (Boldo and Melquiond, 2008)."""
     if term == 0.0:
         return x * factor + 0.0
     if factor == 1.0:
@@ -123,7 +123,7 @@ def _fma_exact(x: float, factor: float, term: float) -> float:
 
 
 def fma64_to_float32(x: Doubles, factor: float, term: float) -> NDArray[np.float32]:
-    """float32(fma64(x, factor, term)), computing the fused form only where it can make a difference."""
+    """Return float32(fma64(x, factor, term)), computing the fused form only where it can differ."""
     product = x * factor
     total = product + term
     doubt = (np.abs(product) + np.abs(total)) * 2.0**-51
@@ -137,7 +137,7 @@ def fma64_to_float32(x: Doubles, factor: float, term: float) -> NDArray[np.float
 
 
 def fma32(exact_product: Doubles, term: np.float32) -> NDArray[np.float32]:
-    """float32(exact_product + term) with one rounding, for products of two float32 numbers; overwrites the products."""
+    """Return float32(exact_product + term) with one rounding, for products of two float32 numbers; overwrites the products."""
     double_term = np.float64(term)
     total = exact_product + double_term
     result: NDArray[np.float32] = total.astype(np.float32)

@@ -1,10 +1,9 @@
-"""The largest elements of a row in the order that torch's CPU top-k gives them, equal ones too.
+"""The largest elements of a row in the order of torch's CPU top-k, including ties.
 
-torch takes the elements with ``std::partial_sort`` if 64 times their number is at most the row's length, else with
-``std::nth_element`` and ``std::sort``. The C++ standard leaves the order of equal elements open; what is written down
-here is the order in GNU's libstdc++, which torch's Linux builds use: heap selection, introspective selection
-(D. R. Musser, Introspective Sorting and Selection Algorithms, 1997) around the median of three, insertion sort for
-runs of up to 16.
+torch selects the elements by ``std::partial_sort`` if 64 times their number is at most the row's length, else by ``std::nth_element`` and
+``std::sort``. The C++ standard leaves the order of equal elements open; this reproduces GNU's libstdc++, which torch's Linux builds use:
+heap selection, introselect (D. R. Musser, Introspective Sorting and Selection Algorithms, 1997) around the median of three, insertion sort
+for runs of up to 16.
 """
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ Item = tuple[float, int]
 
 
 def largest(scores: NDArray[np.floating[Any]], count: int) -> NDArray[np.int64]:
-    """Return indices of the ``count`` largest elements of each row, in falling order; ties in torch's order."""
+    """Return indices of the ``count`` largest elements of each row in descending order; ties in torch's order."""
     found = np.argsort(-scores, -1, kind="stable")[:, :count]
     least = np.take_along_axis(scores, found[:, -1:], -1)
     for row, (values, bound) in enumerate(zip(scores, least[:, 0])):
@@ -43,7 +42,7 @@ def _before(first: Item, second: Item) -> bool:
 
 
 def _sift(a: list[Item], first: int, hole: int, length: int, value: Item) -> None:
-    """Put ``value`` into a heap whose place ``hole`` is free: the hole goes down to a leaf, the value up from there."""
+    """Insert ``value`` into a heap with a free position ``hole``: the hole sinks to a leaf, from which the value rises."""
     top = child = hole
     while child < (length - 1) // 2:
         child = 2 * (child + 1)
@@ -80,7 +79,7 @@ def _partial_sort(a: list[Item], first: int, middle: int, last: int) -> None:
 
 
 def _cut(a: list[Item], first: int, last: int) -> int:
-    """Partition around the median of three elements, which comes to the front; returns where the second part starts."""
+    """Partition around the median of three, which is swapped to the front; return the start of the second part."""
     one, two, three = first + 1, first + (last - first) // 2, last - 1
     if _before(a[one], a[two]):
         middle = two if _before(a[two], a[three]) else three if _before(a[one], a[three]) else one

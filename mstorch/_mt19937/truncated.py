@@ -1,4 +1,4 @@
-"""Normal samples within bounds, as torch.nn.init.trunc_normal_ draws them."""
+"""Truncated normal samples, as drawn by torch.nn.init.trunc_normal_."""
 from __future__ import annotations
 
 import math
@@ -28,15 +28,15 @@ def trunc_normal(
     contiguous: bool = True,
     dense: bool = True,
 ) -> NDArray[Any]:
-    """Return samples of the normal distribution that lie in [low, high], of a floating dtype.
+    """Return normal samples that lie in [low, high], in a floating-point dtype.
 
-    Draws, if more than 0.3 of the distribution lies between the bounds: normal samples for the whole shape, until every
-    element has had one between the bounds. Otherwise: uniform candidates in [low, high), then uniforms that accept
-    them, each time for the whole shape. `contiguous` and `dense` (without gaps) describe the tensor to fill: torch
-    makes all but the first samples in a tensor of the same strides if it is dense, else in a contiguous one.
+    Draws, if the bounds contain more than 0.3 of the probability: normal samples for the whole shape, until every element has had one
+    within the bounds. Otherwise: uniform candidates in [low, high), then uniforms that accept them, each time for the whole shape.
+    `contiguous` and `dense` describe the tensor to fill: torch makes all but the first samples in a tensor with the same strides if it is
+    dense, else in a contiguous one.
 
-    Not bit for bit: the acceptance of candidates compares float32 logarithms, and torch's last bit of them depends on
-    the processor; one candidate in about 10^7 is close enough for that to matter.
+    Not bit by bit: the acceptance test compares float32 logarithms, whose last bit in torch depends on the processor; it matters for about
+    one candidate in 10^7.
     """
     if _cumulative((high - mean) / std) - _cumulative((low - mean) / std) > _DIRECT_ACCEPTANCE:
         return _reject_normals(engine, shape, mean, std, low, high, dtype, contiguous, dense)

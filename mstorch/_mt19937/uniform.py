@@ -14,7 +14,7 @@ from .engine import Engine
 from .rounding import FLOATS, TORCH_NAMES, cast, fma32, fma64, numpy_dtype, require_dtype
 
 SMALL = 64
-"""Up to so many samples are taken from the engine's tables."""
+"""Maximum number of samples that are taken from the engine's tables."""
 
 COMPLEX_PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 _C_NAMES = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}
@@ -44,7 +44,7 @@ def units_from_words64(words: NDArray[np.uint64], out: NDArray[np.float64]) -> N
 
 
 def units32(engine: Engine, n: int) -> NDArray[np.float32]:
-    """n float32 uniforms in [0, 1), one word each."""
+    """Return n float32 uniforms in [0, 1), one word each."""
     if n <= SMALL:
         start = engine.reserve(n)
         return engine.tables.units32[start : start + n].copy()
@@ -52,7 +52,7 @@ def units32(engine: Engine, n: int) -> NDArray[np.float32]:
 
 
 def units64(engine: Engine, n: int) -> NDArray[np.float64]:
-    """n float64 uniforms in [0, 1), two words each."""
+    """Return n float64 uniforms in [0, 1), two words each."""
     if n <= SMALL:
         start = engine.reserve(2 * n)
         return engine.tables.units64[start : start + 2 * n : 2].copy()
@@ -68,7 +68,7 @@ def unit64(engine: Engine) -> float:
 def transform_units64(
     engine: Engine, n: int, transform: Callable[[NDArray[np.float64]], NDArray[Any]], dtype: str
 ) -> NDArray[Any]:
-    """n samples of a dtype, each made from one float64 uniform by `transform`, which may overwrite its argument."""
+    """Return n samples of a dtype, each made from one float64 uniform by `transform`, which may overwrite its argument."""
     out = np.empty(n, numpy_dtype(dtype))
     if n <= SMALL:
         out[...] = cast(transform(units64(engine, n)), dtype)
@@ -85,9 +85,9 @@ def transform_units64(
 def uniform(
     engine: Engine, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0, dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Return samples of the uniform distribution on [low, high), of a floating or complex dtype.
+    """Return uniform samples in [low, high), in a floating-point or complex dtype.
 
-    Draws: one word for a sample; two for float64; a complex sample is its real, then its imaginary part.
+    Draws one word per sample, two for float64; a complex sample draws its real part first, then the imaginary one.
     """
     if dtype in COMPLEX_PARTS:
         return uniform(engine, (*shape, 2), low, high, COMPLEX_PARTS[dtype]).view(dtype)[..., 0]
@@ -130,7 +130,7 @@ def _check(low: float, high: float, dtype: str) -> None:
 
 
 def _symmetric(engine: Engine, n: int, bound: np.float32) -> NDArray[np.float32]:
-    """Return samples in [-bound, bound): fma(k 2^-24, 2 bound, -bound) is (k - 2^23) (bound 2^-23), rounded once."""
+    """Return samples in [-bound, bound): fma(k 2^-24, 2 bound, -bound) equals (k - 2^23) (bound 2^-23), rounded once."""
     if n <= SMALL:
         samples = units32(engine, n)
         samples -= np.float32(0.5)  # exact, like the integers below
@@ -150,7 +150,7 @@ def _symmetric(engine: Engine, n: int, bound: np.float32) -> NDArray[np.float32]
 
 
 def _between(engine: Engine, n: int, low: np.float32, high: np.float32) -> NDArray[np.float32]:
-    """Return samples in [low, high): fma(unit, high - low, low), where high itself becomes low."""
+    """Return samples in [low, high): fma(unit, high - low, low), with high itself replaced by low."""
     step = np.float64(np.float32(high - low)) * 2.0**-24
 
     def from_words(words: NDArray[np.uint32], out: NDArray[np.float32]) -> None:

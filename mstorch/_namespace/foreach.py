@@ -48,7 +48,7 @@ def _unary(name: str) -> Callable[..., Any]:
         _lists(name, self)
         return tuple(operation(tensor) for tensor in self)
 
-    plain.__doc__ = f"``{name}`` of each tensor."
+    plain.__doc__ = f"Apply ``{name}`` to each tensor."
     return plain
 
 
@@ -72,7 +72,7 @@ def _binary(name: str) -> Callable[..., Any]:
         _lists(name, self, other)
         return tuple(apply(tensor, value, alpha) for tensor, value in zip(self, _each(other, len(self))))
 
-    plain.__doc__ = f"``{name}`` of each tensor and a number, a tensor, or one of a list for each."
+    plain.__doc__ = f"Apply ``{name}`` to each tensor and a number, a tensor, or an item of a list."
     return plain
 
 
@@ -94,7 +94,7 @@ def _pointwise(name: str) -> Callable[..., Any]:
         rows = zip(self, tensor1, tensor2, _each(factors, len(self)))
         return tuple(operation(tensor, one, two, value=factor) for tensor, one, two, factor in rows)
 
-    plain.__doc__ = f"``{name}`` of the tensors of three lists, times a number or one of a list for each."
+    plain.__doc__ = f"Apply ``{name}`` to the tensors of three lists, with a number or an item of a list as ``value``."
     return plain
 
 
@@ -163,7 +163,7 @@ def _in_place(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
             tensor.copy_(result)
         return self
 
-    storing.__doc__ = f"``_foreach_{name}``, in place; returns the tensors."
+    storing.__doc__ = f"Apply ``_foreach_{name}`` in place; return the tensors."
     return storing
 
 

@@ -26,7 +26,7 @@ class AcceleratorError(RuntimeError):
 
 
 class AggregationType(enum.Enum):
-    """How values logged under one name are aggregated."""
+    """Aggregation of values logged under one name: SUM or AVG."""
 
     SUM = 0
     AVG = 1

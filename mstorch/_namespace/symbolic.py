@@ -123,7 +123,7 @@ def _of_math(name: str) -> Any:
         return compute(a)
 
     function.__name__ = function.__qualname__ = f"_sym_{name}"
-    function.__doc__ = f"``math.{name}(a)``."
+    function.__doc__ = f"Return ``math.{name}(a)``."
     return function
 
 

@@ -428,7 +428,7 @@ def finish(result: Any, out: Any, *operands: Any) -> Any:
 
 
 def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
-    """Return the result, stored in ``out`` if given, which must have the result's dtype; ``words`` as in ``expect_out_dtype``."""
+    """Return the result, stored in ``out`` if given, which must have the result's dtype; for ``words`` see ``expect_out_dtype``."""
     if out is not None:
         for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
             expect_out_dtype(target, item._dtype, words)
@@ -452,7 +452,7 @@ def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool 
 
 
 def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
-    """Return the result, copied to ``out`` by a recorded copy if given; ``words`` as in ``finish_exactly``."""
+    """Return the result, copied to ``out`` by a recorded copy if given; for ``words`` see ``finish_exactly``."""
     if out is None:
         return finish(result, None)
     if words:

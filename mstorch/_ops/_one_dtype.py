@@ -9,14 +9,15 @@ from ._dispatch import refuse_dtype, type_word
 
 
 def expect_dtype(kind: dtype, *tensors: Any) -> None:
-    """Raise torch's error unless the tensors (or None) are of a dtype."""
+    """Raise torch's error unless all tensors have the given dtype; None is ignored."""
     for tensor in tensors:
         if tensor is not None and tensor._dtype is not kind:
             raise RuntimeError(f"expected scalar type {type_word(kind)} but found {type_word(tensor._dtype)}")
 
 
 def expect_parameters(kernel: str, input: TensorBase, *parameters: Any) -> None:
-    """Raise torch's error unless a normalization's parameters (or None) have the input's dtype, or float32 for half-precision input."""
+    """Raise torch's error unless a normalization's parameters have the input's dtype, or float32 for half-precision input; None is ignored.
+    """
     kind = input._dtype
     given = [parameter for parameter in parameters if parameter is not None]
     if given and given[0]._dtype is not kind:

@@ -18,9 +18,9 @@ class Record(NamedTuple):
     """Facts about an operation, declared where it is defined."""
 
     autocast: Casts = Casts()
-    """How its arguments are cast in an autocast region."""
+    """Casts of its arguments in an autocast region."""
     draws: str = ""
-    """From what it draws random numbers: a size, a tensor of the result's shape, parameters; or that it fills its operand."""
+    """Source of the shape of its random numbers: a size, a tensor of the result's shape, parameters; or that it fills its operand."""
     keeps_zero: bool = False
     """It makes zero of zero, element by element, so that a sparse tensor keeps its places."""
     reads_while_it_writes: bool = False
@@ -28,7 +28,7 @@ class Record(NamedTuple):
     arguments_first: bool = False
     """Its in-place form checks the arguments before the memory that is written."""
     one_device: OneDevice | None = None
-    """How it refuses tensors on different devices, where its kernel does not."""
+    """Rule by which it refuses tensors on different devices, if its kernel does not."""
 
 
 def record_of(function: Function) -> Record:

@@ -1,4 +1,4 @@
-"""Which functions of this package are public: those that torch has by that name (``_core/public_names.py``), of every family.
+"""The public functions of this package: those that torch has under the same name (``_core/public_names.py``).
 
 A family is a module in one of the packages here, without a leading underscore. Its functions are torch's, and Tensor's methods, unless it
 declares otherwise: ``PUBLIC_IN`` names another namespace ("linalg"), ``NAMED_METHODS`` maps methods to other functions. Where torch has an

@@ -1,10 +1,10 @@
-"""``python -m mstorch port``: what to change in a program so that it names mstorch and the device itself, as a diff.
+"""``python -m mstorch port``: prints a diff that makes a program name mstorch and the device itself.
 
     python -m mstorch port my_project/            # prints the diff
     python -m mstorch port my_project/ --write    # and changes the files
 
 ``import torch`` becomes ``import mstorch as torch``, "cuda" the device, ``torch.cuda`` ``torch.accelerator`` or the device's module. Lines
-with ``torch_npu`` stay, and so does all else. The exit status is 0, or 1 if a file cannot be read; then nothing is written.
+with ``torch_npu``, and all else, are unchanged. The exit status is 0, or 1 if a file cannot be read; then nothing is written.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .edits import edited, packages_on_torch
 
 
 def main(arguments: list[str]) -> int:
-    """Print the diff of the files that the arguments name, change them if asked, and return the exit status."""
+    """Print the diff of the given files, apply it if requested, and return the exit status."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog="python -m mstorch port", description=__doc__, formatter_class=layout)
     parser.add_argument("paths", nargs="+", metavar="PATH", type=Path)
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, with the rights that it had."""
+    """Write a file atomically, with its previous permissions."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_bytes(content)

@@ -1,4 +1,4 @@
-"""The edits of a port: places in a file's bytes, and what stands there afterwards."""
+"""Edits of a port: positions in a file's bytes, and their replacements."""
 from __future__ import annotations
 
 import ast
@@ -27,7 +27,7 @@ _ACCELERATOR = {
 
 
 def edited(source: bytes, tree: ast.Module, device: str) -> bytes:
-    """Return a file with its imports of torch made mstorch's, and what names GPUs made the device's."""
+    """Return a file with torch imports changed to mstorch, and names of GPUs to those of the device."""
     lines = source.splitlines(keepends=True)
     starts = [0, *itertools.accumulate(map(len, lines))]
     found = source
@@ -57,9 +57,9 @@ def _edits(source: bytes, tree: ast.Module, starts: list[int], device: str) -> I
 
 
 def _alias(source: bytes, starts: list[int], alias: ast.alias, extra: str) -> Edit:
-    """Return one name of an ``import``: without ``as`` it binds ``torch``, which it has to bind afterwards, too.
+    """Edit one name of an ``import``: without ``as`` it binds ``torch``, which it must still do.
 
-    ``extra`` goes with torch itself: the device's module, which is not there by itself on machines without one.
+    ``extra`` is imported along with torch: the device's module, which is missing on machines without one.
     """
     start, end = _span(alias, starts)
     ours = f"mstorch{alias.name.removeprefix('torch')}"
@@ -89,13 +89,13 @@ def _device(source: bytes, node: ast.AST, starts: list[int], named: set[str], de
 
 
 def _is_of_cuda(node: ast.AST, named: set[str]) -> TypeGuard[_OfCuda]:
-    """Return whether this is ``torch.cuda.something``."""
+    """Return whether a node is ``torch.cuda.something``."""
     inner = node.value if isinstance(node, ast.Attribute) else None
     return isinstance(inner, ast.Attribute) and inner.attr == "cuda" and isinstance(inner.value, ast.Name) and inner.value.id in named
 
 
 def _names_the_device(tree: ast.Module, named: set[str]) -> bool:
-    """Return whether a file names what only the device's own module has."""
+    """Return whether a file uses names that only the device's own module has."""
     return any(_is_of_cuda(node, named) and node.attr not in _ACCELERATOR for node in ast.walk(tree))
 
 
@@ -111,7 +111,7 @@ def _span(node: ast.expr | ast.alias, starts: list[int]) -> tuple[int, int]:
 
 
 def _names_of_torch(tree: ast.Module) -> set[str]:
-    """Return the names under which a file has torch itself."""
+    """Return the names to which a file binds torch itself."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -122,7 +122,7 @@ def _names_of_torch(tree: ast.Module) -> set[str]:
 
 
 def packages_on_torch(tree: ast.Module) -> set[str]:
-    """Return the packages that a file imports and that need torch."""
+    """Return the imported packages of a file that depend on torch."""
     roots = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

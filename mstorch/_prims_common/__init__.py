@@ -1,4 +1,4 @@
-"""torch._prims_common: questions about shapes and strides that packages ask."""
+"""torch._prims_common: queries about shapes and strides that packages use."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def make_contiguous_strides_for(shape: Sequence[int], row_major: bool = True) -> tuple[int, ...]:
-    """Return the strides of a contiguous tensor; ``row_major=False``: each matrix of its last two dimensions lies column by column."""
+    """Return the strides of a contiguous tensor; with ``row_major=False`` the last two dimensions are column-major."""
     if any(size < 0 for size in shape):
         raise AssertionError(f"sizes must not be negative: {tuple(shape)}")
     strides = contiguous_strides(shape)
@@ -29,7 +29,7 @@ def make_contiguous_strides_for(shape: Sequence[int], row_major: bool = True) ->
 
 
 def make_channels_last_strides_for(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a tensor of shape (N, C, L), (N, C, H, W) or (N, C, D, H, W) whose channels lie beside each other."""
+    """Return channels-last strides for the shape (N, C, L), (N, C, H, W) or (N, C, D, H, W)."""
     if len(shape) not in (3, 4, 5):
         raise RuntimeError(f"no channels last strides exist in {len(shape)} dimensions")
     return channels_last_strides(shape)
@@ -50,7 +50,7 @@ def corresponding_real_dtype(dtype: Any) -> Any:
 
 
 def suggest_memory_format(x: Any) -> memory_format:
-    """``channels_last`` or ``channels_last_3d`` where a tensor's dimensions are ordered so, else ``contiguous_format``."""
+    """Return ``channels_last`` or ``channels_last_3d`` for a tensor in that order, else ``contiguous_format``."""
     if suggests_channels_last(x.shape, x.stride()):
         return channels_last if len(x.shape) == 4 else channels_last_3d
     return contiguous_format

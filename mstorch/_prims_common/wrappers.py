@@ -1,4 +1,4 @@
-"""torch._prims_common.wrappers: the conversion that packages take from it."""
+"""torch._prims_common.wrappers: the cast that packages import from it."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ __all__ = ["_maybe_convert_to_dtype"]
 
 
 def _maybe_convert_to_dtype(a: Any, dtype: _dtype) -> Any:
-    """Return a tensor, each tensor of a sequence, or a number as a dtype; None stays None."""
+    """Cast a tensor, each tensor of a sequence, or a number; None stays None."""
     if isinstance(a, TensorBase):
         return a.to(dtype) if a.dtype != dtype else a
     if isinstance(a, (bool, int, float, complex)):

@@ -1,9 +1,9 @@
-"""``python -m mstorch profile``: where a script's time goes, by line, module, operation and kernel, and what to do about it.
+"""``python -m mstorch profile``: reports a script's time by line, module, operation and kernel, with advice.
 
     python -m mstorch profile train.py --epochs 1
     python -m mstorch profile --trace trace.json --rows 20 train.py     # a trace for chrome://tracing or https://ui.perfetto.dev
 
-Timed is from the first operation to the end of the script. The exit status is the script's.
+The time is measured from the first operation to the end of the script. The exit status is the script's.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS = (("module alone", "module, without those below it"), ("operation", "ope
 
 
 def main(arguments: list[str]) -> int:
-    """Run a script in a process of its own, and print where its time went."""
+    """Run a script in a subprocess, and print the report of its time."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog="python -m mstorch profile", description=__doc__, formatter_class=layout)
     parser.add_argument("--rows", type=int, default=8, help="rows of each table (8)")
@@ -53,14 +53,14 @@ def main(arguments: list[str]) -> int:
 
 
 def parts(found: dict[str, Any]) -> dict[str, float]:
-    """Return the wall time in parts: operations, gradients, steps, searches for garbage, and the Python in between."""
+    """Split the wall time into operations, gradients, steps, garbage collection, and Python in between."""
     kinds = ("operation", "gradient", "step", "garbage")
     named = {kind: sum(total for total, _ in found["sums"].get(kind, {}).values()) for kind in kinds}
     return {**named, "between": max(0.0, found["wall"] - sum(named.values()))}
 
 
 def report(found: dict[str, Any], rows: int) -> list[str]:
-    """Return the tables and the advice."""
+    """Return the tables and the advice as text."""
     wall = max(found["wall"], 1e-9)
     share = parts(found)
     lines = [
@@ -81,7 +81,7 @@ def report(found: dict[str, Any], rows: int) -> list[str]:
 
 
 def trace(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the events as viewers of Chrome's traces read them."""
+    """Return the events in Chrome's trace format."""
     events = [
         {"name": name, "cat": kind, "ph": "X", "pid": 1, "tid": 1, "ts": begin * 1e6, "dur": (end - begin) * 1e6, "args": {"line": place}}
         for kind, name, begin, end, place in found["events"]

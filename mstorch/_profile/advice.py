@@ -1,4 +1,4 @@
-"""The three lines of a script that cost most, and why."""
+"""The three most expensive lines of a script, and why."""
 from __future__ import annotations
 
 import linecache
@@ -8,7 +8,7 @@ _MANY, _SMALL, _LONGEST = 300, 4096, 100
 
 
 def advice(found: dict[str, Any], count: int = 3) -> list[str]:
-    """Return a line of text and a reason for each."""
+    """Return two lines of text for each of the ``count`` most expensive lines: its time, and the reason."""
     told: list[str] = []
     wall = max(found["wall"], 1e-9)
     for place, seconds in sorted(found["lines"].items(), key=lambda item: -item[1])[:count]:
@@ -19,7 +19,7 @@ def advice(found: dict[str, Any], count: int = 3) -> list[str]:
 
 
 def reason(why: dict[str, float], seconds: float) -> str:
-    """Return why a line is slow, judged by what was counted on it."""
+    """Return why a line is slow, judged by its counters."""
     calls = {name.removeprefix("calls of "): int(number) for name, number in why.items() if name.startswith("calls of ")}
     total = sum(calls.values())
     reads = int(why.get("reads of a device's values", 0))

@@ -1,10 +1,10 @@
-"""``python -m mstorch scan``: what of a program mstorch has, read from its source; nothing of the program runs.
+"""``python -m mstorch scan``: reports which of a program's uses of torch mstorch supports, by static analysis.
 
-    python -m mstorch scan my_project/ train.py timm       # files, folders, packages that are installed
-    python -m mstorch scan my_project/ --device ascend     # and what has no kernel there, or reads the device's memory
+    python -m mstorch scan my_project/ train.py timm       # files, folders, installed packages
+    python -m mstorch scan my_project/ --device ascend     # also operations without a kernel, or that read the device's memory
     python -m mstorch scan timm --json found.json --html found.html
 
-The exit status is 0 if all of it is there, 1 if something is not, 2 if the command line was not understood.
+The exit status is 0 if everything is supported, 1 if not, 2 if the command line is invalid.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .verdict import Verdict, verdict_on
 
 
 def main(arguments: list[str]) -> int:
-    """Scan what the arguments name, print what was found, and return the exit status."""
+    """Scan the given files, print the findings, and return the exit status."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog="python -m mstorch scan", description=__doc__, formatter_class=layout)
     parser.add_argument("targets", nargs="+", metavar="PATH|PACKAGE")

@@ -1,4 +1,4 @@
-"""Calls of torch functions and methods that no form of theirs takes: words that none has, too many arguments, or too few."""
+"""Calls of torch functions and methods that match none of their signatures: unknown keywords, too many arguments, or too few."""
 from __future__ import annotations
 
 import ast
@@ -31,7 +31,7 @@ def _signature(dotted: str) -> inspect.Signature | None:
 
 
 def wrong(dotted: str, call: ast.Call) -> tuple[str, str] | None:
-    """Return why no form takes a call, as what is wrong and a sentence; None if one does, or if it can't be told."""
+    """Return why no signature matches a call, as a kind and a sentence; None if one does, or if it cannot be determined."""
     method = dotted.startswith("torch.Tensor.")
     signature = _signature(dotted)
     if signature is None:

@@ -1,4 +1,4 @@
-"""The findings of a scan: each use in a file, held against what mstorch and a device have."""
+"""Findings of a scan: each use in a file, checked against mstorch and a device."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _NOTES = frozenset((FALLBACK, READ))
 
 
 class Finding(NamedTuple):
-    """One line of the table."""
+    """One finding, a line of the table."""
 
     file: Path
     line: int
@@ -34,12 +34,12 @@ class Finding(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether the program can't do this as it is: notes, and what it does without, do not count."""
+        """Whether the finding keeps the program from working; notes and guarded uses do not."""
         return self.kind not in _NOTES and not left_behind.handled(self.state)
 
 
 class Scanned(NamedTuple):
-    """The result of reading files: the number of uses of torch, the findings, and imported packages that are not installed here."""
+    """Result of reading files: the number of uses of torch, the findings, and imported packages that are not installed."""
 
     uses: int
     findings: list[Finding]
@@ -47,7 +47,7 @@ class Scanned(NamedTuple):
 
 
 def scan(sources: list[Source], device: str | None, progress: Progress | None = None) -> Scanned:
-    """Look at all files; names that one of them sets are there for all."""
+    """Scan all files; names that one of them sets exist for all."""
     walks = []
     for source in sources:
         walks.append((source, walk_of(source)))
@@ -74,7 +74,7 @@ def scan(sources: list[Source], device: str | None, progress: Progress | None = 
 
 
 def _absent(walks: list[tuple[Source, Walk]]) -> list[str]:
-    """Return the packages that the files import, outside of a ``try`` or a test, and that are neither installed nor among the files."""
+    """Return the unconditionally imported packages that are neither installed nor among the files."""
     beside = {part for source, _ in walks for part in (source.path.stem, *source.path.resolve().parts[-4:-1])}
     roots = {item.module.partition(".")[0] for _, walk in walks for item in walk.imports
              if not item.level and not left_behind.handled(item.state)}  # fmt: skip

@@ -1,4 +1,4 @@
-"""The code around a use: a function, a ``try`` for an absent name, a test whether the name is there."""
+"""Code around a use: a function, a ``try`` for an absent name, a test whether the name exists."""
 from __future__ import annotations
 
 import ast
@@ -16,7 +16,7 @@ _ANY = "*"
 
 
 class Guards:
-    """Where the walk is."""
+    """Current position of the walk."""
 
     def __init__(self) -> None:
         self._functions: list[str] = []
@@ -27,11 +27,11 @@ class Guards:
 
     @property
     def function(self) -> str:
-        """The names of the functions around, joined by dots."""
+        """Dotted name of the enclosing functions."""
         return ".".join(self._functions)
 
     def state(self, name: str = "") -> str:
-        """Return what a use of a name means here."""
+        """Return the state of a use of a name at this position."""
         if self._tries:
             return IN_TRY
         if any(name in names or _ANY in names for names in (*self._checked, *self._since)):
@@ -39,12 +39,12 @@ class Guards:
         return IN_FUNCTION if self._functions else AT_IMPORT
 
     def depends(self) -> bool:
-        """Return whether it depends on a test whether this runs."""
+        """Return whether this code runs conditionally."""
         return self._branches > 0
 
     @contextmanager
     def branch(self, names: frozenset[str]) -> Iterator[None]:
-        """A block that runs if a test says so, which may ask for names."""
+        """Context manager for a branch of a test, which may check for names."""
         self._branches += 1
         try:
             with self.checked(names):
@@ -54,7 +54,7 @@ class Guards:
 
     @contextmanager
     def within(self, function: str) -> Iterator[None]:
-        """The body of a function, which runs at another time than what stands around it."""
+        """Context manager for the body of a function, which runs at another time than the surrounding code."""
         tries, checked = self._tries, self._checked
         self._functions.append(function)
         self._since.append(set())
@@ -68,7 +68,7 @@ class Guards:
 
     @contextmanager
     def tried(self, takes: bool) -> Iterator[None]:
-        """A block whose errors somebody takes, if ``takes``."""
+        """Context manager for a ``try`` body, whose errors are caught if ``takes``."""
         self._tries += takes
         try:
             yield
@@ -77,7 +77,7 @@ class Guards:
 
     @contextmanager
     def checked(self, names: frozenset[str]) -> Iterator[None]:
-        """A block that depends on whether names are there."""
+        """Context manager for code that runs only if names exist."""
         self._checked.append(names)
         try:
             yield
@@ -85,12 +85,12 @@ class Guards:
             self._checked.pop()
 
     def since_checked(self, names: frozenset[str]) -> None:
-        """The rest of the function depends on it: the other way has left."""
+        """Mark the rest of the function as dependent on the names: the other branch has left."""
         self._since[-1] |= names
 
 
 def catches_absence(handler: ast.ExceptHandler) -> bool:
-    """Return whether an ``except`` takes the errors of a name that is not there, and goes on."""
+    """Return whether an ``except`` clause catches the errors of an absent name, and continues."""
     if handler.body and isinstance(handler.body[-1], ast.Raise):
         return False
     if handler.type is None:
@@ -100,8 +100,7 @@ def catches_absence(handler: ast.ExceptHandler) -> bool:
 
 
 def checked_names(test: ast.expr) -> frozenset[str]:
-    """Return the names that a test asks for: by ``hasattr`` and ``getattr``; all names, where it asks for a version or what is installed.
-    """
+    """Return the names that a test checks by ``hasattr`` and ``getattr``; all names if it checks a version or what is installed."""
     found: set[str] = set()
     for node in ast.walk(test):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) >= 2:

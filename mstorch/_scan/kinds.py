@@ -1,4 +1,4 @@
-"""Infer kinds of values without running anything: tensors, names of torch, layers, and tuples of such."""
+"""Infer kinds of values statically: tensors, names of torch, modules, and tuples of them."""
 from __future__ import annotations
 
 import ast
@@ -13,31 +13,31 @@ _SEVERAL = frozenset("LSTM GRU RNN LSTMCell MultiheadAttention Transformer Seque
 
 
 class Tensor(NamedTuple):
-    """A tensor."""
+    """Kind of tensors."""
 
     what: str = "tensor"
 
 
 class Name(NamedTuple):
-    """A module, class or function of torch, by its dotted name."""
+    """Module, class or function of torch, by its dotted name."""
 
     dotted: str
 
 
 class Object(NamedTuple):
-    """An instance of a class of torch."""
+    """Instance of a torch class."""
 
     dotted: str
 
 
 class Several(NamedTuple):
-    """A tuple whose items are all of one kind."""
+    """Tuple whose items have one kind."""
 
     item: Tensor
 
 
 class This(NamedTuple):
-    """``self`` in a class's methods."""
+    """Kind of ``self`` in a class's methods."""
 
     attributes: tuple[tuple[str, Tensor | Name | Object | None], ...]
 
@@ -48,7 +48,7 @@ TENSOR = Tensor()
 
 @functools.cache
 def _returned() -> dict[str, dict[str, Kind]]:
-    """By room and name, what torch's functions return, as the stubs say: where their forms agree."""
+    """Return the return kinds of torch's functions by namespace and name, from the stubs, where all overloads agree."""
     found: dict[str, dict[str, Kind]] = {}
     for room, pattern in _ROOMS.items():
         home = found[room] = {}
@@ -72,7 +72,7 @@ _METHODS_OF_NUMBERS = frozenset("long int float double half bool byte short char
 
 
 def result_of_function(dotted: str) -> Kind:
-    """Return what a call of a torch function gives."""
+    """Return the kind of a torch function's result."""
     room, _, last = dotted.partition(".")[2].rpartition(".")
     if dotted in ("torch.tensor", "torch.as_tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.Tensor"):
         return TENSOR
@@ -80,12 +80,12 @@ def result_of_function(dotted: str) -> Kind:
 
 
 def result_of_method(name: str) -> Kind:
-    """Return what a call of a tensor's method gives."""
+    """Return the kind of a tensor method's result."""
     return TENSOR if name in _METHODS_OF_NUMBERS else _returned()["Tensor"].get(name)
 
 
 def property_of_tensor(name: str) -> Kind:
-    """Return what an attribute of a tensor is."""
+    """Return the kind of a tensor's attribute."""
     return TENSOR if name in _attributes() else None
 
 
@@ -102,13 +102,13 @@ def _attributes() -> set[str]:
 
 
 def result_of_layer(dotted: str) -> Kind:
-    """Return what a call of a layer of ``torch.nn`` gives."""
+    """Return the kind of the result of a ``torch.nn`` module's call."""
     last = dotted.rpartition(".")[2]
     return TENSOR if dotted.startswith("torch.nn.") and last[:1].isupper() and last not in _SEVERAL else None
 
 
 def of_annotation(node: ast.expr | None, named: dict[str, Kind]) -> Kind:
-    """Return what an annotation says: ``Tensor``, ``Optional[Tensor]`` and ``Tensor | None`` are tensors."""
+    """Return the kind of an annotation; ``Tensor``, ``Optional[Tensor]`` and ``Tensor | None`` are tensors."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             node = ast.parse(node.value, mode="eval").body
@@ -124,7 +124,7 @@ def of_annotation(node: ast.expr | None, named: dict[str, Kind]) -> Kind:
 
 
 def dotted_name(node: ast.expr, named: dict[str, Kind]) -> str | None:
-    """Return the dotted torch name that an expression is, None for another expression."""
+    """Return the dotted torch name of an expression; None for others."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -137,10 +137,10 @@ def dotted_name(node: ast.expr, named: dict[str, Kind]) -> str | None:
 
 
 def item_of(kind: Kind) -> Kind:
-    """Return what an item of a value is."""
+    """Return the kind of an item of a value."""
     return kind.item if isinstance(kind, Several) else kind if isinstance(kind, Tensor) else None
 
 
 def merged(first: Kind, second: Kind) -> Kind:
-    """Return what a value is that is one or the other."""
+    """Return the common kind of two alternatives, or None."""
     return first if first == second else None

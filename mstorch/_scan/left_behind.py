@@ -1,4 +1,4 @@
-"""What a port leaves behind: code compiled for CUDA only, and "cuda" written into a program, each with the way to do it here."""
+"""Code that a port leaves unchanged: packages compiled for CUDA only, and hard-coded "cuda", each with its replacement here."""
 from __future__ import annotations
 
 import ast
@@ -53,7 +53,7 @@ _DEVICE = "device = torch.accelerator.current_accelerator() or torch.device('cpu
 
 
 def left_behind(walk: Walk) -> Iterator[tuple[int, str, str, str]]:
-    """The line, the name, the state and the way to do it here, of each."""
+    """Yield the line, name, state and replacement of each use."""
     for item in walk.imports:
         root = item.module.partition(".")[0]
         if root in PACKAGES and not item.level:
@@ -98,10 +98,10 @@ def _is_cuda(text: str) -> bool:
 
 
 def _texts(walk: Walk) -> Iterator[tuple[str, int]]:
-    """Devices that are written down for later: ``device = "cuda"``, ``def f(device="cuda")``."""
+    """Yield devices stored for later use: ``device = "cuda"``, ``def f(device="cuda")``."""
     yield from ((f'"{text}"', line) for text, line in walk.devices if _is_cuda(text))
 
 
 def handled(state: str) -> bool:
-    """Return whether the program does without it, where it is not there."""
+    """Return whether the program handles the absence itself."""
     return state in (IN_TRY, CHECKED)

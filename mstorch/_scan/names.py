@@ -1,4 +1,4 @@
-"""Which names of torch mstorch has: looked up in modules and classes; what an object of another kind has shows only when it is used."""
+"""Look-up of torch names in mstorch's modules and classes; attributes of other objects cannot be checked."""
 from __future__ import annotations
 
 import functools
@@ -14,7 +14,7 @@ _OTHER_MAKERS = frozenset("xpu mps hpu mlu musa mtia xla gcu supa sdaa maia priv
 
 
 class Lack(NamedTuple):
-    """The shortest part of a name that is not there; ``importable`` if it can be imported, and raises when it is used."""
+    """Shortest missing prefix of a name; ``importable`` if it can be imported, but raises when used."""
 
     name: str
     importable: bool
@@ -22,7 +22,7 @@ class Lack(NamedTuple):
 
 @functools.cache
 def found(dotted: str) -> tuple[Any, Lack | None]:
-    """Return what a dotted torch name stands for, as far as it can be told, or what of it is not there."""
+    """Return the object of a dotted torch name, as far as it can be determined, or the missing part."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _found(dotted)
@@ -52,13 +52,13 @@ def _found(dotted: str) -> tuple[Any, Lack | None]:
 
 
 def _is_ours(error: ModuleNotFoundError) -> bool:
-    """Return whether a module is missing here, and not a package that torch asks for, too."""
+    """Return whether a module of ours is missing, and not a dependency that torch needs too."""
     return (error.name or "").partition(".")[0] in ("", _hook.ours("torch"))
 
 
 @functools.cache
 def package_for(dotted: str) -> str | None:
-    """Return the package that a module of torch needs and that is not installed, such as tensorboard."""
+    """Return the package that a torch module needs and that is not installed, such as tensorboard."""
     parts = dotted.split(".")
     for number in range(2, len(parts) + 1):
         try:
@@ -69,7 +69,7 @@ def package_for(dotted: str) -> str | None:
 
 
 def lack_of(dotted: str, importing: bool = False) -> Lack | None:
-    """Return what of a name is not there; a device of another maker than Huawei and NVIDIA is nobody's lack."""
+    """Return the missing part of a name; devices of makers other than Huawei and NVIDIA are ignored."""
     if _OTHER_MAKERS.intersection(dotted.split(".")[1:3]):
         return None
     if dotted.startswith("torch.ops.") and dotted.split(".")[2:3] not in ([], ["aten"], ["prim"], ["prims"], ["profiler"]):

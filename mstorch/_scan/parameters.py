@@ -23,13 +23,13 @@ _STILL_UNKNOWN = frozenset(("copy", "index", "count", "sort", "add", "clear", "r
 
 
 def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
-    """Return the arguments of a function, those that take the rest among them."""
+    """Return all arguments of a function, including ``*args`` and ``**kwargs``."""
     rest = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *rest]
 
 
 def argument_kinds(node: Function, this: This | None, named: dict[str, Kind]) -> dict[str, Kind]:
-    """Return the kinds of a function's arguments: by annotation; those of ``forward`` are tensors unless the function shows otherwise."""
+    """Return the kinds of a function's arguments by annotation; those of ``forward`` are tensors unless the function shows otherwise."""
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     found: dict[str, Kind] = {item.arg: kinds.of_annotation(item.annotation, named) for item in every}
@@ -70,7 +70,7 @@ def _looks_like_tensor(name: str, function: Function) -> bool:
 def own_attributes(
     node: ast.ClassDef, methods: Iterable[Function], evaluate: Callable[[ast.expr, dict[str, Kind]], Kind]
 ) -> tuple[tuple[str, Tensor | Name | Object | None], ...]:
-    """Return the attributes that a class's methods set on ``self``, where all that set one agree."""
+    """Return the attributes that a class's methods set on ``self``, if all assignments agree."""
     found: dict[str, Tensor | Name | Object | None] = {}
     for method in methods:
         if not method.args.args:
@@ -88,7 +88,7 @@ def own_attributes(
 
 
 def _set(node: ast.stmt, first: str) -> Iterable[tuple[str, ast.expr | None]]:
-    """The attributes that a statement sets; a buffer that is registered is a tensor whatever it was made of."""
+    """Yield the attributes that a statement sets; a registered buffer is a tensor, whatever it was made from."""
     if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == first:

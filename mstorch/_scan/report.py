@@ -1,4 +1,4 @@
-"""The report of a scan: a summary, a table, the same as JSON and as a page."""
+"""Report of a scan: a summary and a table, also as JSON and HTML."""
 from __future__ import annotations
 
 import html
@@ -25,7 +25,7 @@ _STYLE = (
 
 
 class Result(NamedTuple):
-    """All that a scan found."""
+    """Result of a scan."""
 
     scanned: Scanned
     files: int
@@ -35,23 +35,23 @@ class Result(NamedTuple):
 
     @property
     def counted(self) -> list[Finding]:
-        """The findings that count."""
+        """The findings that keep the program from working."""
         return [item for item in self.scanned.findings if item.counts]
 
     @property
     def share(self) -> float:
-        """How much of what the code uses of torch is there, in per cent; 100 only if all is."""
+        """Percentage of the code's uses of torch that are supported; 100 only if all are."""
         places = {(item.file, item.line, item.name) for item in self.counted}
         if not places:
             return 100.0
         return min(99.9, 100 * (1 - len(places) / max(self.scanned.uses, len(places))))
 
     def fine(self) -> bool:
-        """Return whether nothing is in the way."""
+        """Return whether there are no findings that count."""
         return not (self.counted or self.unread or any(verdict.reasons for verdict in self.verdicts))
 
     def summary(self) -> list[str]:
-        """Return the lines that somebody reads who does not read the table."""
+        """Return the lines of the summary."""
         share = f"{self.share:.1f}".removesuffix(".0")
         lines = [f"{share} % of {self.scanned.uses} uses of torch in {self.files} files are there"]
         counts = Counter(item.kind for item in self.counted)
@@ -76,7 +76,7 @@ class Result(NamedTuple):
         return lines
 
     def text(self) -> str:
-        """Return the table, and below it the summary."""
+        """Return the table, followed by the summary."""
         lines = [f"{item.path}: cannot be read: {item.reason}" for item in self.unread]
         for item in self.scanned.findings:
             why = "; ".join(part for part in (item.state, item.advice) if part)
@@ -84,7 +84,7 @@ class Result(NamedTuple):
         return "\n".join([*lines, *self.summary()])
 
     def plain(self) -> dict[str, Any]:
-        """Return all of it as plain values."""
+        """Return the result as plain values."""
         return {
             "per_cent": self.share, "uses": self.scanned.uses, "files": self.files, "device": self.device, "fine": self.fine(),
             "findings": [{**item._asdict(), "file": str(item.file), "counts": item.counts} for item in self.scanned.findings],
@@ -95,7 +95,7 @@ class Result(NamedTuple):
         }  # fmt: skip
 
     def page(self) -> str:
-        """Return all of it as a page."""
+        """Return the result as an HTML page."""
         first, *rest = self.summary()
         rows = "".join(
             f"<tr{'' if item.counts else ' class=note'}><td><code>{html.escape(str(item.file))}:{item.line}</code></td>"

@@ -1,4 +1,4 @@
-"""The files that a scan reads: of paths as they are, of an installed package by its name, which is not imported."""
+"""Files that a scan reads: paths, or the files of an installed package, which is not imported."""
 from __future__ import annotations
 
 import ast
@@ -13,25 +13,25 @@ from typing import NamedTuple
 _SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages", ".git", ".venv", "venv", ".tox"))
 
 STANDARD = frozenset(sys.stdlib_module_names) | {"torch", "functorch", "mstorch", "mindspore", "numpy", "torchgen", "torch_npu"}
-"""Modules that are there, or that the hook answers for."""
+"""Modules that always exist, or that the hook provides."""
 
 
 class Source(NamedTuple):
-    """A file that could be parsed."""
+    """File that could be parsed."""
 
     path: Path
     tree: ast.Module
 
 
 class Unread(NamedTuple):
-    """A file that could not be parsed."""
+    """File that could not be parsed."""
 
     path: Path
     reason: str
 
 
 def located(name: str) -> Path | None:
-    """Return where the module or package of a dotted name lies on ``sys.path``: a folder, a .py file or an extension; None if nowhere."""
+    """Return the location of a module or package on ``sys.path``: a folder, a .py file or an extension; None if there is none."""
     places = sys.path
     found: Path | None = None
     for part in name.split("."):
@@ -49,7 +49,7 @@ def located(name: str) -> Path | None:
 
 @functools.cache
 def requirements() -> dict[str, list[str]]:
-    """By top-level module, what the installed distributions that it belongs to say they require."""
+    """Return by top-level module the declared requirements of its distributions."""
     found: dict[str, list[str]] = {}
     for module, distributions in importlib.metadata.packages_distributions().items():
         for name in distributions:
@@ -62,7 +62,7 @@ def requirements() -> dict[str, list[str]]:
 
 
 def resolve(argument: str) -> tuple[Path, str] | None:
-    """Return what an argument of the command line means: a path, with the name of the package that it is, if it is one."""
+    """Resolve an argument of the command line: return a path, and the package's name if it is one."""
     path = Path(argument)
     if path.exists():
         return path, path.resolve().name if (path / "__init__.py").is_file() else ""
@@ -73,7 +73,7 @@ def resolve(argument: str) -> tuple[Path, str] | None:
 
 
 def files_below(path: Path) -> Iterator[Path]:
-    """The Python files of a folder, or the file itself."""
+    """Yield the Python files of a folder, or the file itself."""
     if not path.is_dir():
         yield path
         return
@@ -84,7 +84,7 @@ def files_below(path: Path) -> Iterator[Path]:
 
 @functools.cache
 def read(path: Path) -> Source | Unread:
-    """Parse a file, once."""
+    """Parse a file, cached."""
     try:
         return Source(path, ast.parse(path.read_bytes(), str(path)))
     except (OSError, SyntaxError, ValueError, RecursionError) as error:

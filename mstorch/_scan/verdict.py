@@ -1,4 +1,4 @@
-"""Whether a package will import: its modules are followed as an import would load them, nothing of it runs."""
+"""Prediction whether a package can be imported: its modules are followed as an import would load them, without running anything."""
 from __future__ import annotations
 
 import ast
@@ -15,7 +15,7 @@ from .walk import Walk, walk_of
 
 
 class Verdict(NamedTuple):
-    """Why a package won't import, each with its file and line; nothing if it will."""
+    """Why a package cannot be imported, with file and line for each reason; empty if it can."""
 
     package: str
     reasons: tuple[tuple[Path, int, str], ...]
@@ -23,7 +23,7 @@ class Verdict(NamedTuple):
 
 
 class _Module(NamedTuple):
-    """A module that an import loads: its file and, where that is Python, what it does at once and what it binds."""
+    """Module that an import loads: its file and, if that is Python, the code that runs at import and the names it binds."""
 
     path: Path
     walk: Walk | None
@@ -31,7 +31,7 @@ class _Module(NamedTuple):
 
 
 def verdict_on(package: str, place: Path | None = None) -> Verdict:
-    """Follow what ``import package`` loads. ``place`` is where the package lies, if it is not on ``sys.path``."""
+    """Follow what ``import package`` loads; ``place`` is the package's location if it is not on ``sys.path``."""
     following = _Following(package, place)
     following.load(package)
     return Verdict(package, tuple(dict.fromkeys(following.reasons)), len(following.loaded))
@@ -45,7 +45,7 @@ class _Following:
         self.reasons: list[tuple[Path, int, str]] = []
 
     def file_of(self, module: str) -> Path | None:
-        """Return the file that a module is loaded from; a folder for packages without one."""
+        """Return the file from which a module is loaded; a folder for packages without one."""
         path: Path | None
         if self.place is not None and module.partition(".")[0] == self.root:
             inside = self.place.joinpath(*module.split(".")[1:])
@@ -58,7 +58,7 @@ class _Following:
         return path
 
     def load(self, module: str, asked: tuple[Path, int] | None = None) -> bool:
-        """Follow a module and the packages above it; whether it is there."""
+        """Follow a module and its parent packages; return whether it exists."""
         parts = module.split(".")
         for number in range(1, len(parts) + 1):
             name = ".".join(parts[:number])
@@ -79,7 +79,7 @@ class _Following:
         return True
 
     def follow(self, module: str, path: Path) -> None:
-        """Follow what a module does as it is loaded."""
+        """Follow the code that a module runs at import."""
         found = _module(path)
         if found.walk is None:
             return
@@ -155,7 +155,7 @@ def _outside_of_functions(node: ast.AST) -> Iterator[ast.AST]:
 
 @functools.cache
 def _uses_torch(root: str) -> bool:
-    """Return whether a package says that it needs torch, or imports it near its top without saying so."""
+    """Return whether a package declares torch as a requirement, or imports it near its top level without declaring it."""
     required = requirements().get(root)
     if required is None or any(name.startswith("torch") for name in required):
         return True

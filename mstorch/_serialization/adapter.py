@@ -135,7 +135,7 @@ def is_sparse(tensor: Any) -> bool:
 
 
 def sparse_parts(tensor: Any) -> Any:
-    """Return what torch saves of a sparse tensor: its layout, and its indices, values, size (and whether it is coalesced)."""
+    """Return the saved parts of a sparse tensor, as in torch: its layout, and its indices, values, size (and whether it is coalesced)."""
     parts = (*tensor._index, tensor._values_part.detach(), tensor.shape)
     return tensor.layout, (*parts, tensor._coalesced) if tensor.is_sparse else parts
 

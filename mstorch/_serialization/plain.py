@@ -1,4 +1,4 @@
-"""Plain pickles where `import torch` gets mstorch: their content is torch's, so that each library can read the other's.
+"""Plain pickles where `import torch` imports mstorch: their content is torch's, so that each library can read the other's.
 
 Classes have torch's module names, tensors are rebuilt by torch's functions from a storage, a storage from the bytes of a file. Elsewhere,
 pickles have mstorch's own names, which need no module named torch.

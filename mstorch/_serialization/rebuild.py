@@ -91,7 +91,7 @@ def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, bac
 
 
 def _rebuild_npu_tensor(storage, storage_offset, size, stride, requires_grad, backward_hooks, npu_storage_info):
-    """Rebuild a tensor from a storage at its location: on the CPU unless `map_location` says otherwise."""
+    """Rebuild a tensor from a storage at its location, by default the CPU."""
     return _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks)
 
 
@@ -194,7 +194,7 @@ def _rebuild_njt(constructor_kwargs):
 
 
 class DimRange:
-    """An annotation of torch's compiler on a dimension, found among the attributes of tensors; it has no effect."""
+    """Annotation that torch's compiler attaches to tensors for a dimension; it has no effect."""
 
     __slots__ = ("noted",)
 
@@ -206,7 +206,7 @@ _NESTED = "torch.nested._internal.nested_tensor"
 HOMES = {"_rebuild_from_type_v2": "torch._tensor", "_rebuild_njt": _NESTED}
 """The modules that torch has functions in, where it is not ``torch._utils``."""
 CLASSES = {f"{_NESTED}.NestedTensor": adapter.nested_class, "torch._dynamo.decorators._DimRange": lambda: DimRange}
-"""Classes that files of tensors name, as functions that give them."""
+"""Functions that return the classes named by files of tensors."""
 
 
 FUNCTIONS = {

@@ -130,7 +130,7 @@ def _layout(name: str) -> layout:
 
 
 class AllowedGlobal:
-    """An entry of the list: the object, what is called when the file calls it, and whether NEWOBJ may construct it."""
+    """Entry of the allow-list: the object, the callable for REDUCE, and whether NEWOBJ may construct it."""
 
     __slots__ = ("call", "new", "value")
 

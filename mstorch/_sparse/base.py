@@ -42,7 +42,7 @@ def _refused(what: str) -> Any:
             f"tensors of layout {self._layout!r}; to_dense() makes a strided tensor of them."
         )
 
-    return property(refuse, doc=f"No {what}: raises, so that no strided operation computes with what is not there.")
+    return property(refuse, doc=f"Raise an error: a sparse tensor has no {what}.")
 
 
 class SparseTensor(Tensor):
@@ -68,7 +68,7 @@ class SparseTensor(Tensor):
 
     @property
     def shape(self) -> Size:
-        """The shape."""
+        """The shape, as a torch.Size."""
         return Size(self._size)
 
     def size(self, dim: int | None = None) -> Any:

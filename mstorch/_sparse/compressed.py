@@ -188,7 +188,7 @@ def _part(name: str, kinds: tuple[Layout, ...], position: int, words: str) -> Ca
         return self._index[position]
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    method.__doc__ = f"The {name.replace('_', ' ')} of a tensor compressed by {words}s."
+    method.__doc__ = f"Return the {name.replace('_', ' ')} of a tensor compressed by {words}s."
     return method
 
 

@@ -121,7 +121,7 @@ def _copied(name: str, method: str) -> Function:
         return found.clone() if out is None else out.resize_(found.shape).copy_(found)
 
     function.__name__ = name
-    function.__doc__ = f"A copy of ``{method}()``."
+    function.__doc__ = f"Return ``{method}()`` as a copy."
     return function
 
 
@@ -167,7 +167,7 @@ def _refusing(name: str) -> Function:
         )
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    method.__doc__ = "Raises NotImplementedError: torch has no such kernel for sparse tensors either, or there is none here."
+    method.__doc__ = "Raise NotImplementedError: there is no such kernel for sparse tensors here, and often not in torch."
     return method
 
 

@@ -73,7 +73,7 @@ class _Places(Node):
     function: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradient of the tensor or values on the other side."""
+        """Return the gradient of the values, or of the sparse tensor, that this node connects."""
         return (bare_of(self.function(self.tensor, dressed(gradients[0])), recorded),)
 
 
@@ -84,7 +84,7 @@ def _places(label: str, tensor: Tensor, edge: Any, function: Callable[..., Any])
 
 
 def follow_values(tensor: Any, values: Any) -> None:
-    """Record a new tensor so that its gradient flows to the values it was made of."""
+    """Record a new tensor so that its gradient flows to the values from which it was constructed."""
     label = "SparseCooTensorWithDimsAndTensors" if tensor._layout is sparse_coo else "SparseCompressedTensor"
     tensor._node = _places(f"{label}Backward0", tensor, edge_of(values), lambda own, gradient: values_at(gradient, own))
 

@@ -371,7 +371,7 @@ def empty_like(
     input: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return a tensor of the same size and layout without specified elements; strided zeros if ``layout`` says so."""
+    """Return a tensor of the same size and layout without specified elements; strided zeros if ``layout`` is strided."""
     if memory_format is not None and layout is not strided:
         raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is strided:

@@ -1,7 +1,7 @@
-"""torch._subclasses.fake_tensor: tensors that tell dtype, shape, strides and device, and have no elements.
+"""torch._subclasses.fake_tensor: tensors with dtype, shape, strides and device, but no elements.
 
-A fake tensor holds one of the meta device, with which whatever is asked of it is worked out. Differs from torch: sizes are numbers
-(``shape_env`` raises), and no kernel's choice of strides beyond what the meta device tells is played.
+A fake tensor wraps a meta tensor, on which operations compute their metadata. Differs from torch: sizes are numbers (``shape_env`` raises),
+and kernels' own choices of strides beyond those of the meta device are not modeled.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..utils.weak import WeakIdKeyDictionary
 
 
 class UnsupportedFakeTensorException(RuntimeError):
-    """Raised for operations that a fake tensor cannot do. ``reason`` says why."""
+    """Raised for operations that fake tensors do not support; ``reason`` is the explanation."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -31,7 +31,7 @@ class UnsupportedFakeTensorException(RuntimeError):
 
 
 class DynamicOutputShapeException(RuntimeError):
-    """A result whose shape depends on elements. ``func`` is the operator."""
+    """Raised for a result whose shape depends on values; ``func`` is the operator."""
 
     def __init__(self, func: Any) -> None:
         super().__init__(func)
@@ -39,7 +39,7 @@ class DynamicOutputShapeException(RuntimeError):
 
 
 class DataDependentOutputException(RuntimeError):
-    """A result that is an element. ``func`` is the operator."""
+    """Raised for a result that is a value; ``func`` is the operator."""
 
     def __init__(self, func: Any) -> None:
         super().__init__(func)
@@ -47,15 +47,15 @@ class DataDependentOutputException(RuntimeError):
 
 
 class FakeTensorDeviceMismatchError(RuntimeError):
-    """Operands on two devices."""
+    """Raised for operands on two devices."""
 
 
 class MetadataMismatchError(RuntimeError):
-    """A result that does not look as fake tensors tell."""
+    """Raised for a result whose metadata differ from those of fake tensors."""
 
 
 class FakeTensor(Tensor):
-    """A tensor without elements: ``fake_device`` is where they would be, ``fake_mode`` what made it."""
+    """Tensor without elements: ``fake_device`` is the device that it reports, ``fake_mode`` the mode that made it."""
 
     fake_device: Any
     fake_mode: FakeTensorMode
@@ -73,14 +73,14 @@ class FakeTensor(Tensor):
 
     @staticmethod
     def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> FakeTensor:
-        """Return a fake tensor that looks like ``t``."""
+        """Return a fake tensor with the metadata of ``t``."""
         return fake_mode.from_tensor(t)
 
     @classmethod
     def __torch_dispatch__(
         cls, func: Any, types: tuple[type, ...], args: tuple[Tensor, ...] = (), kwargs: dict[Any, Any] | None = None
     ) -> Any:
-        """Return the call, as the tensors' mode works it out."""
+        """Run the operator by the mode of the tensors."""
         mode = next(value.fake_mode for value in _tensors((args, kwargs or {})) if isinstance(value, FakeTensor))
         return mode.dispatch(func, args, kwargs or {})
 
@@ -98,15 +98,15 @@ class FakeTensor(Tensor):
         return f"Parameter({text})" if isinstance(self, above.torch.nn.Parameter) else text
 
     def tolist(self) -> Any:
-        """Raises: there are no elements."""
+        """Raise DataDependentOutputException: there are no elements."""
         raise DataDependentOutputException(ops.aten._local_scalar_dense.default)
 
     def numpy(self, *, force: bool = False) -> Any:
-        """Raises: there are no elements."""
+        """Raise RuntimeError: there are no elements."""
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
     def data_ptr(self) -> int:
-        """0: there is no memory."""
+        """Return 0: there is no memory."""
         return 0
 
 
@@ -125,9 +125,9 @@ _READS = ("is_nonzero", "_is_all_true", "_is_any_true")
 
 
 class FakeTensorMode(TorchDispatchMode):
-    """A block in which factories make fake tensors, and fake tensors compute.
+    """Mode in which factories make fake tensors, and operators compute on them.
 
-    ``allow_non_fake_inputs``: tensors that have elements are taken for fake ones beside them, where AssertionError is raised else.
+    ``allow_non_fake_inputs``: real tensors are converted to fake ones instead of raising AssertionError.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class FakeTensorMode(TorchDispatchMode):
         self._known = WeakIdKeyDictionary()
 
     def from_tensor(self, tensor: Tensor, *, static_shapes: bool | None = None, source: Any = None, symbolic_context: Any = None) -> Any:
-        """Return a fake tensor of this mode that looks like ``tensor``, the same one for the same tensor."""
+        """Return the fake tensor of this mode with the metadata of ``tensor``; it is the same one for the same tensor."""
         if isinstance(tensor, FakeTensor):
             return tensor if tensor.fake_mode is self else FakeTensor(self, tensor._held, tensor.fake_device)
         found = self._known.get(tensor)
@@ -160,11 +160,11 @@ class FakeTensorMode(TorchDispatchMode):
         self, func: Any, types: tuple[type, ...], args: tuple[Tensor | float | Sequence[int], ...] = (),
         kwargs: dict[Any, Any] | None = None,
     ) -> Any:
-        """Return the call, worked out without elements."""
+        """Run the operator on fake tensors."""
         return self.dispatch(func, args, kwargs or {})
 
     def dispatch(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Return what the operator gives for fake tensors, and for none."""
+        """Run an operator on fake tensors, or on no tensors."""
         name = func._schema.name.rpartition("::")[2]
         given = list(_tensors((args, kwargs)))
         if name in ("lift_fresh", "lift_fresh_copy") and not isinstance(given[0], FakeTensor):
@@ -204,11 +204,11 @@ class FakeTensorMode(TorchDispatchMode):
         return tree_map(wrapped, found)
 
     def _of_numbers(self, tensor: Tensor) -> FakeTensor:
-        """Return a tensor of numbers that the program wrote; a single one stays known, as ``torch.tensor(3).item()`` shows."""
+        """Return a fake tensor of numbers in the program; a single one stays known, so that ``torch.tensor(3).item()`` works."""
         return FakeTensor(self, tensor.detach().to("meta"), tensor.device, tensor if tensor.numel() == 1 else None)
 
     def _of_constants(self, func: Any, args: tuple[Tensor | int, ...], kwargs: dict[str, Any]) -> Any:
-        """Return what an operator makes of numbers that are known."""
+        """Run an operator on the known constants of fake tensors."""
         own = {id(value.constant): value for value in _tensors((args, kwargs))}
 
         def known(value: Tensor | float) -> Any:
@@ -244,7 +244,7 @@ def _shown(value: Tensor | float) -> str:
 
 
 def _device_of(given: list[Any], kwargs: dict[str, Any]) -> device:
-    """Return where the result would be: as the call says, or where its operands are; numbers of the CPU go with any device."""
+    """Return the device of a result: as requested by the call, or that of the operands; 0-d CPU tensors go with any device."""
     said = kwargs.get("device")
     if said is not None:
         return _numbered(said)
@@ -261,13 +261,13 @@ def _device_of(given: list[Any], kwargs: dict[str, Any]) -> device:
 
 
 def _numbered(device: Any) -> device:
-    """Return a device with its number, be it there or not: fake tensors need none."""
+    """Return a device with an index, whether it exists or not: fake tensors need none."""
     found = devices.device(device)
     return devices.device(found.type, 0) if found.index is None and found.type not in ("cpu", "meta") else found
 
 
 def is_fake(x: object) -> bool:
-    """Return whether a value is a fake tensor, or a subclass's tensor that holds one."""
+    """Return whether a value is a fake tensor, or a subclass that wraps one."""
     return isinstance(x, FakeTensor)
 
 

@@ -1,4 +1,4 @@
-"""torch._subclasses.fake_utils: calls that are computed, and worked out without elements beside that."""
+"""torch._subclasses.fake_utils: real calls cross-checked with fake tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -34,13 +34,13 @@ def _memory(tensor: Tensor) -> int:
 
 
 def _sharing(results: list[Any], given: list[Any]) -> list[bool]:
-    """Which results share memory with an argument."""
+    """Return which results share memory with an argument."""
     own = {_memory(tensor) for tensor in given}
     return [_memory(tensor) in own for tensor in results]
 
 
 def _check(what: str, real: Tensor, fake: Tensor, strides: bool) -> None:
-    """Raise MetadataMismatchError where a result does not look like the one that was worked out."""
+    """Raise MetadataMismatchError if the metadata of a result differ from the fake one's."""
     named = [("Shapes", tuple(real.shape), tuple(fake.shape)), ("Dtypes", real.dtype, fake.dtype), ("Devices", real.device, fake.device)]
     if strides:
         named.append(("Strides", real.stride(), fake.stride()))
@@ -53,9 +53,9 @@ def _check(what: str, real: Tensor, fake: Tensor, strides: bool) -> None:
 
 
 class CrossRefFakeMode(TorchDispatchMode):
-    """A block in which each call is worked out with fake tensors too, and compared with what was computed.
+    """Mode that repeats each call on fake tensors, and compares the metadata of the results.
 
-    ``ignore_op_fn`` tells which operators are not.
+    ``ignore_op_fn`` returns whether to skip an operator.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class CrossRefFakeMode(TorchDispatchMode):
         self.check_strides, self.check_aliasing, self.only_check_ops_with_meta = check_strides, check_aliasing, only_check_ops_with_meta
 
     def _worked_out(self, func: Any, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], list[bool]] | None:
-        """Return the results without elements and which share memory; None for a call that they cannot tell."""
+        """Return the fake results, and which share memory; None for a call that fake tensors do not support."""
         fakes: dict[int, Any] = {}
         mode = FakeTensorMode()
         with mode:
@@ -82,7 +82,7 @@ class CrossRefFakeMode(TorchDispatchMode):
             return results, _sharing(results, _tensors(given))
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
-        """Return the operator's result. Raise MetadataMismatchError if fake tensors have other metadata."""
+        """Run the operator. Raise MetadataMismatchError if the fake results have other metadata."""
         kwargs = kwargs or {}
         compared = func not in _NOT_COMPARED and not self.ignore_op_fn(func) and all(
             not hasattr(type(tensor), "__torch_dispatch__") and tensor.layout is strided for tensor in _tensors((args, kwargs))

@@ -333,7 +333,7 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
 
 
 def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: TensorBase) -> None:
-    """Do what ``_record_tensors`` does for two inputs, unrolled."""
+    """Do what ``_record_tensors`` does for exactly two inputs, unrolled."""
     derivative = RULES.get(op.op)
     if derivative is None or result._dtype.is_integral:
         _record_tensors(op, kind, (x, y), (), result)

@@ -68,7 +68,7 @@ class Pass:
         self.node: Node | None = None  # that runs
 
     def runs(self, node: Node) -> bool:
-        """Return whether a node receives gradients from nodes that run; False for the only root, as in torch."""
+        """Return whether the pass executes a node, as torch reports it: False for the only root."""
         if len(self.first) == 1 and node is self.first[0]:
             return False
         return node in (self.order() if self.needed is None else self.needed)

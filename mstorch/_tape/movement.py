@@ -44,7 +44,7 @@ def _unchanged(array: np.ndarray) -> np.ndarray:
 
 
 SAME = Move(_unchanged, lambda raw: raw)
-"""What gives a value itself."""
+"""The identity map."""
 
 
 def apply_map(function: Map | Move, raw: Raw) -> Raw:

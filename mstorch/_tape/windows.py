@@ -353,7 +353,7 @@ def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 
 def no_view(tensor: Any) -> Any:
-    """Clear the base of a composed result, a view of memory without other owners, and return it."""
+    """Return the result of a composition, a view of memory without other owners, with its base cleared."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         auto.base, auto.again, auto.origin = None, None, DEFAULT

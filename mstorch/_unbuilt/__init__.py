@@ -1,8 +1,8 @@
-"""Names of torch's that packages import at once and that mstorch does not build: they can be imported, and raise when they are used.
+"""Names that packages import from torch and that mstorch does not implement: they can be imported, and raise when used.
 
-``names.txt`` lists them, a module of torch's a line. A module that mstorch lacks is made of its line alone; a module that is there
-answers for the names of its line through the ``__getattr__`` that ``_hook.missing`` gives. What torch has in another module than mstorch
-(``_core/homes.txt``) is found in torch's in the same way, and works.
+``names.txt`` lists them, one torch module per line. A module that mstorch lacks is created from its line alone; an existing module resolves
+the names of its line through the ``__getattr__`` of ``_hook.missing``. Objects that torch has in another module than mstorch
+(``_core/homes.txt``) are found in torch's module in the same way, and work.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 class UnbuiltClass(type):
-    """The type of classes that stand for torch's: they can be named, inherited from and asked about; objects of them cannot be made."""
+    """Metaclass of placeholders for torch's classes: they can be named, subclassed and inspected, but not instantiated."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         first: type = next(base for base in cls.__mro__ if "_unbuilt" in vars(base))
@@ -51,13 +51,13 @@ def _function(module: str, name: str) -> Any:
     vars(unbuilt)["_unbuilt"] = full
     unbuilt.__name__ = unbuilt.__qualname__ = name
     unbuilt.__module__ = theirs(module)
-    unbuilt.__doc__ = f"Raise NotImplementedError: {full} is not built."
+    unbuilt.__doc__ = f"Raise NotImplementedError: {full} is not implemented."
     return unbuilt
 
 
 @cache
 def names() -> dict[str, dict[str, str]]:
-    """By module of ours: the names that stand for torch's, each with what it is: "class", "function" or "module"."""
+    """Return by our module the placeholder names, each with its kind: "class", "function" or "module"."""
     found: dict[str, dict[str, str]] = {}
     for line in Path(__file__).with_name("names.txt").read_text("utf-8").splitlines():
         if not line or line.startswith("#"):
@@ -76,7 +76,7 @@ def names() -> dict[str, dict[str, str]]:
 
 
 def attribute(module: str, name: str) -> Any:
-    """Return the object that stands for a name of torch's in a module of ours; raise ``missing_attribute`` where there is none."""
+    """Return the placeholder for a torch name in a module of ours; raise ``missing_attribute`` if there is none."""
     place = elsewhere().get(module, {}).get(name)
     if place is not None:
         return getattr(importlib.import_module(place[0]), place[1])
@@ -89,36 +89,36 @@ def attribute(module: str, name: str) -> Any:
 
 
 def is_unbuilt(value: Any) -> bool:
-    """Return whether a value stands for a name of torch's that is not built: a class, a function or a module of such names alone."""
+    """Return whether a value is a placeholder: a class, a function, or a module of placeholders only."""
     if isinstance(value, ModuleType):
         return isinstance(getattr(value.__spec__, "loader", None), _Loader) and value.__spec__.name not in elsewhere()  # type: ignore[union-attr]
     return "_unbuilt" in getattr(value, "__dict__", {})
 
 
 def operator(namespace: str, name: str, known: bool = False) -> Any:
-    """Return the function that stands for an operator, ``torch.ops.<namespace>.<name>``; None where torch is not ``known`` to have it."""
+    """Return the placeholder for an operator ``torch.ops.<namespace>.<name>``; None unless torch is ``known`` to have it."""
     home = f"{_ROOT}.ops.{namespace}"
     return _function(home, name) if known or name in names().get(home, {}) else None
 
 
 class _Loader(importlib.abc.Loader):
-    """Make a module of its lines in ``names.txt`` and ``homes.txt``."""
+    """Loader that creates a module from its lines in ``names.txt`` and ``homes.txt``."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
         own = module.__name__
-        kind = "names that stand in other modules here"
+        kind = "names that are in other modules here"
         if own not in elsewhere():
-            kind = "names that can be imported, and raise NotImplementedError when they are used"
+            kind = "names that can be imported, and raise NotImplementedError when used"
         module.__doc__ = f"{theirs(own)}: {kind}."
         vars(module)["__getattr__"] = lambda name: attribute(own, name)
         vars(module)["__dir__"] = lambda: [*vars(module), *elsewhere().get(own, ()), *names().get(own, ())]
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Find the modules that ``names.txt`` alone has; asked last, when no file was found."""
+    """Finder of the modules that only ``names.txt`` has; asked last, if no file was found."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if not fullname.startswith(_ROOT + ".") or fullname not in names():
@@ -127,7 +127,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def find() -> None:
-    """Let imports find these modules."""
+    """Make the placeholder modules importable."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
 

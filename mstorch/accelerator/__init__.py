@@ -1,4 +1,4 @@
-"""torch.accelerator: the accelerator of this process, if MindSpore computes on one."""
+"""torch.accelerator: the accelerator on which MindSpore computes, if any."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -26,7 +26,7 @@ def current_accelerator(check_available: bool = False) -> _device | None:
 
 
 def device_count() -> int:
-    """Return how many there are."""
+    """Return the number of accelerators."""
     return binding.count()
 
 
@@ -36,13 +36,13 @@ def _require() -> None:
 
 
 def current_device_index() -> int:
-    """Return the index of the accelerator in use; raises if there is none."""
+    """Return the index of the current accelerator; raise RuntimeError if there is none."""
     _require()
     return devices.current().index or 0
 
 
 def set_device_index(device: Any, /) -> None:
-    """Compute on the accelerator of an index from now on; RuntimeError once the process computes on another."""
+    """Select the accelerator with an index; raise RuntimeError if the process is bound to another."""
     chosen = device if isinstance(device, int) else None if device is None else _device(device).index
     if chosen is None:
         raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
@@ -53,25 +53,25 @@ def set_device_index(device: Any, /) -> None:
 
 
 def synchronize(device: Any = None, /) -> None:
-    """Wait for the accelerator; raises if there is none."""
+    """Wait until the accelerator is idle; raise RuntimeError if there is none."""
     _require()
     runtime.synchronize()
 
 
 def empty_cache() -> None:
-    """Give the accelerator's unused memory back; raises if there is none."""
+    """Release the accelerator's cached memory; raise RuntimeError if there is none."""
     _require()
     runtime.empty_cache()
 
 
 def memory_allocated(device_index: Any = None, /) -> int:
-    """Return bytes that tensors take; raises without an accelerator."""
+    """Return the bytes that tensors occupy; raise RuntimeError without an accelerator."""
     _require()
     return runtime.memory_allocated()
 
 
 def max_memory_allocated(device_index: Any = None, /) -> int:
-    """Return the most bytes that tensors took; raises without an accelerator."""
+    """Return the peak bytes that tensors occupied; raise RuntimeError without an accelerator."""
     _require()
     return runtime.max_memory_allocated()
 
@@ -82,54 +82,54 @@ def _not_told(name: str) -> Any:
         raise NotImplementedError(f"mstorch: MindSpore does not tell torch.accelerator.{name}")
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Raises: without an accelerator torch's error, with one NotImplementedError."
+    function.__doc__ = "Raise torch's error without an accelerator, NotImplementedError with one."
     return function
 
 
 def empty_host_cache() -> None:
-    """Give unused memory of the host back; raises without an accelerator."""
+    """Release the host's cached memory; raise RuntimeError without an accelerator."""
     _require()
     runtime.empty_cache()
 
 
 def current_stream(device: Any = None, /) -> Any:
-    """Return the stream of the accelerator that work is given to; raises without one."""
+    """Return the current stream of the accelerator; raise RuntimeError if there is none."""
     _require()
     return _faces.current_stream()
 
 
 def set_stream(stream: Any, /) -> None:
-    """Give work to a stream from now on; raises without an accelerator."""
+    """Set the current stream; raise RuntimeError without an accelerator."""
     _require()
     _faces.set_stream(stream)
 
 
 def memory_reserved(device_index: Any = None, /) -> int:
-    """Return bytes that the pool holds; raises without an accelerator."""
+    """Return the bytes that the memory pool holds; raise RuntimeError without an accelerator."""
     _require()
     return int(streams.memory_stats()["reserved_bytes.all.current"])
 
 
 def max_memory_reserved(device_index: Any = None, /) -> int:
-    """Return the most bytes that the pool held; raises without an accelerator."""
+    """Return the peak bytes that the memory pool held; raise RuntimeError without an accelerator."""
     _require()
     return int(streams.memory_stats()["reserved_bytes.all.peak"])
 
 
 def memory_stats(device_index: Any = None, /) -> OrderedDict[str, Any]:
-    """Return the pool's figures that MindSpore has, by torch's names; raises without an accelerator."""
+    """Return MindSpore's memory pool statistics by torch's names; raise RuntimeError without an accelerator."""
     _require()
     return OrderedDict(sorted(streams.memory_stats().items()))
 
 
 def reset_peak_memory_stats(device_index: Any = None, /) -> None:
-    """Count the most bytes from now on; raises without an accelerator."""
+    """Reset the peak memory statistics; raise RuntimeError without an accelerator."""
     _require()
     streams.reset_peaks()
 
 
 def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
-    """Return bytes that are free and that there are; raises without an accelerator."""
+    """Return the free and the total bytes; raise RuntimeError without an accelerator."""
     _require()
     return streams.memory_info()
 
@@ -139,7 +139,7 @@ current_device_idx, set_device_idx = current_device_index, set_device_index
 
 
 class device_index:
-    """Use the accelerator of an index inside of a ``with`` block; None changes nothing."""
+    """Context manager that selects the accelerator with an index; None has no effect."""
 
     def __init__(self, device: int | None, /) -> None:
         self.idx = device
@@ -153,7 +153,7 @@ class device_index:
 
 
 class Graph:
-    """A recorded sequence of an accelerator's kernels; the constructor raises."""
+    """Recorded sequence of an accelerator's kernels; the constructor raises."""
 
     def __init__(self, keep_graph: bool = False, *, pool: tuple[int, int] | None = None) -> None:
         _require()

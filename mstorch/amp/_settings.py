@@ -91,7 +91,7 @@ def autocast_decrement_nesting() -> int:
 
 
 def _deprecated(old: str, new: str, device_type: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the deprecated device-specific form of an autocast function, with its old name."""
+    """Return the deprecated device-specific form of an autocast function, under its former name."""
     value = "" if not old.startswith("set") else "dtype" if old.endswith("dtype") else "enabled"
     call = f"{new}('{device_type}'{value and ', ' + value})"
 
@@ -102,7 +102,7 @@ def _deprecated(old: str, new: str, device_type: str, function: Callable[..., An
         return function(device_type, *args)
 
     deprecated.__name__ = deprecated.__qualname__ = old
-    deprecated.__doc__ = f"Deprecated: ``torch.{call}``."
+    deprecated.__doc__ = f"Deprecated form of ``torch.{call}``."
     return deprecated
 
 

@@ -19,7 +19,7 @@ from ._settings import is_autocast_available
 
 
 class OptState(Enum):
-    """The stage of an optimizer since the last ``update``."""
+    """Stage of an optimizer since the last ``update``: ready, unscaled or stepped."""
 
     READY = 0
     UNSCALED = 1
@@ -305,7 +305,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what ``state_dict`` of another scaler returned."""
+        """Restore a state dict of another scaler."""
         if not self._enabled:
             return
         if not state_dict:

@@ -94,7 +94,7 @@ class profile(Block):
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """Return the sums of calls by name."""
+        """Return the events aggregated by name."""
         return self._events().key_averages(group_by_input_shape, group_by_stack_n)
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:

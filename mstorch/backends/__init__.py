@@ -1,4 +1,4 @@
-"""torch.backends: switches of libraries that torch computes with. MindSpore brings its own: here they are kept, and read back."""
+"""torch.backends: options of torch's compute libraries, which are stored without effect; MindSpore has its own libraries."""
 from . import (
     cpu,
     cuda,

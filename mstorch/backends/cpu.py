@@ -1,4 +1,4 @@
-"""torch.backends.cpu: what the CPU can do."""
+"""torch.backends.cpu: capabilities of the CPU."""
 from __future__ import annotations
 
 from .._backend.processor import flags
@@ -7,7 +7,7 @@ __all__ = ["get_cpu_capability"]
 
 
 def get_cpu_capability() -> str:
-    """``AVX512``, ``AVX2``, ``NO AVX`` or ``DEFAULT``: the widest instructions of this machine."""
+    """Return the widest instruction set of the machine: ``AVX512``, ``AVX2``, ``NO AVX`` or ``DEFAULT``."""
     found = flags()
     if not found:
         return "DEFAULT"

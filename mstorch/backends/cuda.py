@@ -1,4 +1,4 @@
-"""torch.backends.cuda: switches of GPU libraries, kept and read back; attention is computed by one way here."""
+"""torch.backends.cuda: options of GPU libraries, stored without effect; attention has a single implementation here."""
 from __future__ import annotations
 
 import enum
@@ -12,7 +12,7 @@ _sdp = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True, "fp16
 
 
 class _Checked:
-    """Switches of one type; unknown names raise AttributeError."""
+    """Options of one type; unknown names raise AttributeError."""
 
     _switches: dict[str, Any]
 
@@ -28,7 +28,7 @@ class _Checked:
 
 
 class cuBLASModule(_Checked):
-    """Switches of matrix products on a GPU."""
+    """Options of matrix products on a GPU."""
 
     _switches = {
         "allow_tf32": False, "allow_fp16_reduced_precision_reduction": True, "allow_bf16_reduced_precision_reduction": True,
@@ -40,7 +40,7 @@ class _PlanCache(_Checked):
     _switches = {"size": 0, "max_size": 4096}
 
     def clear(self) -> None:
-        """Forget the plans, of which there are none."""
+        """Do nothing: there are no cached plans."""
 
     def __getitem__(self, device: Any) -> _PlanCache:
         return self
@@ -51,7 +51,7 @@ cufft_plan_cache = _PlanCache()
 
 
 def is_built() -> bool:
-    """Return whether MindSpore computes on a GPU, or on the Ascend device that cuda means."""
+    """Return whether MindSpore computes on a GPU, or on the Ascend device of which "cuda" is an alias."""
     return cuda_names.is_there()
 
 
@@ -61,7 +61,7 @@ def _reader(name: str) -> Any:
 
     reduced = name.startswith("fp16")
     function.__name__ = function.__qualname__ = f"{name}_sdp_allowed" if reduced else f"{name}_sdp_enabled"
-    function.__doc__ = f"Whether attention by {name} is allowed; a note that is kept."
+    function.__doc__ = f"Return whether {name} attention is enabled; the option has no effect."
     return function
 
 
@@ -71,7 +71,7 @@ def _writer(name: str) -> Any:
 
     reduced = name.startswith("fp16")
     function.__name__ = function.__qualname__ = f"allow_{name}_sdp" if reduced else f"enable_{name}_sdp"
-    function.__doc__ = f"Allow attention by {name}; a note that is kept: attention is computed in one way."
+    function.__doc__ = f"Enable {name} attention; without effect, as attention has a single implementation here."
     return function
 
 
@@ -84,27 +84,27 @@ enable_flash_sdp, enable_math_sdp, enable_mem_efficient_sdp, enable_cudnn_sdp, a
 
 
 def is_flash_attention_available() -> bool:
-    """Return False: MindSpore's own attention serves."""
+    """Return False: MindSpore's own attention is used."""
     return False
 
 
 def is_ck_sdpa_available() -> bool:
-    """Return False: there is no such library."""
+    """Return False: the Composable Kernel library is not used."""
     return False
 
 
 def can_use_flash_attention(params: Any, debug: bool = False) -> bool:
-    """False, without a GPU."""
+    """Return False: there is no GPU."""
     return False
 
 
 def can_use_efficient_attention(params: Any, debug: bool = False) -> bool:
-    """False, without a GPU."""
+    """Return False: there is no GPU."""
     return False
 
 
 def can_use_cudnn_attention(params: Any, debug: bool = False) -> bool:
-    """False, without a GPU."""
+    """Return False: there is no GPU."""
     return False
 
 
@@ -112,7 +112,7 @@ def can_use_cudnn_attention(params: Any, debug: bool = False) -> bool:
 def sdp_kernel(
     undo: Undo, enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
 ) -> dict[str, Any]:
-    """Allow ways of attention inside of a ``with`` block."""
+    """Context manager that enables attention backends."""
     undo[END:] = (partial(_sdp.update, dict(_sdp)),)
     _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
     return {}
@@ -127,7 +127,7 @@ _ABSENT = {"Cusolver": "cuSOLVER", "Magma": "MAGMA", "Cublaslt": "cuBLASLt"}
 
 
 def _prefer(kind: Any, words: dict[str, str], backend: Any) -> Any:
-    """Set which of GPU libraries of a kind is preferred, and give that."""
+    """Set the preferred GPU library of a kind if given; return the current one."""
     if backend is not None:
         if not isinstance(backend, (str, kind)):
             raise RuntimeError("Unknown input value type.")
@@ -142,12 +142,12 @@ def _prefer(kind: Any, words: dict[str, str], backend: Any) -> Any:
 
 
 def preferred_linalg_library(backend: Any = None) -> Any:
-    """Return the GPU library that is preferred for torch.linalg: a note that is kept; raise RuntimeError for one that is not there."""
+    """Set or return the preferred GPU library for torch.linalg, which has no effect; raise RuntimeError if it is not available."""
     return _prefer(LinalgBackend, _LINALG, backend)
 
 
 def preferred_blas_library(backend: Any = None) -> Any:
-    """Return the GPU library that is preferred for products: a note that is kept; raise RuntimeError for one that is not there."""
+    """Set or return the preferred GPU library for matrix products, which has no effect; raise RuntimeError if it is not available."""
     return _prefer(BlasBackend, _BLAS, backend)
 
 

@@ -1,4 +1,4 @@
-"""torch.backends.cudnn: switches that are kept and read back; MindSpore chooses its own algorithms."""
+"""torch.backends.cudnn: options stored without effect; MindSpore chooses its own algorithms."""
 from __future__ import annotations
 
 import contextlib
@@ -17,12 +17,12 @@ CUDNN_TENSOR_DTYPES: set[Any] = set()
 
 
 def is_available() -> bool:
-    """Return whether cuDNN is there to be steered: never, MindSpore keeps it to itself."""
+    """Return False: MindSpore does not expose cuDNN."""
     return False
 
 
 def version() -> None:
-    """cuDNN's version: unknown."""
+    """Return None: cuDNN's version is unknown."""
     return None
 
 
@@ -35,7 +35,7 @@ def set_flags(
     _enabled: bool | None = None, _benchmark: bool | None = None, _benchmark_limit: int | None = None,
     _deterministic: bool | None = None, _allow_tf32: bool | None = None, _fp32_precision: str = "none",
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Set several switches; returns what they were."""
+    """Set several options; return their previous values."""
     before = (enabled, benchmark, benchmark_limit, deterministic, allow_tf32, fp32_precision)
     names = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32")
     for name, value in zip(names, (_enabled, _benchmark, _benchmark_limit, _deterministic, _allow_tf32)):
@@ -48,7 +48,7 @@ def flags(
     enabled: bool = False, benchmark: bool = False, benchmark_limit: int = 10, deterministic: bool = False,
     allow_tf32: bool = True, fp32_precision: str = "none",
 ) -> contextlib.AbstractContextManager[None]:  # fmt: skip
-    """Set switches inside of a ``with`` block."""
+    """Context manager that sets options."""
     return switched(
         __name__, enabled=enabled, benchmark=benchmark, benchmark_limit=benchmark_limit, deterministic=deterministic,
         allow_tf32=allow_tf32,

@@ -1,4 +1,4 @@
-"""torch.backends.cusparselt: NVIDIA's library of sparse products."""
+"""torch.backends.cusparselt: NVIDIA's library of sparse matrix products."""
 from __future__ import annotations
 
 __all__ = ["get_max_alg_id", "is_available", "version"]
@@ -10,10 +10,10 @@ def is_available() -> bool:
 
 
 def version() -> int | None:
-    """Its version: None."""
+    """Return None: there is no such library."""
     return None
 
 
 def get_max_alg_id() -> int | None:
-    """The number of its algorithms: None."""
+    """Return None: there is no such library."""
     return None

@@ -1,4 +1,4 @@
-"""torch.backends.kleidiai: Arm's library."""
+"""torch.backends.kleidiai: Arm's library of microkernels."""
 
 
 def is_available() -> bool:

@@ -8,10 +8,10 @@ __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]
 
 
 def get_fastpath_enabled() -> bool:
-    """Return whether the fast path is allowed: a contiguous result of inference, computed here as any other."""
+    """Return whether the fast path is enabled: a contiguous result in inference, computed here like any other."""
     return FASTPATH["fastpath"]
 
 
 def set_fastpath_enabled(value: bool) -> None:
-    """Allow the fast path."""
+    """Enable or disable the fast path."""
     FASTPATH["fastpath"] = value

@@ -1,4 +1,4 @@
-"""torch.backends.miopen: AMD's library; the switch is kept and read back."""
+"""torch.backends.miopen: AMD's library; its option is stored without effect."""
 from __future__ import annotations
 
 import contextlib
@@ -9,5 +9,5 @@ immediate: bool = False
 
 
 def flags(immediate: bool = False) -> contextlib.AbstractContextManager[None]:
-    """Set the switch inside of a ``with`` block."""
+    """Context manager that sets the option."""
     return switched(__name__, immediate=immediate)

@@ -1,8 +1,8 @@
-"""torch.backends.mkl: MindSpore's CPU kernels are oneDNN's and its own."""
+"""torch.backends.mkl: not used; MindSpore's CPU kernels are oneDNN's and its own."""
 
 
 def is_available() -> bool:
-    """Return whether MKL computes: it does not."""
+    """Return False: MKL is not used."""
     return False
 
 

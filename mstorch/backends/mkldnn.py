@@ -1,4 +1,4 @@
-"""torch.backends.mkldnn: oneDNN, which MindSpore's kernels on the CPU use; the switches are kept and read back."""
+"""torch.backends.mkldnn: oneDNN, on which MindSpore's CPU kernels are built; the options are stored without effect."""
 from __future__ import annotations
 
 import contextlib
@@ -15,7 +15,7 @@ VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 
 
 def is_available() -> bool:
-    """Return whether oneDNN computes: it does, inside of MindSpore."""
+    """Return True: MindSpore uses oneDNN."""
     return True
 
 
@@ -27,14 +27,14 @@ def is_acl_available() -> bool:
 def flags(
     enabled: bool = False, deterministic: bool = False, allow_tf32: bool = True, fp32_precision: str = "none"
 ) -> contextlib.AbstractContextManager[None]:
-    """Set switches inside of a ``with`` block."""
+    """Context manager that sets options."""
     return switched(__name__, enabled=enabled, deterministic=deterministic, allow_tf32=allow_tf32)
 
 
 def set_flags(
     _enabled: bool | None = None, _deterministic: bool | None = None, _allow_tf32: bool | None = None, _fp32_precision: str = "none"
 ) -> tuple[Any, ...]:
-    """Set several switches; returns what they were."""
+    """Set several options; return their previous values."""
     before = (enabled, deterministic, allow_tf32, fp32_precision)
     for name, value in zip(("enabled", "deterministic", "allow_tf32"), (_enabled, _deterministic, _allow_tf32)):
         if value is not None:
@@ -43,7 +43,7 @@ def set_flags(
 
 
 class verbose:
-    """oneDNN's own messages inside of a ``with`` block; they are set by ``ONEDNN_VERBOSE`` before the start alone."""
+    """Context manager for oneDNN's verbose mode, which only ``ONEDNN_VERBOSE`` before the start can set."""
 
     def __init__(self, level: int) -> None:
         self.level = level

@@ -2,20 +2,20 @@
 
 
 def is_available() -> bool:
-    """Return whether the device is there: never."""
+    """Return False: MindSpore does not support MPS."""
     return False
 
 
 def is_built() -> bool:
-    """Return whether support is built in: never."""
+    """Return False: MindSpore does not support MPS."""
     return False
 
 
 def is_macos_or_newer(major: int, minor: int) -> bool:
-    """Return whether macOS of at least a release runs here: never."""
+    """Return False: MindSpore does not support MPS."""
     return False
 
 
 def is_macos13_or_newer(minor: int = 0) -> bool:
-    """Return whether macOS 13 or newer runs here: never."""
+    """Return False: MindSpore does not support MPS."""
     return False

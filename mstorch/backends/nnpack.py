@@ -1,4 +1,4 @@
-"""torch.backends.nnpack: a library that MindSpore does not use."""
+"""torch.backends.nnpack: not used by MindSpore."""
 from __future__ import annotations
 
 import contextlib
@@ -15,12 +15,12 @@ def is_available() -> bool:
 
 
 def set_flags(_enabled: bool) -> tuple[bool]:
-    """Set the switch; returns what it was."""
+    """Set the option; return its previous value."""
     before = globals()["_enabled"]
     globals()["_enabled"] = _enabled
     return (before,)
 
 
 def flags(enabled: bool = False) -> contextlib.AbstractContextManager[None]:
-    """Set the switch inside of a ``with`` block."""
+    """Context manager that sets the option."""
     return switched(__name__, _enabled=enabled)

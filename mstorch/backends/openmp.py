@@ -2,5 +2,5 @@
 
 
 def is_available() -> bool:
-    """Return whether OpenMP is used: MindSpore has threads of its own."""
+    """Return False: MindSpore has its own threads."""
     return False

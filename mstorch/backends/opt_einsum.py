@@ -1,4 +1,4 @@
-"""torch.backends.opt_einsum: the order in which einsum multiplies."""
+"""torch.backends.opt_einsum: the contraction order of einsum."""
 from __future__ import annotations
 
 import importlib.util
@@ -14,5 +14,5 @@ def is_available() -> bool:
 
 
 def get_opt_einsum() -> Any:
-    """Return the package opt_einsum, None without it."""
+    """Return the package opt_einsum, or None if it is not installed."""
     return importlib.import_module("opt_einsum") if is_available() else None

@@ -1,4 +1,4 @@
-"""torch.backends.quantized: engines of quantized operations, of which there is none here."""
+"""torch.backends.quantized: engines of quantized operations, of which there are none here."""
 from __future__ import annotations
 
 engine: str = "none"

@@ -1,2 +1,2 @@
-"""torch.backends.xnnpack: a library that MindSpore does not use."""
+"""torch.backends.xnnpack: not used by MindSpore."""
 enabled: bool = False

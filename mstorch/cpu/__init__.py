@@ -1,4 +1,4 @@
-"""torch.cpu: the host as if it were an accelerator, for scripts that do not ask which device they have."""
+"""torch.cpu: the host with the interface of an accelerator, for device-agnostic scripts."""
 from __future__ import annotations
 
 import threading
@@ -10,26 +10,26 @@ from . import amp as amp
 
 
 def is_available() -> bool:
-    """Return whether there is a CPU: there is."""
+    """Return True: there is a CPU."""
     return True
 
 
 def is_initialized() -> bool:
-    """Return whether the CPU is in use: it is."""
+    """Return True: the CPU is in use."""
     return True
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for the CPU, which has finished each operation when it returns."""
+    """Do nothing: operations on the CPU are synchronous."""
 
 
 def current_device() -> str:
-    """Return the device in use: ``"cpu"``."""
+    """Return the current device: ``"cpu"``."""
     return "cpu"
 
 
 def set_device(device: Any) -> None:
-    """Choose the device in use, of which there is one."""
+    """Do nothing: there is only one CPU device."""
 
 
 def device_count() -> int:
@@ -38,36 +38,36 @@ def device_count() -> int:
 
 
 class Stream:
-    """Operations in order; the CPU has one such order."""
+    """Stream of operations executed in order; the CPU has one."""
 
     def __init__(self, priority: int = -1) -> None:
         pass
 
     def wait_stream(self, stream: Any) -> None:
-        """Nothing to wait for."""
+        """Do nothing: operations on the CPU are synchronous."""
 
     def record_event(self) -> None:
-        """Nothing to record."""
+        """Do nothing: operations on the CPU are synchronous."""
 
     def wait_event(self, event: Any) -> None:
-        """Nothing to wait for."""
+        """Do nothing: operations on the CPU are synchronous."""
 
 
 class Event:
-    """A moment in a stream; on a CPU it has passed."""
+    """Event of a stream, which on a CPU has always completed."""
 
     def query(self) -> bool:
-        """Return True: what was given to the CPU is done."""
+        """Return True: operations on the CPU are synchronous."""
         return True
 
     def record(self, stream: Any = None) -> None:
-        """Nothing to record."""
+        """Do nothing: operations on the CPU are synchronous."""
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Do nothing: operations on the CPU are synchronous."""
 
     def wait(self, stream: Any = None) -> None:
-        """Nothing to wait for."""
+        """Do nothing: operations on the CPU are synchronous."""
 
 
 _default_cpu_stream = Stream()
@@ -75,12 +75,12 @@ _in_use = threading.local()
 
 
 def current_stream(device: Any = None) -> Stream:
-    """Return the stream in use in this thread."""
+    """Return the current stream of this thread."""
     return getattr(_in_use, "stream", _default_cpu_stream)
 
 
 class StreamContext(Block):
-    """Use a stream inside of a ``with`` block."""
+    """Context manager that selects a stream."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -92,7 +92,7 @@ class StreamContext(Block):
 
 
 def stream(stream: Any) -> StreamContext:
-    """Use a stream inside of a ``with`` block."""
+    """Return a context manager that selects a stream."""
     return StreamContext(stream)
 
 

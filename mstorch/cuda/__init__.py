@@ -21,7 +21,7 @@ from . import sparse as sparse
 
 
 def is_available() -> bool:
-    """Return whether MindSpore computes on a GPU, or on the Ascend device that cuda means."""
+    """Return whether MindSpore computes on a GPU, or on the Ascend device of which "cuda" is an alias."""
     _cuda_names.tell()
     return device_count() > 0
 

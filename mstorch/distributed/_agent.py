@@ -149,7 +149,7 @@ class Agent:
         return found
 
     def _streams(self, number: int, attempt: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-        """Return where a process's stdout and stderr go, each with the thread that copies them."""
+        """Return the destinations of a process's stdout and stderr, each with the thread that copies the stream."""
         return self._stream(number, attempt, _OUT, "stdout"), self._stream(number, attempt, _ERR, "stderr")
 
     def _stream(self, number: int, attempt: int, bit: int, name: str) -> tuple[Any, Any]:

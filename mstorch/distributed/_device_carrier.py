@@ -198,7 +198,7 @@ class Carrier:
             self._mean(begun, op, [row])
 
     def broadcast(self, begun: Begun, row: _Row, root: int) -> None:
-        """Fill a row with the root's."""
+        """Broadcast the root's flat tensor in place."""
         if row.size:
             begun.after(self._native.broadcast(self._handle, row.raw, self._ranks[root]))
 

@@ -153,5 +153,5 @@ class FileStore(Store):
         return True
 
     def has_extended_api(self) -> bool:
-        """False, as in torch."""
+        """Whether the extended operations are supported: False, as in torch."""
         return False

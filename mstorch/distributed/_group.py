@@ -231,7 +231,7 @@ class ProcessGroup:
         return self.allreduce(tensors, opts)
 
     def broadcast(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
-        """Fill the tensor with the root's."""
+        """Broadcast the root's tensor into ``tensors``."""
         tensors = _listed(tensors)
         source = opts if isinstance(opts, int) else getattr(opts, "rootRank", root)
         self._check("broadcast", *tensors)

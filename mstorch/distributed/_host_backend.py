@@ -36,7 +36,7 @@ class Exchange:
         self.others = [member for member in range(self.size) if member != me]
 
     def publish(self, members: Sequence[int], step: int, *parts: np.ndarray) -> None:
-        """Send bytes, in contiguous parts, to members."""
+        """Send bytes, in contiguous parts, to ranks of the group."""
         self.mesh.publish([self.ranks[member] for member in members], self.key + step.to_bytes(4, "little"), *parts)
 
     def message(self, member: int, step: int, size: int) -> Message:

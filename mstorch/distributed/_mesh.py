@@ -76,11 +76,11 @@ class Posting:
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Called after the last message."""
+        """Handle the arrival of the last message."""
         raise NotImplementedError
 
     def fail(self, error: RuntimeError) -> None:
-        """Called when no further message can come."""
+        """Handle the end of the connection: no further message can arrive."""
         raise NotImplementedError
 
 
@@ -443,7 +443,8 @@ def _welcomed(found: Future[dict[int, socket.socket]], *args: Any) -> None:
 
 
 def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: float) -> dict[int, socket.socket]:
-    """Accept connections until each awaited rank has sent the job's word and its rank; refuse others. Raise RuntimeError on a timeout."""
+    """Accept connections until each awaited rank has sent the job's password and its rank; refuse others. Raise RuntimeError on a timeout.
+    """
     deadline = time.monotonic() + seconds
     found: dict[int, socket.socket] = {}
     said: dict[socket.socket, bytes] = {}  # by those who have not said all yet
@@ -479,7 +480,7 @@ def _readable(connections: list[socket.socket], seconds: float) -> list[Any]:
 def _hear(
     connection: socket.socket, word: bytes, awaited: set[int], said: dict[socket.socket, bytes], found: dict[int, socket.socket]
 ) -> None:  # fmt: skip
-    """Read from a new connection: one that sends the word is added to ``found``, any other is closed."""
+    """Read from a new connection: one that sends the password is added to ``found``, any other is closed."""
     try:
         got = connection.recv(len(word) + _RANK.size - len(said[connection]))
     except OSError:

@@ -27,7 +27,7 @@ _WORDS_BYTES = 160
 
 
 class _Handle:
-    """The handle of an asynchronous operation."""
+    """Handle of an asynchronous operation."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -248,7 +248,7 @@ class PlayedHccl:
         )  # fmt: skip
 
     def barrier(self, group: Any = None, async_op: bool = False, device_ids: Any = None) -> _Handle | None:
-        """Wait for all members."""
+        """Wait for all ranks of the group."""
         return self._run(self._members(group, "barrier"), "barrier", "", lambda exchange: None, async_op)
 
     # Point to point

@@ -16,7 +16,7 @@ default_pg_timeout = timedelta(minutes=30)
 
 
 class DebugLevel(enum.Enum):
-    """How much is checked and logged: OFF, INFO or DETAIL."""
+    """Level of checks and logging: OFF, INFO or DETAIL."""
 
     OFF = 0
     INFO = 1

@@ -43,7 +43,7 @@ def init_process_group(
     rank: int = -1, store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
     _ranks: list[int] | None = None,
 ) -> None:  # fmt: skip
-    """Meet the other ranks through a store or a URL ("env://" by default) and create the default group.
+    """Create the default process group, connecting to the other ranks through a store or a URL ("env://" by default).
 
     Raise ValueError if there is one already, or if the URL lacks something; NotImplementedError for a device.
     """

@@ -25,7 +25,7 @@ class DistStoreError(DistError):
 
 
 class ReduceOp(enum.IntEnum):
-    """Reduction operators."""
+    """Reduction operators: SUM, AVG, PRODUCT, MIN, MAX, …"""
 
     SUM = 0
     AVG = 1

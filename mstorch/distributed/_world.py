@@ -1,4 +1,4 @@
-"""The process groups of this process: the default group and the groups made of some ranks."""
+"""Process groups of this process: the default group and its subgroups."""
 from __future__ import annotations
 
 from typing import Any
@@ -117,7 +117,7 @@ def get_backend(group: Any = None) -> Any:
 
 
 def get_backend_config(group: Any = None) -> str:
-    """Return a group's backend of each device type, as a string. Raise ValueError if there is no process group, or outside it."""
+    """Return a group's backend per device type, as a string. Raise ValueError if there is no process group, or on ranks outside of it."""
     found = chosen(group)
     if outside(found):
         raise ValueError(_INVALID)

@@ -75,7 +75,7 @@ def parse_args(args: Sequence[str] | None) -> argparse.Namespace:
 
 
 def determine_local_world_size(nproc_per_node: str) -> int:
-    """Return the number of processes for "auto", "cpu", "gpu" or an int. Raise ValueError for other words, or without a device."""
+    """Return the number of processes for "auto", "cpu", "gpu" or an int. Raise ValueError for other strings, or if there is no device."""
     try:
         return int(nproc_per_node)
     except ValueError:
@@ -144,7 +144,7 @@ def command_of(args: argparse.Namespace) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run a script as options say. Raise ChildFailedError when a process fails."""
+    """Run a script by the given options. Raise ChildFailedError when a process fails."""
     Agent(job_of(args)).run()
 
 

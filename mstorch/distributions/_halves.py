@@ -12,7 +12,7 @@ from .transforms import AbsTransform
 
 
 class Half(TransformedDistribution):
-    """The absolute value of a variable with location 0."""
+    """Distribution of the absolute value of a variable with location 0."""
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative

@@ -13,7 +13,7 @@ from .utils import broadcast_all
 
 
 class Bernoulli(ProbsOrLogits, ExponentialFamily):
-    """1 with probability ``probs`` (or the sigmoid of ``logits``), else 0."""
+    """Distribution that is 1 with probability ``probs`` (or the sigmoid of ``logits``), else 0."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean

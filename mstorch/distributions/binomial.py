@@ -17,7 +17,7 @@ def _clamp_by_zero(x: Tensor) -> Tensor:
 
 
 class Binomial(ProbsOrLogits):
-    """The number of successes with probability ``probs`` in ``total_count`` trials."""
+    """Distribution of the number of successes with probability ``probs`` in ``total_count`` trials."""
 
     arg_constraints = {
         "total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real,

@@ -11,7 +11,7 @@ from ._parameters import ProbsOrLogits, one_of
 
 
 class Categorical(ProbsOrLogits):
-    """An event index, 0 to K-1, with the events' weights or logits along the last dimension."""
+    """Distribution over event indices 0 to K-1, with the events' probabilities (up to a factor) or logits along the last dimension."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True

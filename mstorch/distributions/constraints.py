@@ -1,4 +1,4 @@
-"""Constraints: regions of values, and how to check them."""
+"""Constraints: regions of values, with tests whether a value satisfies them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -104,7 +104,7 @@ class _Wrapper(Constraint):
 
 
 class _IndependentConstraint(_Wrapper):
-    """``base_constraint`` with its last ``reinterpreted_batch_ndims`` batch dimensions as event dimensions."""
+    """``base_constraint`` on events: its last ``reinterpreted_batch_ndims`` batch dimensions are event dimensions."""
 
     def __init__(self, base_constraint: _GreaterThan | _Real, reinterpreted_batch_ndims: int) -> None:
         self._wrap(base_constraint)
@@ -132,7 +132,7 @@ class _IndependentConstraint(_Wrapper):
 
 
 class MixtureSameFamilyConstraint(_Wrapper):
-    """The support of a mixture: a value has to be in the support of every component."""
+    """Constraint for the support of a mixture: a value has to be in the support of every component."""
 
     def __init__(self, base_constraint: Any) -> None:
         self._wrap(base_constraint)
@@ -163,7 +163,7 @@ class _OneHot(_Boolean):
 
 
 class _Above(Constraint):
-    """A constraint with a lower bound."""
+    """Constraint with a lower bound."""
 
     _mstorch_shown: tuple[str, ...] = ("lower_bound",)
 
@@ -173,7 +173,7 @@ class _Above(Constraint):
 
 
 class _Below(Constraint):
-    """A constraint with an upper bound."""
+    """Constraint with an upper bound."""
 
     _mstorch_shown: tuple[str, ...] = ("upper_bound",)
 
@@ -183,7 +183,7 @@ class _Below(Constraint):
 
 
 class _Between(Constraint):
-    """A constraint with two bounds."""
+    """Constraint with two bounds."""
 
     _mstorch_shown = ("lower_bound", "upper_bound")
 

@@ -33,7 +33,7 @@ class _Dirichlet(torch.autograd.Function):
 
 
 class Dirichlet(ExponentialFamily):
-    """Nonnegative vectors that sum to 1, with the concentrations along the last dimension."""
+    """Distribution over nonnegative vectors that sum to 1, with the concentrations along the last dimension."""
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex

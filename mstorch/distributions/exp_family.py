@@ -1,4 +1,4 @@
-"""Exponential families."""
+"""Base class of exponential family distributions."""
 from __future__ import annotations
 
 from typing import Any

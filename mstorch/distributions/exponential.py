@@ -11,7 +11,7 @@ from .exp_family import ExponentialFamily
 
 
 class Exponential(ExponentialFamily):
-    """Waiting times of events that occur at ``rate``."""
+    """Distribution of the waiting times of events that occur at ``rate``."""
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative

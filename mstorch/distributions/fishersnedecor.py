@@ -12,7 +12,7 @@ from .gamma import Gamma
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two chi-squared variables, each divided by its degrees of freedom ``df1`` and ``df2``."""
+    """Distribution of the ratio of two chi-squared variables, each divided by its degrees of freedom ``df1`` and ``df2``."""
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive

@@ -12,7 +12,7 @@ from .utils import broadcast_all
 
 
 class Geometric(ProbsOrLogits):
-    """The number of failures before the first success."""
+    """Distribution of the number of failures before the first success."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer

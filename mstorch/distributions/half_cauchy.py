@@ -11,7 +11,7 @@ from .cauchy import Cauchy
 
 
 class HalfCauchy(Half):
-    """The absolute value of a Cauchy variable with median 0 and half width ``scale``."""
+    """Distribution of the absolute value of a Cauchy variable with median 0 and half width ``scale``."""
 
     _whole = Cauchy
 

@@ -10,7 +10,7 @@ from .normal import Normal
 
 
 class HalfNormal(Half):
-    """The absolute value of a normal variable with mean 0 and standard deviation ``scale``."""
+    """Distribution of the absolute value of a normal variable with mean 0 and standard deviation ``scale``."""
 
     _whole = Normal
 

@@ -13,7 +13,7 @@ from .transforms import PowerTransform
 
 
 class InverseGamma(TransformedDistribution):
-    """The reciprocal of a gamma variable with shape ``concentration`` and rate ``rate``."""
+    """Distribution of the reciprocal of a gamma variable with shape ``concentration`` and rate ``rate``."""
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive

@@ -14,7 +14,7 @@ from .utils import broadcast_all
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors of ``dim`` × ``dim`` correlation matrices; ``concentration`` 1 is uniform over these."""
+    """Distribution of Cholesky factors of ``dim`` × ``dim`` correlation matrices; ``concentration`` 1 is uniform over these."""
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky

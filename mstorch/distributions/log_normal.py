@@ -11,7 +11,7 @@ from .transforms import ExpTransform
 
 
 class LogNormal(TransformedDistribution):
-    """A variable whose logarithm is normal with mean ``loc`` and standard deviation ``scale``."""
+    """Distribution of a variable whose logarithm is normal with mean ``loc`` and standard deviation ``scale``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive

@@ -10,7 +10,7 @@ from .transforms import StickBreakingTransform
 
 
 class LogisticNormal(TransformedDistribution):
-    """Stick breaking of normal vectors: probability vectors one element longer than ``loc``."""
+    """Distribution of probability vectors made from normal vectors by stick breaking; they are one element longer than ``loc``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex

@@ -38,7 +38,7 @@ def _batch_lowrank_mahalanobis(W: Tensor, D: Tensor, x: Tensor, capacitance_tril
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normal vectors with covariance ``cov_factor @ cov_factorᵀ + diag(cov_diag)``."""
+    """Distribution of normal vectors with covariance ``cov_factor @ cov_factorᵀ + diag(cov_diag)``."""
 
     arg_constraints = {
         "loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),

@@ -14,7 +14,7 @@ from .utils import broadcast_all
 
 
 class Multinomial(FromCategorical):
-    """The counts of each event in ``total_count`` trials."""
+    """Distribution of the counts of each event in ``total_count`` trials."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     _mstorch_expands = {"_categorical": 0, "_binomial": 1}

@@ -17,7 +17,7 @@ from .utils import _standard_normal, lazy_property
 
 
 class MultivariateNormal(Distribution):
-    """Normal vectors with mean ``loc`` and a covariance, precision or Cholesky factor (the fastest)."""
+    """Distribution of normal vectors with mean ``loc`` and a covariance, precision or Cholesky factor (the fastest)."""
 
     arg_constraints = {
         "loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,

@@ -13,7 +13,7 @@ from .utils import broadcast_all, lazy_property
 
 
 class NegativeBinomial(ProbsOrLogits):
-    """The number of successes, each with probability ``probs``, before ``total_count`` failures."""
+    """Distribution of the number of successes, each with probability ``probs``, before ``total_count`` failures."""
 
     arg_constraints = {
         "total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),

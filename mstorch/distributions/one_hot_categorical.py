@@ -12,7 +12,7 @@ from .categorical import Categorical
 
 
 class OneHotCategorical(FromCategorical):
-    """One-hot vectors of the sampled event."""
+    """Distribution of one-hot vectors of the sampled event."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
@@ -55,7 +55,7 @@ class OneHotCategorical(FromCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """One-hot samples with straight-through gradients to the probabilities (Bengio et al., 2013)."""
+    """OneHotCategorical whose samples have straight-through gradients to the probabilities (Bengio et al., 2013)."""
 
     has_rsample = True
 

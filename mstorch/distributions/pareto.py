@@ -12,7 +12,7 @@ from .utils import broadcast_all
 
 
 class Pareto(TransformedDistribution):
-    """Values above ``scale``, with a power-law tail of exponent ``alpha``."""
+    """Distribution of values above ``scale``, with a power-law tail of exponent ``alpha``."""
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
     _mstorch_expands = {"scale": 0, "alpha": 0}

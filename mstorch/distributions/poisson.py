@@ -12,7 +12,7 @@ from .utils import broadcast_all
 
 
 class Poisson(ExponentialFamily):
-    """The number of events per unit of time, with mean ``rate``."""
+    """Distribution of the number of events per unit of time, with mean ``rate``."""
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

@@ -14,7 +14,7 @@ from .utils import broadcast_all, clamp_probs
 
 
 class LogitRelaxedBernoulli(ProbsOrLogits):
-    """The logits of relaxed Bernoulli variables: logistic noise added to ``logits``, divided by ``temperature``."""
+    """Distribution of the logits of relaxed Bernoulli variables: logistic noise added to ``logits``, divided by ``temperature``."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
@@ -43,7 +43,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Values in (0, 1) that approach 0 or 1 as ``temperature`` decreases."""
+    """Continuous relaxation of Bernoulli: samples in (0, 1) approach 0 or 1 as ``temperature`` decreases."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval

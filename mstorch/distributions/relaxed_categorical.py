@@ -15,7 +15,7 @@ from .utils import broadcast_all, clamp_probs
 
 
 class ExpRelaxedCategorical(FromCategorical):
-    """The logarithms of relaxed one-hot vectors."""
+    """Distribution of the logarithms of relaxed one-hot vectors."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector
@@ -45,7 +45,7 @@ class ExpRelaxedCategorical(FromCategorical):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Probability vectors that approach one-hot vectors as ``temperature`` decreases."""
+    """Continuous relaxation of OneHotCategorical: samples approach one-hot vectors as ``temperature`` decreases."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex

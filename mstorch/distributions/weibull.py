@@ -14,7 +14,7 @@ from .utils import broadcast_all, euler_constant
 
 
 class Weibull(TransformedDistribution):
-    """``scale`` times an exponential variable to the power ``1 / concentration``."""
+    """Distribution of ``scale`` times an exponential variable to the power ``1 / concentration``."""
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive

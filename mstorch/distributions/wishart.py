@@ -31,7 +31,7 @@ def _clamp_above_eps(x: Tensor) -> Tensor:
 
 
 class Wishart(ExponentialFamily):
-    """Scatter matrices of ``df`` normal vectors, given by covariance, precision or Cholesky factor."""
+    """Distribution of scatter matrices of ``df`` normal vectors, given by covariance, precision or Cholesky factor."""
 
     support = constraints.positive_definite
     has_rsample = True

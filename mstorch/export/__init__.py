@@ -20,7 +20,7 @@ from .graph_signature import ExportGraphSignature
 
 
 class _DimHint:
-    """How a size is dynamic, as ``Dim.AUTO``, ``Dim.DYNAMIC`` and ``Dim.STATIC``."""
+    """Hint for a dynamic size: ``Dim.AUTO``, ``Dim.DYNAMIC`` or ``Dim.STATIC``."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -88,7 +88,7 @@ class ExportedProgram:
 
     @property
     def graph_signature(self) -> ExportGraphSignature:
-        """The meaning of the graph's inputs and outputs."""
+        """Roles of the graph's inputs and outputs."""
         return self._made(self._signature, "graph_signature")  # type: ignore[no-any-return]
 
     @property
@@ -129,7 +129,7 @@ class ExportedProgram:
 
 
 def _form(args: tuple[Tensor | tuple[Tensor, Tensor], ...], kwargs: dict[Any, Any]) -> list[tuple[str, Any]]:
-    """Return what an input must match: shapes and dtypes of tensors, and all other values."""
+    """Return the properties that an input must match: shapes and dtypes of tensors, and all other values."""
     found, _ = tree_flatten_with_path((args, kwargs))
     return [("".join(map(str, path)), (tuple(leaf.shape), leaf.dtype) if isinstance(leaf, Tensor) else leaf) for path, leaf in found]
 
@@ -184,7 +184,7 @@ def export(
     dynamic_shapes: dict[str, Any] | tuple[Any, ...] | list[Any] | None = None, strict: bool = False,
     preserve_module_call_signature: tuple[str, ...] = (), prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:  # fmt: skip
-    """Return a program that computes what a module does for inputs like these; sizes are dynamic where ``dynamic_shapes`` says.
+    """Export a module as a program for inputs like these; sizes are dynamic if ``dynamic_shapes`` declares them so.
 
     The module runs once. Differs from torch: the graph has the operations seen below autograd (``addmm`` for ``linear``), writes are in
     place, and there is no graph with dynamic shapes. Raise ValueError if ``mod`` is not a Module, GuardOnDataDependentSymNode if it reads

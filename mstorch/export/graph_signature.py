@@ -22,7 +22,7 @@ class ConstantArgument:
 
 
 class InputKind(enum.Enum):
-    """What an input stands for."""
+    """Kind of an input: user input, parameter, buffer or constant tensor."""
 
     USER_INPUT = enum.auto()
     PARAMETER = enum.auto()
@@ -31,7 +31,7 @@ class InputKind(enum.Enum):
 
 
 class OutputKind(enum.Enum):
-    """What an output stands for."""
+    """Kind of an output; the program has user outputs only."""
 
     USER_OUTPUT = enum.auto()
 
@@ -53,7 +53,7 @@ class InputSpec:
 
 @dataclasses.dataclass
 class OutputSpec:
-    """An output: its kind, its argument, and the name in the module that it belongs to."""
+    """An output: its kind, its argument, and its target, which is None for user outputs."""
 
     kind: OutputKind
     arg: Any
@@ -111,7 +111,7 @@ class ExportGraphSignature:
 
     @property
     def user_outputs(self) -> tuple[Any, ...]:
-        """The user outputs: names of tensors, and constants."""
+        """Names of the tensors, and the constants, that the program returns."""
         return tuple(spec.arg.name if isinstance(spec.arg, TensorArgument) else spec.arg.value for spec in self.output_specs)
 
     def __str__(self) -> str:

@@ -36,7 +36,7 @@ _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extend
 
 
 class VmapInfo(NamedTuple):
-    """What a Function's ``vmap`` staticmethod is told of the vmap: batch size and randomness."""
+    """Properties of the vmap passed to a Function's ``vmap`` staticmethod: batch size and randomness."""
 
     batch_size: int
     randomness: str

@@ -84,7 +84,7 @@ class Places:
 
 
 def _dims_of(item: Any) -> int:
-    """Return how many dimensions an index item consumes."""
+    """Return the number of dimensions that an index item consumes."""
     if item is None or item is Ellipsis or isinstance(item, bool):
         return 0
     if isinstance(item, TensorBase) and item._dtype is bool_:

@@ -157,7 +157,7 @@ class _Writer:
         return f"{head}({', '.join(parts)})"
 
     def value(self, node: Node) -> str | None:
-        """Return the right-hand side of a node's line; None for nodes without a line."""
+        """Return the right-hand side of a node's line of code; None for nodes without one."""
         if node.op == "placeholder":
             star = re.match(r"\**", node.target)
             prefix = "" if star is None else star[0]
@@ -220,7 +220,7 @@ class CodeGen:
         return args
 
     def process_outputs(self, outputs: Any) -> Any:
-        """Convert the outputs to what the function returns."""
+        """Convert the outputs to the return value of the function."""
         return outputs
 
     def additional_globals(self) -> list[tuple[str, Any]]:

@@ -42,7 +42,7 @@ def _snake_case(text: str) -> str:
 
 
 class Graph:
-    """A list of nodes. New ones are appended, or inserted where ``inserting_before`` and ``inserting_after`` say."""
+    """A list of nodes. New ones are appended, or inserted at the insertion point."""
 
     def __init__(self, owning_module: Any = None, tracer_cls: type | None = None, tracer_extras: dict[str, Any] | None = None) -> None:
         self._root = Node(self, "", "root", "", (), {})
@@ -121,11 +121,11 @@ class Graph:
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def inserting_before(self, n: Node | None = None) -> _Back:
-        """Set the insertion point before a node, within a ``with`` block or from now on; without a node, at the graph's beginning."""
+        """Set the insertion point before a node, permanently or as a context manager; by default at the graph's beginning."""
         return self._inserting(self._root.append if n is None else n.prepend, n)
 
     def inserting_after(self, n: Node | None = None) -> _Back:
-        """Set the insertion point after a node, within a ``with`` block or from now on; without a node, at the end."""
+        """Set the insertion point after a node, permanently or as a context manager; by default at the end."""
         return self._inserting(self._root.prepend if n is None else n.append, n)
 
     def _inserting(self, place: Callable[[Node], None], node: Node | None) -> _Back:
@@ -237,7 +237,7 @@ class Graph:
         return self._codegen.process_inputs(*args)
 
     def process_outputs(self, out: Any) -> Any:
-        """Convert the outputs to what the function returns."""
+        """Convert the outputs to the return value of the function."""
         return self._codegen.process_outputs(out)
 
     def python_code(self, root_module: str, *, verbose: bool = False, **unused: Any) -> PythonCode:

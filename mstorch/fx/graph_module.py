@@ -68,7 +68,7 @@ def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, st
 
 
 class _CodeOnlyModule(Module):
-    """A module with the members of another."""
+    """Module initialized with the ``__dict__`` of another one, from which a GraphModule is rebuilt."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return super().__new__(type(cls.__name__, (cls,), {}) if cls is _CodeOnlyModule else cls)
@@ -182,7 +182,7 @@ class GraphModule(Module):
     # Members
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Set the module at a dotted name, creating plain modules on the way; return False if something else is there."""
+        """Set the module at a dotted name, creating plain modules on the way; return False if the name is taken."""
         *path, name = target.split(".")
         place: Module = self
         for part in path:

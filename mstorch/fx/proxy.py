@@ -32,7 +32,7 @@ class Scope:
 
 
 class TracerBase:
-    """Records nodes in ``graph``."""
+    """Base of tracers, which record nodes in ``graph``."""
 
     graph: Graph
     record_stack_traces = False

@@ -1,4 +1,4 @@
-"""Initialisation of parameters (torch.nn.init): every function fills a tensor in place and returns it."""
+"""torch.nn.init: initialization of parameters; every function fills a tensor in place and returns it."""
 from __future__ import annotations
 
 import math
@@ -51,7 +51,7 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:
-    """Return what the tensor's class says: of a tensor that is spread over processes, the whole's."""
+    """Return the shape that the tensor reports: for a DTensor that of the whole."""
     return tuple(tensor.shape)
 
 
@@ -59,20 +59,20 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _drawn(function: _F) -> _F:
-    """Declare a function that fills a tensor with random numbers; type checkers go on to see its signature."""
+    """Declare a function that fills a tensor with random numbers; the decorator keeps its signature for type checkers."""
     return operation(draws=IN_PLACE)(function)  # type: ignore[return-value]
 
 
 @_drawn
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Return uniform numbers in [a, b)."""
+    """Fill the tensor with uniform numbers in [a, b)."""
     with no_grad():
         return random.uniform_(tensor, a, b, generator=generator)
 
 
 @_drawn
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Return normal numbers."""
+    """Fill the tensor with normal numbers."""
     with no_grad():
         return random.normal_(tensor, mean, std, generator=generator)
 
@@ -80,7 +80,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Generator | None = None
 ) -> Tensor:
-    """Return normal numbers that lie in [a, b]."""
+    """Fill the tensor with normal numbers truncated to [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
@@ -102,16 +102,16 @@ def _fill(tensor: Tensor, array: np.ndarray) -> Tensor:
 
 
 def from_initializer(tensor: Tensor, init: Any) -> Tensor:
-    """Return what one of MindSpore's initializers draws: ``HeNormal()``, ``Normal(0.02)``, ``"xavier_uniform"``, or ``initializer(…)``.
+    """Fill the tensor by a MindSpore initializer: ``HeNormal()``, ``Normal(0.02)``, ``"xavier_uniform"``, or ``initializer(…)``.
 
-    As in MindSpore, it draws from NumPy's global generator (``mindspore.set_seed``). Raises ValueError for another shape than the tensor's.
+    As in MindSpore, it draws from NumPy's global generator (``mindspore.set_seed``). Raise ValueError if the shapes differ.
     """
     set_data(tensor, init if is_raw(init) else initial(init, tuple(tensor._shape), tensor._dtype.ms))
     return tensor
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Return one value everywhere."""
+    """Fill the tensor with a value."""
     with no_grad():
         return copy_(tensor, full_like(tensor, val))
 
@@ -139,19 +139,19 @@ def _no_grad_trunc_normal_(
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Ones."""
+    """Fill the tensor with ones."""
     with no_grad():
         return copy_(tensor, ones_like(tensor))
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Zeros."""
+    """Fill the tensor with zeros."""
     with no_grad():
         return copy_(tensor, zeros_like(tensor))
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Return the identity matrix (2-dimensional tensors)."""
+    """Fill the 2-d tensor with the identity matrix."""
     shape = _shape(tensor)
     if len(shape) != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -159,7 +159,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Return the convolution weight that passes channels on as they are (3 to 5 dimensions)."""
+    """Fill the 3-d to 5-d convolution weight such that channels pass through unchanged."""
     shape = _shape(tensor)
     if len(shape) not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -191,7 +191,7 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Glorot's uniform: ±``gain * sqrt(6 / (fan_in + fan_out))``."""
+    """Fill the tensor with uniform numbers in ±``gain * sqrt(6 / (fan_in + fan_out))`` (Glorot)."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     bound = math.sqrt(3.0) * std
@@ -199,7 +199,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Glorot's normal: standard deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
+    """Fill the tensor with normal numbers of standard deviation ``gain * sqrt(2 / (fan_in + fan_out))`` (Glorot)."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
@@ -215,7 +215,7 @@ def _warn_if_empty(tensor: Tensor) -> bool:
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
 ) -> Tensor:
-    """He's uniform: ±``gain * sqrt(3 / fan)``."""
+    """Fill the tensor with uniform numbers in ±``gain * sqrt(3 / fan)`` (He)."""
     if _warn_if_empty(tensor):
         return tensor
     fan = _calculate_correct_fan(tensor, mode)
@@ -227,7 +227,7 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
 ) -> Tensor:
-    """He's normal: standard deviation ``gain / sqrt(fan)``."""
+    """Fill the tensor with normal numbers of standard deviation ``gain / sqrt(fan)`` (He)."""
     if _warn_if_empty(tensor):
         return tensor
     fan = _calculate_correct_fan(tensor, mode)
@@ -235,7 +235,7 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """Orthogonal rows or columns, seen as a matrix (https://arxiv.org/abs/1312.6120)."""
+    """Fill the tensor, flattened to a matrix, with orthogonal rows or columns (https://arxiv.org/abs/1312.6120)."""
     shape = _shape(tensor)
     if len(shape) < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -254,7 +254,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Return normal numbers with the share ``sparsity`` of each column set to zero (2-dimensional tensors)."""
+    """Fill the 2-d tensor with normal numbers, and set the fraction ``sparsity`` of each column to zero."""
     shape = _shape(tensor)
     if len(shape) != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -282,7 +282,7 @@ def _deprecated(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         return function(*args, **kwargs)
 
     renamed.__name__ = renamed.__qualname__ = old
-    renamed.__doc__ = f"The old name of ``{new}``."
+    renamed.__doc__ = f"Deprecated name of ``{new}``."
     return renamed
 
 

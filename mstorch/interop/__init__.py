@@ -1,4 +1,4 @@
-"""mstorch beside MindSpore: tensors, checkpoints and exported graphs go back and forth."""
+"""mstorch together with MindSpore: conversion of tensors, checkpoints and exported graphs."""
 from __future__ import annotations
 
 from .checkpoint import load_mindspore_checkpoint, mindspore_names, save_mindspore_checkpoint

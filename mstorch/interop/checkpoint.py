@@ -1,4 +1,4 @@
-"""MindSpore checkpoint files of torch modules: a network's weights under the names that its MindSpore form gives them."""
+"""MindSpore checkpoint files of torch modules: weights under the names of the corresponding MindSpore network."""
 from __future__ import annotations
 
 import os
@@ -31,7 +31,7 @@ _FILL = {"weight": 1.0, "bias": 0.0, "running_mean": 0.0, "running_var": 1.0}
 
 
 def _layer_names(module: Module) -> Mapping[str, tuple[str, ...]]:
-    """Return which names MindSpore's layer gives its tensors: the first is the one that is written, all are read."""
+    """Return MindSpore's names for a layer's tensors: the first is written, all are read."""
     return _BATCH_NORM_3D if isinstance(module, layers.BatchNorm3d) else names_of(type(module))
 
 
@@ -44,7 +44,7 @@ _CHILDREN = {
 
 
 class _Place:
-    """One tensor of a module: its torch name, the MindSpore names of it, and its shape there."""
+    """Tensor of a module: its torch name, its MindSpore names, and its shape in MindSpore."""
 
     __slots__ = ("name", "names", "tensor", "lifted", "optional", "fill")
 
@@ -101,15 +101,15 @@ def _renamer(names: Names) -> Callable[[str], str | None]:
 
 
 def mindspore_names(module: Module) -> dict[str, str]:
-    """Return the names that the module's MindSpore form gives its tensors, by their torch names."""
+    """Return by torch name the names of the module's tensors in the corresponding MindSpore network."""
     return {place.name: place.names[0] for place in _places(module) if place.tensor is not None}
 
 
 def save_mindspore_checkpoint(module: Module, path: str | os.PathLike[str], names: Names = None) -> None:
-    """Write a module's state to a MindSpore .ckpt file, which ``mindspore.load_param_into_net`` reads into its MindSpore form.
+    """Write a module's state to a MindSpore .ckpt file, which ``mindspore.load_param_into_net`` reads into the corresponding network.
 
-    Names become MindSpore's (``weight`` of a BatchNorm2d is ``gamma``); the weight of a Conv1d gets MindSpore's fourth
-    dimension. ``names`` overrides: a mapping or function from torch names to names in the file.
+    Names become MindSpore's (``weight`` of a BatchNorm2d is ``gamma``); the weight of a Conv1d gets MindSpore's fourth dimension. ``names``
+    overrides them: a mapping or function from torch names to names in the file.
     """
     rename = _renamer(names)
     found: dict[str, Raw] = {}
@@ -129,12 +129,12 @@ def save_mindspore_checkpoint(module: Module, path: str | os.PathLike[str], name
 def load_mindspore_checkpoint(
     module: Module, path: str | os.PathLike[str], strict: bool = True, names: Names = None
 ) -> _IncompatibleKeys:
-    """Copy the values of a MindSpore .ckpt file into a module; returns the torch names that the file has not
-    (``missing_keys``) and the names in the file that no tensor has (``unexpected_keys``).
+    """Load a MindSpore .ckpt file into a module; return the torch names missing from the file (``missing_keys``) and its surplus names
+    (``unexpected_keys``).
 
-    Both MindSpore's names and torch's are understood, so files that ``mindspore.save_checkpoint`` wrote of a native network
-    or of a module load alike. ``names`` overrides: a mapping or function from torch names to names in the file. With
-    ``strict``, raises RuntimeError for missing and unexpected names; for other sizes always.
+    Both MindSpore's and torch's names are accepted, so files that ``mindspore.save_checkpoint`` wrote from a native network or from a
+    module load alike. ``names`` overrides them: a mapping or function from torch names to names in the file. With ``strict``, raise
+    RuntimeError for missing and unexpected names; for other sizes always.
     """
     rename = _renamer(names)
     given = checkpoint.load(os.fspath(path))

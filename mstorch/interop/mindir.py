@@ -1,4 +1,4 @@
-"""A module's graph in MindSpore's exchange format."""
+"""A module's graph in MindIR format."""
 from __future__ import annotations
 
 import os
@@ -23,11 +23,11 @@ from ..nn.modules.module import Module
 
 
 def export_mindir(module: Callable[..., Any], *inputs: Any, path: str | os.PathLike[str]) -> str:
-    """Write what a module does with inputs like these to a .mindir file, and return its path.
+    """Export a module's graph for inputs like these to a .mindir file, and return its path.
 
-    ``mindspore.nn.GraphCell(mindspore.load(path))`` computes the same. The inputs (tensors of either library) say shapes and
-    dtypes; weights become constants. Raises RuntimeError where the module reads values of tensors, draws random numbers
-    or changes its state: call ``eval()`` first.
+    ``mindspore.nn.GraphCell(mindspore.load(path))`` computes the same. The inputs (tensors of either library) give shapes and dtypes;
+    weights become constants. Raise RuntimeError if the module reads values of tensors, draws random numbers or changes its state: call
+    ``eval()`` first.
     """
     given = [from_mindspore(value) if is_raw(value) else value for value in inputs]
     for value in given:

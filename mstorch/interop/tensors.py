@@ -1,4 +1,4 @@
-"""Tensors of the two libraries as each other."""
+"""Conversion between tensors of the two libraries."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from .._tensor import from_mindspore
 
 
 def to_mindspore(tensor: Any) -> Raw:
-    """Return the mindspore.Tensor underneath a tensor, sharing memory and the tape. Raises TypeError for anything else."""
+    """Return the mindspore.Tensor of a tensor, which shares memory and the tape. Raise TypeError for anything else."""
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"to_mindspore expects a torch.Tensor, not {type(tensor).__name__}")
     return tensor.to_mindspore()

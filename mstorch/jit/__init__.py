@@ -48,7 +48,7 @@ class Error(RuntimeError):
 
 
 class ScriptWarning(Warning):
-    """A warning about scripted code."""
+    """Warning about scripted code."""
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:

@@ -50,7 +50,7 @@ class TracedModule(RecursiveScriptModule):
 
 
 class TopLevelTracedModule(TracedModule):
-    """A traced module."""
+    """Module returned by ``trace``, at the top of a traced hierarchy."""
 
 
 def is_tracing() -> bool:

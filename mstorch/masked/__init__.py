@@ -1,4 +1,4 @@
-"""torch.masked: reductions and normalisations that leave out what a mask marks as false.
+"""torch.masked: reductions and normalizations that ignore elements whose mask is False.
 
 Differs from torch: there is no MaskedTensor, and masks are dense.
 """

@@ -1,4 +1,4 @@
-"""Helpers of masked operations: the mask in the input's shape, and the input with a neutral value where it is false."""
+"""Helpers of masked operations: the broadcast mask, and the input filled with a neutral value where it is False."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from .._tensor import Tensor
 
 
 def canonical_dims(dim: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
-    """Return the dimensions counted from the front; all of them for None and ()."""
+    """Return nonnegative dimensions; all of them for None and ()."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(rank))
     given = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -27,7 +27,7 @@ def canonical_dims(dim: int | tuple[int, ...] | None, rank: int) -> tuple[int, .
 
 
 def input_mask(input: Tensor, mask: Any) -> Tensor:
-    """Return the mask in the shape of the input, boolean; raise IndexError if it has more dimensions."""
+    """Return the boolean mask broadcast to the shape of the input; raise IndexError if it has more dimensions."""
     if len(shape_of(mask)) > len(shape_of(input)):
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
     mask = mask if mask._dtype is bool_ else mask != 0
@@ -35,21 +35,21 @@ def input_mask(input: Tensor, mask: Any) -> Tensor:
 
 
 def lowest(name: str, kind: dtype) -> float:
-    """Return the value that a maximum of this dtype starts from."""
+    """Return the initial value of a maximum in this dtype."""
     if kind is bool_:
         raise NotImplementedError(f"identity of {name} on {kind} input")
     return float("-inf") if not kind.is_integral else iinfo(kind).min
 
 
 def highest(name: str, kind: dtype) -> float:
-    """Return the value that a minimum of this dtype starts from."""
+    """Return the initial value of a minimum in this dtype."""
     if kind is bool_:
         raise NotImplementedError(f"identity of {name} on {kind} input")
     return float("inf") if not kind.is_integral else iinfo(kind).max
 
 
 def filled(input: Tensor, mask: Tensor | None, neutral: float, dtype: dtype | None) -> Tensor:
-    """Return the input in ``dtype`` (its own for None), and ``neutral`` where the mask is false."""
+    """Return the input in ``dtype`` (by default its own), filled with ``neutral`` where the mask is False."""
     if dtype is not None and input._dtype is not dtype:
         input = input.to(dtype)
     return input if mask is None else above.torch.where(input_mask(input, mask), input, neutral)
@@ -59,7 +59,7 @@ _IN_SHAPE = frozenset("softmax log_softmax softmin normalize cumsum cumprod".spl
 
 
 def _input_mask(input: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return the mask among a masked operation's arguments, boolean, in the input's shape; raise ValueError without one."""
+    """Return the boolean mask in a masked operation's arguments, broadcast to the input's shape; raise ValueError without one."""
     mask = kwargs.get("mask")
     if mask is None:
         raise ValueError("_input_mask requires explicit mask")
@@ -67,8 +67,7 @@ def _input_mask(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _output_mask(op: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return which elements of a masked operation's result come of any element that the mask marks; raise ValueError for other operations.
-    """
+    """Return which elements of a masked operation's result depend on any unmasked element; raise ValueError for other operations."""
     if not callable(op):
         raise ValueError(f"_output_mask expected masked operation (got {type(op).__name__} object)")
     name = op.__name__

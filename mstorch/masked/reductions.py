@@ -1,4 +1,4 @@
-"""Masked reductions: what the mask marks as false takes no part."""
+"""Masked reductions, which ignore elements whose mask is False."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from ._filled import canonical_dims, filled, highest, input_mask, lowest
 
 
 def _summed(input: Tensor, dtype: dtype | None) -> dtype:
-    """Return the dtype of a sum or product: int64 for integers."""
+    """Return the result dtype of a sum or product: int64 for integers."""
     if dtype is not None:
         return dtype
     return int64 if input._dtype.is_integral else input._dtype
 
 
 def _over(function: Callable[..., Any], input: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """Return a reduction over one dimension, done for several; a copy where there is none."""
+    """Apply a reduction of one dimension to several; return a copy if there are none."""
     found = input
     for d in sorted(dims, reverse=True):
         found = function(found, d, keepdim)
@@ -29,7 +29,7 @@ def _over(function: Callable[..., Any], input: Tensor, dims: tuple[int, ...], ke
 
 @for_maps
 def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """Return the sum of the unmasked elements; 0 where there is none."""
+    """Return the sum of the unmasked elements; 0 if there are none."""
     values = filled(input, mask, 0, _summed(input, dtype))
     dims = canonical_dims(dim, len(shape_of(input)))
     return above.torch.sum(values, dims, bool(keepdim)) if dims else values.clone()
@@ -37,20 +37,20 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any
 
 @for_maps
 def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """Return the product of the unmasked elements; 1 where there is none."""
+    """Return the product of the unmasked elements; 1 if there are none."""
     values = filled(input, mask, 1, _summed(input, dtype))
     return _over(above.torch.prod, values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
 
 @for_maps
 def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Running sums in which masked elements count as 0."""
+    """Return cumulative sums, with masked elements as 0."""
     return _running("cumsum", above.torch.cumsum, 0, input, dim, dtype, mask)
 
 
 @for_maps
 def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Running products in which masked elements count as 1."""
+    """Return cumulative products, with masked elements as 1."""
     return _running("cumprod", above.torch.cumprod, 1, input, dim, dtype, mask)
 
 
@@ -66,7 +66,7 @@ def _running(
 
 @for_maps
 def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """Return the greatest unmasked element; -inf (the least integer) where there is none."""
+    """Return the maximum of the unmasked elements; -inf (the smallest integer) if there are none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, lowest("amax", kind), kind)
     return above.torch.amax(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
@@ -74,7 +74,7 @@ def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 
 @for_maps
 def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """Return the least unmasked element; inf (the greatest integer) where there is none."""
+    """Return the minimum of the unmasked elements; inf (the largest integer) if there are none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, highest("amin", kind), kind)
     return above.torch.amin(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
@@ -84,7 +84,7 @@ def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 def argmax(
     input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """Return the position of the greatest unmasked element, in the dtype of the input as in torch."""
+    """Return the index of the maximum of the unmasked elements, in the dtype of the input as in torch."""
     kind = input._dtype if dtype is None else dtype
     return above.torch.argmax(filled(input, mask, lowest("argmax", kind), kind), dim, bool(keepdim)).to(kind)
 
@@ -93,13 +93,13 @@ def argmax(
 def argmin(
     input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """Return the position of the least unmasked element, in the dtype of the input as in torch."""
+    """Return the index of the minimum of the unmasked elements, in the dtype of the input as in torch."""
     kind = input._dtype if dtype is None else dtype
     return above.torch.argmin(filled(input, mask, highest("argmin", kind), kind), dim, bool(keepdim)).to(kind)
 
 
 def _counted(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor | None) -> Tensor:
-    """Return how many elements are unmasked."""
+    """Return the number of unmasked elements."""
     if mask is None:
         mask = above.torch.ones(shape_of(input), dtype=bool_, device=input.device)
     return sum(input_mask(input, mask), dims, keepdim=keepdim, dtype=int64)
@@ -107,7 +107,7 @@ def _counted(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor |
 
 @for_maps
 def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """Return the mean of the unmasked elements; NaN where there is none."""
+    """Return the mean of the unmasked elements; NaN if there are none."""
     kind = input._dtype if dtype is None else dtype
     if kind.is_integral:
         raise ValueError(
@@ -121,7 +121,7 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 
 @for_maps
 def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """Return the lower median of the unmasked elements along a dimension; NaN where there is none."""
+    """Return the lower median of the unmasked elements along a dimension; NaN if there are none."""
     dims = canonical_dims(dim, len(shape_of(input)))
     place = dims[0] if dims else 0
     if mask is None and input._dtype.is_integral:
@@ -136,7 +136,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
 
 @for_maps
 def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """Return the logarithm of the sum of exponentials of the unmasked elements; -inf where there is none."""
+    """Return the logsumexp of the unmasked elements; -inf if there are none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, lowest("logsumexp", kind), kind)
     return above.torch.logsumexp(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim)).to(kind)
@@ -146,7 +146,7 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
 def norm(
     input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """Return the vector norm of the unmasked elements; for ``ord=-inf`` inf where there is none."""
+    """Return the vector norm of the unmasked elements; for ``ord=-inf``, inf if there are none."""
     neutral = float("inf") if ord == float("-inf") else 0
     values = filled(input, mask, neutral, dtype)
     dims = canonical_dims(dim, len(shape_of(input)))
@@ -178,7 +178,7 @@ def var(
     input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: Any = None, keepdim: bool | None = False,
     dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the variance of the unmasked elements, divided by their count less ``correction`` (1)."""
+    """Return the variance of the unmasked elements, divided by their count minus ``correction`` (1)."""
     return _variance("var", input, dim, unbiased, correction, bool(keepdim), dtype, mask)
 
 

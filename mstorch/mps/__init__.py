@@ -1,4 +1,4 @@
-"""torch.mps: Apple's GPUs, on which MindSpore does not compute: every answer is torch's without one."""
+"""torch.mps: Apple's GPUs, on which MindSpore does not run; functions behave as torch's without one."""
 from __future__ import annotations
 
 import typing as _typing

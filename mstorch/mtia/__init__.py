@@ -1,4 +1,4 @@
-"""torch.mtia: Meta's accelerators, on which MindSpore does not compute: every answer is torch's without one."""
+"""torch.mtia: Meta's accelerators, on which MindSpore does not run; functions behave as torch's without one."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -39,15 +39,15 @@ graph = dummy(__name__, "graph", _without("mtiagraphCreate"))
 
 
 class device(NoSwitch):
-    """Compute on another device inside of a ``with`` block; without one, on the same."""
+    """Context manager that selects a device; without effect, as there is none."""
 
 
 def set_rng_state(new_state: Tensor, device: Any = "mtia") -> None:
-    """Ignored without a device, as in torch."""
+    """Do nothing without a device, as in torch."""
 
 
 def set_rng_state_all(new_states: list[Tensor]) -> None:
-    """Ignored without a device, as in torch."""
+    """Do nothing without a device, as in torch."""
 
 
 __all__ = [*_made, "MTIAGraph", "device", "graph", "set_rng_state", "set_rng_state_all"]

@@ -1,4 +1,4 @@
-"""torch.multiprocessing: Python's own, whose queues and pipes hand tensors over in shared memory."""
+"""torch.multiprocessing: Python's module, whose queues and pipes pass tensors in shared memory."""
 
 import sys
 from multiprocessing import (
@@ -71,9 +71,9 @@ _chosen = {"strategy": "file_system" if len(_STRATEGIES) == 1 else "file_descrip
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Choose how memory is handed over; raises AssertionError for what is not among `get_all_sharing_strategies()`.
+    """Set how memory is shared; raise AssertionError for a strategy not in `get_all_sharing_strategies()`.
 
-    Differs from torch: both strategies pass descriptors of files without a name, so that nothing can be left behind.
+    Differs from torch: both strategies pass descriptors of unnamed files, so that nothing can be left behind.
     """
     if new_strategy not in _STRATEGIES:
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {_STRATEGIES}")
@@ -81,7 +81,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 def get_sharing_strategy() -> str:
-    """Return the strategy that was chosen."""
+    """Return the current sharing strategy."""
     return _chosen["strategy"]
 
 

@@ -1,4 +1,4 @@
-"""torch.multiprocessing._atfork: functions to call around a fork."""
+"""torch.multiprocessing._atfork: fork handlers."""
 from __future__ import annotations
 
 import os
@@ -9,6 +9,6 @@ __all__ = ["register_after_fork"]
 
 
 def register_after_fork(func: Callable[[], Any]) -> None:
-    """Call a function in each process that is forked from now on."""
+    """Register a function that each child process calls after a fork."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=func)

@@ -1,7 +1,7 @@
-"""Descriptors of open files for other processes of the same user: a name that is pickled, and a server that gives the descriptor for it.
+"""Passing file descriptors to other processes of the same user: a name is pickled, and a server sends the descriptor for it.
 
-Python's own (``multiprocessing.resource_sharer``) speaks with one process at a time and waits for it without end: one that is stopped
-half way, or a stranger that says nothing, would keep tensors from all others.
+Python's own (``multiprocessing.resource_sharer``) serves one process at a time without timeout: a stalled process, or an unrelated one that
+connects, would block tensors for all others.
 """
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ _PATIENCE = 5.0  # seconds that each of them has
 
 
 class Handle:
-    """A descriptor that goes to another process; ``detach`` there gives one of its own. It can be called once."""
+    """Descriptor on its way to another process, where ``detach`` returns a duplicate; it can be called once."""
 
     def __init__(self, descriptor: int) -> None:
         self._address, self._name = _server.keep(descriptor)
 
     def detach(self) -> int:
-        """Return the descriptor, here. Raise FileNotFoundError or ConnectionError where the process that had it has ended, or has given it
-        already.
+        """Return the descriptor in this process. Raise FileNotFoundError or ConnectionError if its owner has ended, or has sent it already.
         """
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(self._address)
@@ -41,7 +40,7 @@ class Handle:
 
 
 def handle(descriptor: int) -> Any:
-    """Return what is pickled for a descriptor: one that a process which is being started inherits, or one that it asks for."""
+    """Return the picklable form of a descriptor: one inherited by a process that is being started, or a ``Handle``."""
     starting = context.get_spawning_popen()
     if starting is not None:
         return starting.DupFd(starting.duplicate_for_child(descriptor))
@@ -49,7 +48,7 @@ def handle(descriptor: int) -> Any:
 
 
 class _Server:
-    """The descriptors that this process has promised, and the thread that gives them. A forked process has none of them."""
+    """Descriptors that this process has promised, and the thread that sends them; a forked process has none of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -59,7 +58,7 @@ class _Server:
         os.register_at_fork(after_in_child=self._forget)
 
     def keep(self, descriptor: int) -> tuple[str, bytes]:
-        """Return the address to ask, and the name to ask for."""
+        """Store a descriptor; return the address and the name to ask for."""
         name, mine = secrets.token_bytes(_NAME), os.dup(descriptor)
         with self._lock:
             if self._listener is None:
@@ -111,7 +110,7 @@ class _Server:
                     one.close()
 
     def _hear(self, connection: Any, said: dict[socket.socket, tuple[float, bytes]]) -> set[socket.socket]:
-        """Take what came on a connection, and give what it asks for; the connection, if that was all."""
+        """Receive data from a connection, and send the descriptor that it asks for; return the connection if it is finished."""
         since, before = said[connection]
         try:
             got = connection.recv(_NAME - len(before))

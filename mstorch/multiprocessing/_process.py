@@ -1,4 +1,4 @@
-"""Settings of the system for a process or a thread (Linux; elsewhere nothing is done)."""
+"""System settings of a process or a thread (Linux; no effect elsewhere)."""
 from __future__ import annotations
 
 import ctypes
@@ -14,12 +14,12 @@ def _prctl(option: int, value: object) -> None:
 
 
 def die_with_parent(signal: int) -> None:
-    """Let this process get a signal when the one that started it ends."""
+    """Make this process receive a signal when its parent ends."""
     _prctl(_SET_PARENT_DEATH_SIGNAL, ctypes.c_ulong(signal))
 
 
 def set_thread_name(name: str) -> None:
-    """Name the current thread, in at most 15 bytes."""
+    """Set the current thread's name, at most 15 bytes."""
     _prctl(_SET_NAME, ctypes.c_char_p(name.encode()[:15]))
 
 

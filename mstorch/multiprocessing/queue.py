@@ -1,4 +1,4 @@
-"""torch.multiprocessing.queue: Python's queues, which hand tensors over in shared memory already."""
+"""torch.multiprocessing.queue: Python's queues, which pass tensors in shared memory already."""
 from __future__ import annotations
 
 import multiprocessing.queues
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ConnectionWrapper:
-    """A connection that pickles what it sends as queues do."""
+    """Connection that pickles objects as queues do."""
 
     def __init__(self, conn: Any) -> None:
         self.conn = conn
@@ -28,8 +28,8 @@ class ConnectionWrapper:
 
 
 class Queue(multiprocessing.queues.Queue):
-    """A queue between processes."""
+    """Queue between processes."""
 
 
 class SimpleQueue(multiprocessing.queues.SimpleQueue):
-    """A queue between processes without a thread of its own."""
+    """Queue between processes without a feeder thread."""

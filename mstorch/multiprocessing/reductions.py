@@ -1,4 +1,4 @@
-"""torch.multiprocessing.reductions: how tensors and storages go to another process, in memory that both see."""
+"""torch.multiprocessing.reductions: pickling of tensors and storages to another process, in shared memory."""
 from __future__ import annotations
 
 import os
@@ -27,7 +27,7 @@ shared_cache: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.We
 
 
 def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
-    """Return a storage as a descriptor of its memory, which is moved to where others see it."""
+    """Reduce a storage to a descriptor of its memory, which is moved to shared memory."""
     if not storage.nbytes():
         return rebuild_storage_empty, (type(storage),)
     storage.share_memory_()
@@ -37,12 +37,12 @@ def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
 
 
 def rebuild_storage_empty(cls: type) -> Any:
-    """Return a storage without elements."""
+    """Return an empty storage."""
     return cls()
 
 
 def rebuild_storage_fd(cls: type, df: Any, size: int) -> Any:
-    """Return the storage over the memory behind a descriptor; the one that is here already, if it is."""
+    """Return the storage over the memory behind a descriptor; an existing one if the memory is already mapped here."""
     descriptor = df.detach()
     status = os.fstat(descriptor)
     cell = shared_cache.get((status.st_dev, status.st_ino))
@@ -56,17 +56,17 @@ def rebuild_storage_fd(cls: type, df: Any, size: int) -> Any:
 
 
 def reduce_typed_storage(storage: TypedStorage) -> tuple[Any, ...]:
-    """Return a storage of elements as one of bytes and the dtype."""
+    """Reduce a typed storage to an untyped one and the dtype."""
     return rebuild_typed_storage, (storage._untyped_storage, storage.dtype)
 
 
 def rebuild_typed_storage(storage: UntypedStorage, dtype: Any) -> TypedStorage:
-    """Return bytes as elements of a dtype."""
+    """Return a typed storage over an untyped one."""
     return TypedStorage(wrap_storage=storage, dtype=dtype)
 
 
 def reduce_tensor(tensor: Any) -> tuple[Any, ...]:
-    """Return a tensor as its storage and its place there; raises RuntimeError for one with a history."""
+    """Reduce a tensor to its storage and its geometry; raise RuntimeError for a non-leaf that requires grad."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(_NOT_A_LEAF)
     if type(tensor._storage) is not Storage:
@@ -76,7 +76,7 @@ def reduce_tensor(tensor: Any) -> tuple[Any, ...]:
 
 
 def rebuild_tensor(cls: type, storage: UntypedStorage, metadata: tuple[Any, ...]) -> Any:
-    """Return the tensor at a place of a storage."""
+    """Return the tensor with a geometry on a storage."""
     name, shape, strides, offset, requires_grad = metadata
     made = window(storage._cell, by_name(name), shape, strides, offset)
     if issubclass(cls, Parameter):
@@ -88,7 +88,7 @@ def rebuild_tensor(cls: type, storage: UntypedStorage, metadata: tuple[Any, ...]
 
 
 def init_reductions() -> None:
-    """Let Python's queues, pipes and processes send tensors this way."""
+    """Register these reductions for Python's queues, pipes and processes."""
     for kind in (Tensor, Parameter):
         ForkingPickler.register(kind, reduce_tensor)
     ForkingPickler.register(UntypedStorage, reduce_storage)

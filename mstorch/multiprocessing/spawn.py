@@ -1,4 +1,4 @@
-"""torch.multiprocessing.spawn: start processes, and raise here what one of them raised."""
+"""torch.multiprocessing.spawn: starts processes, and re-raises their exceptions."""
 from __future__ import annotations
 
 import logging
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class ProcessException(Exception):
-    """A process failed: its number among those started, its pid."""
+    """Raised when a process failed; it has the process's index and pid."""
 
     __slots__ = ["error_index", "error_pid"]
 
@@ -46,11 +46,11 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """The process's code raised; the message holds the traceback."""
+    """Raised when a process raised an exception; the message contains its traceback."""
 
 
 class ProcessExitedException(ProcessException):
-    """The process ended by a signal or with an exit code."""
+    """Raised when a process ended by a signal or with an exit code."""
 
     __slots__ = ["exit_code"]
 
@@ -64,7 +64,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(function: Callable[..., Any], number: int, args: Sequence[Any], error_file: str) -> None:
-    """Run in the new process. An error goes into a file: a pipe that nobody reads could block the process."""
+    """Run the function in the new process. An error is written to a file: a pipe that nobody reads could block the process."""
     die_with_parent(signal.SIGINT)
     try:
         function(number, *args)
@@ -77,7 +77,7 @@ def _run(function: Callable[..., Any], number: int, args: Sequence[Any], error_f
 
 
 def _told(path: str) -> str:
-    """Return what a process wrote of its error, as far as it came."""
+    """Return the error that a process wrote, possibly incomplete."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read(_MOST_TEXT)
@@ -96,14 +96,14 @@ class ProcessContext:
         self.sentinels = {process.sentinel: number for number, process in enumerate(processes)}
 
     def pids(self) -> list[int]:
-        """Return the processes' numbers in the system."""
+        """Return the pids of the processes."""
         return [int(process.pid) for process in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Return whether all have ended well, after waiting until one or more do.
+        """Wait until one or more processes have ended; return whether all have ended successfully.
 
-        When one fails the others are ended, after ``grace_period`` seconds, and ProcessRaisedException or
-        ProcessExitedException is raised for it.
+        If one fails, the others are terminated after ``grace_period`` seconds, and ProcessRaisedException or ProcessExitedException is
+        raised.
         """
         if not self.sentinels:
             return True
@@ -116,7 +116,7 @@ class ProcessContext:
         return not self.sentinels
 
     def _wait(self, seconds: float) -> list[Any]:
-        """Return those that are alive after some seconds."""
+        """Wait for some seconds; return the processes that are still alive."""
         end = time.monotonic() + seconds
         for process in self.processes:
             process.join(max(0.0, end - time.monotonic()))
@@ -146,7 +146,7 @@ class ProcessContext:
 
 
 class SpawnContext(ProcessContext):
-    """The old name of ProcessContext."""
+    """Deprecated name of ProcessContext."""
 
     def __init__(self, processes: Sequence[Any], error_files: Sequence[str]) -> None:
         warn("SpawnContext is renamed to ProcessContext since 1.4 release.")
@@ -157,7 +157,7 @@ def start_processes(
     fn: Callable[..., Any], args: Sequence[Any] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:  # fmt: skip
-    """Run ``fn(i, *args)`` in ``nprocs`` processes; returns their ProcessContext unless it is to wait for them (``join``)."""
+    """Run ``fn(i, *args)`` in ``nprocs`` processes; with ``join`` wait for them, else return their ProcessContext."""
     context: Any = multiprocessing.get_context(start_method)
 
     def start(number: int) -> tuple[Any, str]:
@@ -185,7 +185,7 @@ def spawn(
     fn: Callable[..., Any], args: Sequence[Any] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:  # fmt: skip
-    """`start_processes` with fresh interpreters, so that ``fn`` has to stand at the top of a module."""
+    """Do what `start_processes` does with fresh interpreters, so that ``fn`` must be defined at module level."""
     if start_method != "spawn":
         warn(
             f"This method only supports start_method=spawn (got: {start_method}).\n"

@@ -180,7 +180,7 @@ _BEFORE_SIZE = frozenset((
 
 
 class UninitializedTensorMixin:
-    """A tensor without a shape."""
+    """Tensor without a shape, which ``materialize`` gives it."""
 
     cls_to_become: type
 

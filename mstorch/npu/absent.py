@@ -1,4 +1,4 @@
-"""Names of torch.npu that MindSpore has no equivalent for: they can be imported, and raise NotImplementedError when used."""
+"""Names of torch.npu without an equivalent in MindSpore: they can be imported, and raise NotImplementedError when used."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ def _function(name: str, reason: str) -> Callable[..., NoReturn]:
         raise NotImplementedError(f"mstorch: torch.npu.{name}(): {reason}")
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Raises NotImplementedError: {reason}."
+    refuse.__doc__ = f"Raise NotImplementedError: {reason}."
     return refuse
 
 

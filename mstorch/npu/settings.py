@@ -1,4 +1,4 @@
-"""Switches of torch.npu. What matches MindSpore's behaviour is accepted; anything else raises NotImplementedError."""
+"""Options of torch.npu. Values that match MindSpore's behaviour are accepted; others raise NotImplementedError."""
 from __future__ import annotations
 
 import enum
@@ -34,7 +34,7 @@ def get_mm_bmm_format_nd() -> bool:
 
 
 class CubeMathType(enum.IntEnum):
-    """How float32 matmuls are computed."""
+    """Precision of float32 matmuls."""
 
     KEEP_DTYPE = 0
     ALLOW_FP32_DOWN_PRECISION = 1

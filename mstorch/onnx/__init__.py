@@ -15,7 +15,7 @@ from ._program import ONNXProgram, export, is_in_onnx_export
 
 
 class OperatorExportTypes(enum.IntEnum):
-    """How operators are exported."""
+    """Operators of an export: ONNX, or also ATen operators."""
 
     ONNX = 0
     ONNX_ATEN = 1

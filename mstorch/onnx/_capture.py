@@ -154,7 +154,7 @@ class Run:
 
 
 class _Operators(TorchDispatchMode):
-    """Records each operator."""
+    """Mode that records each operator."""
 
     def __init__(self, run: Run) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Dynamic sizes: expresses numbers of a run by the inputs' sizes, found by runs with other sizes."""
+"""Dynamic sizes: expresses numbers in a run as functions of the inputs' sizes, inferred from runs with other sizes."""
 from __future__ import annotations
 
 from collections.abc import Sequence

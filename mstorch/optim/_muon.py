@@ -28,7 +28,7 @@ def muon(
     adjust_lr_fn: str | None,
     has_complex: bool,
 ) -> None:
-    """Update `params` and the momentum buffers in place."""
+    """Update ``params`` and the momentum buffers in place."""
     if foreach:
         raise RuntimeError("Foreach is not supported for Muon yet")
     require(not has_complex, "Complex parameters are not supported")

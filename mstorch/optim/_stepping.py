@@ -131,7 +131,7 @@ class Stepping:
             return stepping._gather(self, group, params_with_grad, grads, lists)
 
         def step(self, closure=None):
-            """Update the parameters once; return what ``closure`` returns."""
+            """Update the parameters once; return the value of ``closure``."""
             return stepping._step(self, closure)
 
         def __setstate__(self, state):

@@ -21,10 +21,10 @@ from ..utils.hooks import RemovableHandle
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
-"""What optimisers are made of: parameters, groups of them, or pairs of a name and a parameter."""
+"""Parameters of an optimizer: tensors, groups, or pairs of a name and a parameter."""
 
 StateDict: TypeAlias = dict[str, Any]
-"""What ``state_dict`` gives."""
+"""Result of ``state_dict``."""
 
 _FUSED_DEVICES = _get_fused_kernels_supported_devices()
 

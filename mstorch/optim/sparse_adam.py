@@ -46,7 +46,7 @@ class SparseAdam(Optimizer):
 
     @no_grad()
     def step(self, closure=None):
-        """Update the parameters once; return what ``closure`` returns."""
+        """Update the parameters once; return the value of ``closure``."""
         loss = evaluate(closure)
         for group in self.param_groups:
             for param in group["params"]:

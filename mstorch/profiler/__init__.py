@@ -1,4 +1,4 @@
-"""torch.profiler: times of operations, step by step (``torch.autograd.profiler`` says what differs from torch)."""
+"""torch.profiler: step-wise timing of operations (``torch.autograd.profiler`` lists differences from torch)."""
 from __future__ import annotations
 
 import enum
@@ -18,7 +18,7 @@ from . import itt
 
 
 class ProfilerAction(enum.Enum):
-    """The actions of a step."""
+    """Action of the profiler in a step, such as WARMUP or RECORD."""
 
     NONE = 0
     WARMUP = 1
@@ -28,7 +28,7 @@ class ProfilerAction(enum.Enum):
 
 
 class ProfilerActivity(enum.Enum):
-    """The activities that are timed."""
+    """Activities that are timed."""
 
     CPU = 0
     XPU = 1
@@ -41,9 +41,9 @@ class ProfilerActivity(enum.Enum):
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """Return a function that says what is done in each step: after ``skip_first`` ones, cycles of waiting, warming up and recording.
+    """Return a function from step to action: after ``skip_first`` steps, cycles of wait, warmup and recording.
 
-    ``repeat`` cycles, or without end; ``skip_first_wait`` leaves out the first cycle's waiting.
+    There are ``repeat`` cycles, or unlimited ones for 0; ``skip_first_wait`` omits the wait of the first cycle.
     """
     if wait < 0 or warmup < 0 or active <= 0 or repeat < 0 or skip_first < 0:
         raise AssertionError(
@@ -85,15 +85,15 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """Return what can be timed: the CPU."""
+    """Return the supported activities: the CPU."""
     return {ProfilerActivity.CPU}
 
 
 class profile(Block):
-    """Times of operations in a ``with`` block, or in the steps that a schedule names.
+    """Context manager that times operations, or those in the steps that a schedule selects.
 
-    ``on_trace_ready`` is called with the profiler at the end of each cycle. ``record_shapes``, ``with_stack``,
-    ``profile_memory`` and ``with_modules`` record nothing more.
+    ``on_trace_ready`` is called with the profiler at the end of each cycle. ``record_shapes``, ``with_stack``, ``profile_memory`` and
+    ``with_modules`` record nothing more.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class profile(Block):
         return self
 
     def start(self) -> None:
-        """Begin with the first step."""
+        """Start with the first step."""
         self._change(ProfilerAction.NONE, self.current_action)
         self._begin_step()
 
@@ -137,7 +137,7 @@ class profile(Block):
         self._change(self.current_action, None)
 
     def step(self) -> None:
-        """End a step, and begin with the next one."""
+        """End the current step, and begin the next one."""
         self._end_step()
         before = self.current_action
         self.step_num += 1
@@ -167,7 +167,7 @@ class profile(Block):
             self._recorder.start()
 
     def events(self) -> EventList:
-        """Return the single events of the last cycle."""
+        """Return the individual events of the last cycle."""
         if self._events is None:
             raise AssertionError("Profiler must be initialized before accessing events")
         return self._events
@@ -175,7 +175,7 @@ class profile(Block):
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """Return the calls of each name in the last cycle together."""
+        """Return the calls of the last cycle, averaged by name."""
         if self._events is None:
             raise AssertionError("Profiler must be initialized before getting key averages")
         named = EventList(self._events)
@@ -188,11 +188,11 @@ class profile(Block):
         return EventList([together, *(event for event in averages if event not in steps)])
 
     def export_chrome_trace(self, path: str) -> None:
-        """Write the last cycle's events to a file that chrome://tracing and Perfetto show."""
+        """Write the last cycle's events in the format of chrome://tracing and Perfetto."""
         self.events().export_chrome_trace(path)
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Keep a text with the profile."""
+        """Store a text with the profile."""
         self._metadata[key] = value
 
     add_metadata_json = add_metadata

@@ -1,4 +1,4 @@
-"""torch.profiler.itt: marks for Intel's profiler, which is not there: ``is_available()`` says so, the functions raise."""
+"""torch.profiler.itt: markers for Intel's profiler, which is not available: ``is_available()`` is False, the functions raise."""
 from __future__ import annotations
 
 from typing import Any, NoReturn
@@ -9,27 +9,27 @@ def _refuse(*args: Any) -> NoReturn:
 
 
 def is_available() -> bool:
-    """Return whether marks can be set: never."""
+    """Return False: the profiler is not available."""
     return False
 
 
 def range_push(msg: str) -> None:
-    """Raise RuntimeError: there is no profiler to tell."""
+    """Raise RuntimeError: the profiler is not available."""
     _refuse(msg)
 
 
 def range_pop() -> None:
-    """Raise RuntimeError: there is no profiler to tell."""
+    """Raise RuntimeError: the profiler is not available."""
     _refuse()
 
 
 def mark(msg: str) -> None:
-    """Raise RuntimeError: there is no profiler to tell."""
+    """Raise RuntimeError: the profiler is not available."""
     _refuse(msg)
 
 
 def range(msg: str, *args: Any, **kwargs: Any) -> Any:
-    """Raise RuntimeError: there is no profiler to tell."""
+    """Raise RuntimeError: the profiler is not available."""
     _refuse(msg)
 
 

@@ -1,4 +1,4 @@
-"""torch.quantization: the old name of torch.ao.quantization."""
+"""torch.quantization: deprecated location of torch.ao.quantization."""
 from __future__ import annotations
 
 from ..ao import quantization as _new

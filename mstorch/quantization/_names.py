@@ -1,4 +1,4 @@
-"""What the old modules have: the names of the new ones, read where they are."""
+"""Forwarding of the deprecated modules' names to the new ones."""
 from __future__ import annotations
 
 import sys
@@ -9,7 +9,7 @@ from ..ao import quantization  # which has loaded its modules; two of them are h
 
 
 def of(old: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """``__all__``, ``__getattr__`` and ``__dir__`` of the module of this old name."""
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` for the deprecated module of this name."""
     new = sys.modules[old.replace(__package__, quantization.__name__, 1)]
     names = list(new.__all__)
 

@@ -1,4 +1,4 @@
-"""torch.quantization.fake_quantize: the old name of torch.ao.quantization.fake_quantize."""
+"""torch.quantization.fake_quantize: deprecated location of torch.ao.quantization.fake_quantize."""
 from __future__ import annotations
 
 from ._names import of

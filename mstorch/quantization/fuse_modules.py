@@ -1,4 +1,4 @@
-"""torch.quantization.fuse_modules: the old name of torch.ao.quantization.fuse_modules."""
+"""torch.quantization.fuse_modules: deprecated location of torch.ao.quantization.fuse_modules."""
 from __future__ import annotations
 
 from ._names import of

@@ -1,4 +1,4 @@
-"""torch.quantization.fuser_method_mappings: the old name of torch.ao.quantization.fuser_method_mappings."""
+"""torch.quantization.fuser_method_mappings: deprecated location of torch.ao.quantization.fuser_method_mappings."""
 from __future__ import annotations
 
 from ._names import of

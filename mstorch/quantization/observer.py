@@ -1,4 +1,4 @@
-"""torch.quantization.observer: the old name of torch.ao.quantization.observer."""
+"""torch.quantization.observer: deprecated location of torch.ao.quantization.observer."""
 from __future__ import annotations
 
 from ._names import of

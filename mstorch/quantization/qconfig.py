@@ -1,4 +1,4 @@
-"""torch.quantization.qconfig: the old name of torch.ao.quantization.qconfig."""
+"""torch.quantization.qconfig: deprecated location of torch.ao.quantization.qconfig."""
 from __future__ import annotations
 
 from ._names import of

@@ -1,4 +1,4 @@
-"""torch.quantization.quant_type: the old name of torch.ao.quantization.quant_type."""
+"""torch.quantization.quant_type: deprecated location of torch.ao.quantization.quant_type."""
 from __future__ import annotations
 
 from ._names import of

@@ -1,4 +1,4 @@
-"""torch.quantization.quantization_mappings: the old name of torch.ao.quantization.quantization_mappings."""
+"""torch.quantization.quantization_mappings: deprecated location of torch.ao.quantization.quantization_mappings."""
 from __future__ import annotations
 
 from ._names import of

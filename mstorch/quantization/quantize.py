@@ -1,4 +1,4 @@
-"""torch.quantization.quantize: the old name of torch.ao.quantization.quantize."""
+"""torch.quantization.quantize: deprecated location of torch.ao.quantization.quantize."""
 from __future__ import annotations
 
 from ._names import of

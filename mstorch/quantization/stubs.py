@@ -1,4 +1,4 @@
-"""torch.quantization.stubs: the old name of torch.ao.quantization.stubs."""
+"""torch.quantization.stubs: deprecated location of torch.ao.quantization.stubs."""
 from __future__ import annotations
 
 from ._names import of

@@ -1,4 +1,4 @@
-"""torch.quantization.utils: the old name of torch.ao.quantization.utils."""
+"""torch.quantization.utils: deprecated location of torch.ao.quantization.utils."""
 from __future__ import annotations
 
 from ._names import of

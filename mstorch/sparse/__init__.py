@@ -1,7 +1,7 @@
 """torch.sparse: operations on sparse tensors.
 
-Differs from torch: the gradient of a dense operand is dense, except that of ``nn.Embedding(sparse=True)``; the gradient of a
-sparse leaf is always sparse, also through ``torch.mm`` and ``+``. There is no semi-structured sparsity, which needs CUDA.
+Differs from torch: the gradient of a dense operand is dense, except that of ``nn.Embedding(sparse=True)``; the gradient of a sparse leaf is
+always sparse, also through ``torch.mm`` and ``+``. There is no semi-structured sparsity, which needs CUDA.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .._sparse.reduce import sparse_sum as sum
 
 
 def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) -> Any:
-    """``beta * mat + alpha * (mat1 @ mat2)`` with a sparse ``mat1``, differentiable for all of them."""
+    """Return ``beta * mat + alpha * (mat1 @ mat2)`` for a sparse ``mat1``, differentiable in all three."""
     if not is_sparse(mat1):
         return mat.addmm(mat1, mat2, beta=beta, alpha=alpha)
     return _addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
@@ -43,7 +43,7 @@ def _word(layout: Any) -> str:
 
 
 def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
-    """Return a sparse matrix with the rows of ``diagonals`` as its diagonals ``offsets`` (0 the main one, above it positive)."""
+    """Return a sparse matrix with the rows of ``diagonals`` at ``offsets`` (0: main diagonal, positive: above it)."""
     if diagonals.dim() not in (1, 2):
         raise RuntimeError("Diagonals must be vector or matrix")
     if offsets.dim() > 1:
@@ -74,7 +74,7 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
 
 
 class check_sparse_tensor_invariants(Block):
-    """Whether the parts of new sparse tensors are checked: a context manager and decorator, ``enable()``, ``disable()``."""
+    """Context manager and decorator that sets whether new sparse tensors are validated; also ``enable()`` and ``disable()``."""
 
     def __init__(self, enable: bool = True) -> None:
         self.state = enable
@@ -82,17 +82,17 @@ class check_sparse_tensor_invariants(Block):
 
     @staticmethod
     def is_enabled() -> bool:
-        """Return whether the checks are on."""
+        """Return whether sparse tensors are validated."""
         return coo._checking[0]
 
     @staticmethod
     def enable() -> None:
-        """Check the parts of sparse tensors from now on."""
+        """Enable the validation of sparse tensors."""
         coo._checking[0] = True
 
     @staticmethod
     def disable() -> None:
-        """Do not check them from now on."""
+        """Disable the validation of sparse tensors."""
         coo._checking[0] = False
 
     def __enter__(self) -> None:
@@ -115,7 +115,7 @@ class check_sparse_tensor_invariants(Block):
 
 
 def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
-    """``gradcheck`` for functions of sparse tensors: they are handed over by their values."""
+    """Wrap ``gradcheck`` for functions of sparse tensors, which are passed by their values."""
 
     @functools.wraps(gradcheck)
     def checked(func: Callable[..., Any], inputs: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""torch.testing: comparisons that say what differs, and tensors of random numbers in a range."""
+"""torch.testing: comparisons with detailed messages, and random tensors."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -9,7 +9,7 @@ from ._creation import make_tensor
 
 
 class FileCheck:
-    """torch's checker of compiled graphs' text, which there is none of here."""
+    """torch's checker of the text of compiled graphs, which do not exist here."""
 
     def __init__(self) -> None:
         raise NotImplementedError("mstorch: torch.testing.FileCheck reads the text of TorchScript graphs, which mstorch has not")

@@ -1,4 +1,4 @@
-"""``assert_close``: numbers, tensors, arrays and containers of them, equal within tolerances that follow from their dtypes."""
+"""``assert_close``: compares numbers, tensors, arrays and containers within tolerances that depend on the dtype."""
 from __future__ import annotations
 
 import cmath
@@ -38,7 +38,7 @@ class Options(NamedTuple):
 
 
 class Mismatch(Exception):
-    """A difference, with the type of the error to raise and the place in the containers."""
+    """Raised for a difference, with the type of the error to raise and the path in the containers."""
 
     def __init__(self, type: type[Exception], msg: str, *, id: tuple[Any, ...] = ()) -> None:
         super().__init__(msg)
@@ -47,7 +47,7 @@ class Mismatch(Exception):
         self.path = id
 
     def to_error(self, msg: str | Callable[..., Any] | None = None) -> Exception:
-        """Return the error for the user; ``msg`` replaces the text or makes one of it."""
+        """Return the error for the user; ``msg`` replaces the text, or is a function of it."""
         if isinstance(msg, str):
             return self.kind(msg)
         text = self.text
@@ -57,7 +57,7 @@ class Mismatch(Exception):
 
 
 def _tolerances(kinds: Sequence[Any], options: Options) -> tuple[float, float]:
-    """Return the tolerances that were given, or those of the less precise dtype."""
+    """Return the given tolerances, or those of the less precise dtype."""
     if (options.rtol is None) != (options.atol is None):
         missing = "rtol" if options.rtol is None else "atol"
         raise Mismatch(ValueError, f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
@@ -71,7 +71,7 @@ def _largest(tolerances: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def default_tolerances(*values: Any) -> tuple[float, float]:
-    """Return the relative and the absolute tolerance for values that are compared: those of the least precise dtype in them."""
+    """Return the relative and the absolute tolerance for values: those of the least precise dtype among them."""
     found = [(0.0, 0.0)]
     for value in values:
         if isinstance(value, (list, tuple)):
@@ -87,7 +87,7 @@ def default_tolerances(*values: Any) -> tuple[float, float]:
 def _text(
     what: str, extra: str, absolute: tuple[Any, Any], relative: tuple[Any, Any], tolerances: tuple[float, float]
 ) -> str:
-    """Return the message; differences come as (value, index or None)."""
+    """Return the message; differences are pairs (value, index or None)."""
     exact = tolerances == (0, 0)
     lines = [f"{what} are not {'equal' if exact else 'close'}!", "", extra]
     for name, (difference, index), allowed in zip(("absolute", "relative"), (absolute, relative), reversed(tolerances)):
@@ -153,7 +153,7 @@ def _tensors(actual: Any, expected: Any, options: Options) -> bool:
 
 
 def _class_of(value: Tensor | type | np.ndarray) -> type:
-    """Return the value's class; sparse tensors, which have one of their own here, count as tensors."""
+    """Return the value's class; sparse tensors, which have a class of their own here, count as Tensor."""
     return torch.Tensor if isinstance(value, torch.Tensor) and value.layout != torch.strided else type(value)
 
 
@@ -183,7 +183,7 @@ def _check_attributes(actual: Any, expected: Any, options: Options) -> None:
 
 
 def _alike(actual: Any, expected: Any) -> tuple[Any, Any]:
-    """Return both on one device, of one dtype and layout."""
+    """Return both on one device, with one dtype and layout."""
     if actual.device != expected.device:
         actual, expected = actual.cpu(), expected.cpu()
     if actual.dtype != expected.dtype:
@@ -196,7 +196,7 @@ def _alike(actual: Any, expected: Any) -> tuple[Any, Any]:
 
 
 def _parts(actual: Any, expected: Any, tolerances: tuple[float, float]) -> Iterator[tuple[str | None, Any, Any, Any]]:
-    """The dense tensors that make up both, each with its name in messages (None for the plain one) and its tolerances."""
+    """Yield the dense tensors that make up both, each with its name in messages (None for a strided tensor) and its tolerances."""
     exact = (0, 0)
 
     def compare(name: str, one: int, other: Any) -> None:
@@ -250,7 +250,7 @@ _KINDS: tuple[Callable[[Any, Any, Options], bool], ...] = (_none, _booleans, _nu
 
 
 def _leaves(actual: Any, expected: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
-    """The pairs to compare in two containers, with the way to each."""
+    """Yield the pairs to compare in two containers, with the path to each."""
     pair = (actual, expected)
     if all(isinstance(value, Sequence) and not isinstance(value, str) for value in pair):
         if len(actual) != len(expected):
@@ -281,7 +281,7 @@ def _at(path: tuple[Any, ...], mismatch: Mismatch) -> Mismatch:
 
 
 def _first_mismatch(actual: Tensor | float | dict[Any, Any], expected: Any, options: Options) -> Mismatch | None:
-    """Return what the first difference is; errors of the arguments' form come before differences of values."""
+    """Return the first difference, or None; errors about the arguments' form precede differences of values."""
     first = None
     for one, other, path in list(_leaves(actual, expected, ())):
         try:
@@ -301,9 +301,9 @@ def assert_close(
     atol: float | None = None, equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
     check_stride: bool = False, msg: str | Callable[..., Any] | None = None,
 ) -> None:  # fmt: skip
-    """Raise AssertionError, which says where and by how much, unless the values are close.
+    """Raise AssertionError, with position and size of the difference, unless the values are close.
 
-    ``|actual - expected| <= atol + rtol * |expected|``; without tolerances those of the dtypes hold.
+    ``|actual - expected| <= atol + rtol * |expected|``; by default the tolerances depend on the dtypes.
     """
     __tracebackhide__ = True
     options = Options(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
@@ -322,11 +322,11 @@ ErrorMeta = Mismatch
 
 
 class UnsupportedInputs(Exception):
-    """A kind of pair does not compare such values."""
+    """Raised if a kind of pair does not support the values."""
 
 
 class Pair:
-    """Two values of a kind that it can compare; one that it can't raises UnsupportedInputs as it is made."""
+    """Pair of values to compare; the constructor raises UnsupportedInputs for unsupported ones."""
 
     def __init__(self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), **unknown_parameters: Any) -> None:
         self.actual, self.expected, self.id = actual, expected, id
@@ -350,7 +350,7 @@ class Pair:
 
 
 class ObjectPair(Pair):
-    """Any values, by ``==``."""
+    """Pair of any values, compared by ``==``."""
 
     def compare(self) -> None:
         """Raise ErrorMeta unless they are equal."""
@@ -363,7 +363,7 @@ class ObjectPair(Pair):
 
 
 class NonePair(Pair):
-    """Values of which one is None."""
+    """Pair of values of which at least one is None."""
 
     def __init__(self, actual: Any, expected: Any, **other_parameters: Any) -> None:
         if actual is not None and expected is not None:
@@ -377,7 +377,7 @@ class NonePair(Pair):
 
 
 class BooleanPair(Pair):
-    """Python's or NumPy's booleans."""
+    """Pair of Python or NumPy booleans."""
 
     def __init__(self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), **other_parameters: Any) -> None:
         self._check_inputs_isinstance(actual, expected, cls=(bool, np.bool_))
@@ -390,7 +390,7 @@ class BooleanPair(Pair):
 
 
 class _Close(Pair):
-    """A pair of values that are compared within tolerances."""
+    """Pair of values that are compared within tolerances."""
 
     def _settle(self, dtypes: Sequence[Any], options: Options) -> None:
         try:
@@ -402,7 +402,7 @@ class _Close(Pair):
 
 
 class NumberPair(_Close):
-    """Python's or NumPy's numbers."""
+    """Pair of Python or NumPy numbers."""
 
     def __init__(
         self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), rtol: float | None = None, atol: float | None = None,
@@ -424,7 +424,7 @@ class NumberPair(_Close):
 
 
 class TensorLikePair(_Close):
-    """Tensors, and what makes one; both of one class, or one's class below the other's."""
+    """Pair of tensors, or of values convertible to tensors; one class must be a subclass of the other."""
 
     def __init__(
         self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), allow_subclasses: bool = True, rtol: float | None = None,
@@ -438,7 +438,7 @@ class TensorLikePair(_Close):
         self.check_device, self.check_dtype, self.check_layout, self.check_stride = options[4:]
 
     def _process_inputs(self, actual: Any, expected: Any, *, id: tuple[Any, ...], allow_subclasses: bool) -> tuple[Any, Any]:
-        """Return the values as tensors."""
+        """Convert the values to tensors."""
         one, other = _class_of(actual), _class_of(expected)
         if not (issubclass(one, other) or issubclass(other, one)) or not allow_subclasses and one is not other:
             self._inputs_not_supported()
@@ -472,7 +472,7 @@ class TensorLikePair(_Close):
 def originate_pairs(
     actual: Any, expected: Any, *, pair_types: Sequence[type[Pair]], id: tuple[Any, ...] = (), **options: Any
 ) -> list[Pair]:  # fmt: skip
-    """Return the pairs of two values or containers, each of the first kind that compares such values; ErrorMeta if there is none."""
+    """Return the pairs of two values or containers, each of the first supporting kind; raise ErrorMeta if there is none."""
     pairs = []
     for one, other, path in list(_leaves(actual, expected, id)):
         for kind in pair_types:
@@ -487,7 +487,7 @@ def originate_pairs(
 def not_close_error_metas(
     actual: Any, expected: Any, *, pair_types: Sequence[type[Pair]] = (ObjectPair,), **options: Any
 ) -> list[ErrorMeta]:  # fmt: skip
-    """Return what differs in two values or containers; what can't be compared raises."""
+    """Return the differences of two values or containers; raise if they cannot be compared."""
     __tracebackhide__ = True
     try:
         pairs = originate_pairs(actual, expected, pair_types=pair_types, **options)
@@ -516,7 +516,7 @@ _OLD_PRECISIONS = {torch.float16: (1e-3, 1e-3), torch.float32: (1e-4, 1e-5), tor
 def assert_allclose(
     actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
 ) -> None:
-    """The older form of ``assert_close``, with wider tolerances and without a look at dtypes."""
+    """Raise AssertionError unless the values are close; deprecated form of ``assert_close``, with wider tolerances and ignoring dtypes."""
     actual = actual if isinstance(actual, torch.Tensor) else torch.tensor(actual)
     expected = expected if isinstance(expected, torch.Tensor) else torch.tensor(expected, dtype=actual.dtype)
     if rtol is None and atol is None:

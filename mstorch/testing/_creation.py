@@ -15,7 +15,7 @@ from .._tensor import Tensor
 
 
 def _range(kind: dtype, low: float | None, high: float | None) -> tuple[Any, Any]:
-    """Return the interval to draw from: the caller's or the default one, cut to what the dtype holds."""
+    """Return the interval to draw from: the caller's or the default, clipped to the dtype's range."""
     continuous = kind.is_floating_point or kind.is_complex
     if continuous:
         info = torch.finfo(kind)
@@ -48,7 +48,7 @@ def make_tensor(
     *shape: Any, dtype: dtype, device: device | str | int, low: float | None = None, high: float | None = None, requires_grad: bool = False,
     noncontiguous: bool = False, exclude_zero: bool = False, memory_format: memory_format | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return a tensor of numbers drawn uniformly from [low, high): by default [-9, 9), [-9, 10) for integers, both for bool."""
+    """Return a tensor of numbers drawn uniformly from [low, high): by default [-9, 9), [-9, 10) for integers, both values for bool."""
     size = tuple(shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape)
     continuous = dtype.is_floating_point or dtype.is_complex
     if noncontiguous and memory_format is not None:

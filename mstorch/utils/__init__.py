@@ -1,4 +1,4 @@
-"""torch.utils."""
+"""torch.utils: data loading, checkpoints, pytrees, hooks, tensorboard and other utilities."""
 from .._core.swap import swap_tensors
 from .._hook import missing as _missing
 from . import checkpoint, data, dlpack, hooks

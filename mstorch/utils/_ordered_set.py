@@ -28,11 +28,11 @@ class OrderedSet(MutableSet[T], Reversible[T]):
         return len(self._dict)
 
     def add(self, elem: T) -> None:
-        """Append an element, unless it is there."""
+        """Append an element, unless the set contains it."""
         self._dict[elem] = None
 
     def discard(self, elem: T) -> None:
-        """Remove an element, if it is there."""
+        """Remove an element, if the set contains it."""
         self._dict.pop(elem, None)
 
     def clear(self) -> None:

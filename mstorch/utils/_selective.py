@@ -35,7 +35,7 @@ class SelectiveCheckpointContext:
 
 @functools.cache
 def ignored() -> set[Any]:
-    """Return operators that no policy is asked about, because autograd may call them any number of times."""
+    """Return the operators that bypass policies, because autograd may call them any number of times."""
     return {aten.detach.default}
 
 

@@ -61,7 +61,7 @@ class CapturedTraceback:
 
     @staticmethod
     def format_all(tbs: Sequence[CapturedTraceback]) -> list[list[str]]:
-        """Return ``format()`` of each."""
+        """Return a list with ``format()`` of each traceback."""
         return [tb.format() for tb in tbs]
 
     def __getstate__(self) -> Any:

@@ -18,7 +18,7 @@ def run(command: str | list[str]) -> tuple[int, str, str]:
 
 
 class SystemEnv(NamedTuple):
-    """Facts about the environment; None for those that are absent or not collected."""
+    """Properties of the environment; None for those that are absent or not collected."""
 
     torch_version: Any = None
     is_debug_build: Any = None

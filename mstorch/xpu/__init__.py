@@ -1,4 +1,4 @@
-"""torch.xpu: Intel's GPUs, on which MindSpore does not compute: every answer is torch's without one."""
+"""torch.xpu: Intel's GPUs, on which MindSpore does not run; functions behave as torch's without one."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -45,24 +45,24 @@ _is_compiled = faces(__name__, (False, "_is_compiled()"))["_is_compiled"]
 
 
 class device(NoSwitch):
-    """Compute on another device inside of a ``with`` block; without one, on the same."""
+    """Context manager that selects a device; without effect, as there is none."""
 
 
 class device_of(device):
-    """Compute on the device of a tensor; without one, on the same."""
+    """Context manager that selects the device of a tensor; without effect, as there is none."""
 
 
 def stream(stream: Any) -> StreamContext:
-    """Work in a stream; without a device nothing changes."""
+    """Return a context manager that selects a stream; without a device it has no effect."""
     return StreamContext(stream)
 
 
 def set_rng_state(new_state: Tensor, device: Any = "xpu") -> None:
-    """Ignored without a device, as in torch."""
+    """Do nothing without a device, as in torch."""
 
 
 def set_rng_state_all(new_states: Any) -> None:
-    """Ignored without a device, as in torch."""
+    """Do nothing without a device, as in torch."""
 
 
 __all__ = sorted([name for name in _made if not name.startswith("_")] + [

@@ -1,4 +1,5 @@
-"""The rows of Ascend, one file a family: which primitives of the device serve each operation. Importing the room fills the table."""
+"""Kernel rows of Ascend, one file per family: the device primitives that implement each operation. Importing the package fills the table.
+"""
 from ..table import ROWS, VIA_HALF
 from . import activation, elementwise, fused, gradients, index, layers, linalg, math, reduce, resample, special, storage  # noqa: F401
 from .refused import REFUSED
@@ -7,7 +8,7 @@ _VIA = {**VIA_HALF, "uint8": "int32", "int8": "int32", "int16": "int32"}
 
 
 def _narrow(op: str, refused: frozenset[str]) -> None:
-    """Remove dtypes from a row; halves and small integers go through the wider ones that are left."""
+    """Remove dtypes from a row; half precision and small integers are computed in the remaining wider ones."""
     row = ROWS[op]
     row.dtypes["Ascend"] -= refused
     wider = {name: wide for name, wide in _VIA.items() if name in refused and wide in row.dtypes["Ascend"]}

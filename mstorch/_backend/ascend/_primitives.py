@@ -1,4 +1,4 @@
-"""Registers Ascend's kernels in the table: a function of raw tensors, or a single primitive by its name."""
+"""Registers Ascend's kernels in the table: a function of raw tensors, or the name of a single primitive."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from .documented import DOCUMENTED, PAGE_OF
 
 
 def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
-    """Call a primitive; tensors that are not contiguous are copied for the kernels that refuse them."""
+    """Run a primitive, with contiguous copies of the arguments if its kernel does not support strides."""
     if refuses_steps(name, args):
         args = _in_rows(name, args)
     return _run(name, *args, at=at)
@@ -36,14 +36,14 @@ def dense(x: Raw) -> Raw:
 
 
 def one(name: str) -> Function:
-    """Return the primitive as a row: its arguments are the row's."""
+    """Return a row's function that calls one primitive with the same arguments."""
     return partial(run, name)
 
 
 def enter(op: str, function: Function | str, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None) -> None:
-    """Enter the Ascend kernel of a row: a function of raw tensors, or the name of the one primitive that it is.
+    """Register the Ascend kernel of a row: a function of raw tensors, or the name of a single primitive.
 
-    Of the dtypes those are entered that CANN documents, where the row stands in that table.
+    If the documented table lists the row, only the dtypes that CANN documents are registered.
     """
     if op in PAGE_OF:
         known = DOCUMENTED[PAGE_OF[op]]
@@ -54,18 +54,18 @@ def enter(op: str, function: Function | str, dtypes: tuple[str, ...] = ALL, via:
 
 
 def enter_all(rows: Mapping[str, Function | str]) -> None:
-    """Enter the kernels of several rows, for all dtypes."""
+    """Register the kernels of several rows, for all dtypes."""
     for op, function in rows.items():
         enter(op, function)
 
 
 def by_host(op: str, x: Raw, *args: Any) -> Any:
-    """Compute an operation on the CPU, for arguments that the device has no kernel for."""
+    """Compute an operation on the CPU, for arguments that no device kernel supports."""
     return kernel(op).by_host(NAME_OF[x.dtype])(x, *args)
 
 
 def of_vectors(function: Function) -> Function:
-    """Return a row along a dimension that also takes 0-d tensors, which the device's kernels refuse."""
+    """Wrap a function along a dimension to accept 0-d tensors, which the device's kernels reject."""
 
     def call(x: Any, *args: Any) -> Any:
         if x.shape:

@@ -1,4 +1,4 @@
-"""Activation functions on Ascend: one kernel each."""
+"""Activation functions on Ascend, one kernel each."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from .math import expm1
 
 
 def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
-    """Compute Elu for the usual scales; Selu and Celu are Elu of other arguments times a number."""
+    """Compute Elu; Selu and Celu are a multiple of Elu with other arguments."""
     if scale == 1 and input_scale == 1:
         return run("EluExt", x, at=(float(alpha),))
     if input_scale == 1:
@@ -21,7 +21,7 @@ def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
 
 
 def _prelu(x: Raw, weight: Raw) -> Raw:
-    """Compute PReLU by its primitive, which takes one weight a channel; the row's weight has a shape that broadcasts."""
+    """Compute PReLU by its primitive, which takes one weight per channel; the row's weight is already shaped to broadcast."""
     if x.size == 0:  # its check of shapes refuses an empty input (2.10)
         return run("Clone", x)
     return run("PReLU", x, run("Reshape", weight, (-1,)))

@@ -1,8 +1,8 @@
-"""The dtypes that CANN documents for the kernels of rows whose values the CPU cannot show.
+"""The dtypes that CANN documents for the kernels of rows whose values cannot be verified on the CPU.
 
-From the pages of aclnn functions (``aclnn<name>.md``, the first input, on Atlas A2) in the public repositories of CANN's operators
-(ops-math, ops-nn, ops-cv, ops-transformer) as of August 2026. What a page does not name is computed on the CPU, with its warning; half
-precision where a page has float32 alone is computed in that.
+From the pages of the aclnn functions (``aclnn<name>.md``, first input, Atlas A2) in the public repositories of CANN's operators (ops-math,
+ops-nn, ops-cv, ops-transformer) as of August 2026. Undocumented dtypes are computed on the CPU with a warning; half precision is computed
+in float32 if a page documents only that.
 """
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _PAGES: dict[str, str] = {
     "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128":
         "ConstantPadNd IndexSelect InplaceCopy Repeat Stack Take",
 }
-"""By dtypes, the pages that name them."""
+"""Documentation pages by the dtypes that they list."""
 
 PAGE_OF: dict[str, str] = {
     "acos": "Acos", "acosh": "Acosh", "adamw_step": "ApplyAdamWV2", "adaptive_avg_pool": "AdaptiveAvgPool2d", "addmm": "Addmm",
@@ -82,7 +82,7 @@ PAGE_OF: dict[str, str] = {
     "storage_gather": "Take", "storage_scatter": "Scatter", "take": "Take", "threshold": "Threshold", "tile": "Repeat",
     "topk_indices": "Topk", "triangle": "Tril", "upsample": "UpsampleBilinear2d", "upsample_grad": "UpsampleBilinear2dBackward",
 }  # fmt: skip
-"""By row, the page of the kernel that its dtypes go by."""
+"""Documentation page by row: that of the kernel which determines its dtypes."""
 
 DOCUMENTED: dict[str, frozenset[str]] = {page: frozenset(dtypes.split()) for dtypes, pages in _PAGES.items() for page in pages.split()}
-"""By page, the dtypes that it names."""
+"""Dtypes by documentation page."""

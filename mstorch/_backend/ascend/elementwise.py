@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons and bits on Ascend."""
+"""Arithmetic, comparison and bitwise operations on Ascend."""
 from __future__ import annotations
 
 import math
@@ -29,7 +29,7 @@ def _passing_over_nan(name: str) -> Any:
 
 
 def _signbit(x: Raw) -> Raw:
-    """Return the highest bit of the number, which is also set for -0.0 and a negative NaN."""
+    """Return the sign bit, which is also set for -0.0 and a negative NaN."""
     pattern = _PATTERN.get(NAME_OF[x.dtype])
     bits = x if pattern is None else run("ViewDtype", x, MS_DTYPE[pattern])
     return run("Less", bits, constant(0, bits))
@@ -45,17 +45,17 @@ def _is_nan(x: Raw) -> Raw:
 
 
 def is_infinite(x: Raw) -> Raw:
-    """Return whether the absolute value is infinite: the 910B has no IsInf."""
+    """Return whether the absolute value is infinite; the 910B has no IsInf."""
     return run("Equal", run("Abs", x), constant(math.inf, x))
 
 
 def _square(x: Raw) -> Raw:
-    """Return the product with itself: Square is refused by the 910B (CANN 9.0)."""
+    """Return the square as a product: the 910B rejects Square (CANN 9.0)."""
     return run("Mul", x, x)
 
 
 def _scalar_power(x: Raw, exponent: Any) -> Raw:
-    """Return the power; MindSpore rounds the exponent to single precision."""
+    """Return the power with a Python number, which MindSpore rounds to single precision."""
     if NAME_OF[x.dtype] in ("float64", "complex128"):
         return run("Pow", x, constant(exponent, x))
     return run("PowTensorScalar", x, exponent)
@@ -66,7 +66,7 @@ def _where(condition: Raw, first: Raw, second: Raw) -> Raw:
 
 
 def _clamp(x: Raw, low: Raw | None, high: Raw | None) -> Raw:
-    """Clamp between bounds expanded to the result's shape: the kernel broadcasts neither them nor the input."""
+    """Clamp between bounds that are expanded to the result's shape, because the kernel does not broadcast."""
     shape = np.broadcast_shapes(*(tuple(item.shape) for item in (x, low, high) if item is not None))
 
     def wide(item: Raw | None) -> Raw | None:

@@ -1,4 +1,4 @@
-"""Attention and steps of optimisers on Ascend: one kernel each."""
+"""Attention and optimizer steps on Ascend, one fused kernel each."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -16,7 +16,7 @@ _KINDS = ("float32", *HALVES)  # what CANN's pages of aclnnFlashAttentionScore a
 
 @lru_cache(1)
 def _triangle() -> Raw:
-    """Return a causal mask in the compressed form of the kernel."""
+    """Return a causal mask in the kernel's compressed form."""
     return from_numpy(np.triu(np.ones((_SIDE, _SIDE), np.uint8), 1))
 
 
@@ -48,7 +48,7 @@ def _adamw_step(
     param: Raw, grad: Raw, mean: Raw, square: Raw, done: float | Raw, lr: float, beta1: float, beta2: float, decay: float, eps: float,
     maximize: bool,
 ) -> tuple[Raw, Raw, Raw]:  # fmt: skip
-    """Run a step that writes the new values in place. The kernel takes the number of steps before this one."""
+    """Run one AdamW step in place. The kernel takes the number of previous steps."""
     count = done if isinstance(done, Raw) else _counted(done)
     run("AdamW", param, mean, square, square, grad, count, lr, beta1, beta2, decay, eps, False, maximize)
     return param, mean, square

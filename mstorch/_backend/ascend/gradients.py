@@ -1,6 +1,7 @@
 """Gradients that are one kernel on Ascend.
 
-Those of softmax and log_softmax (SoftmaxBackward, LogSoftmaxGrad) ended training on a 910B (CANN 8.5, 9.0): rules compose them.
+Those of softmax and log_softmax (SoftmaxBackward, LogSoftmaxGrad) aborted training on a 910B (CANN 8.5, 9.0): they are composed by the
+rules instead.
 """
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def _layer_norm_grad(g: Raw, x: Raw, weight: Raw, bias: Raw, mean: Raw, inverse:
 
 
 def _max_pool_grad(g: Raw, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> Raw:
-    """Return the gradient of max pooling; the mask of the maxima is computed again, since forward saves values only."""
+    """Return the gradient of max pooling; the mask of the maxima is recomputed, because forward saves values only."""
     images, attributes, shape = pool_of_two(x, kernel, stride, padding, dilation, out)
     mask = run("MaxPoolWithMask", images, at=attributes)[1]
     found = run("MaxPoolGradWithMask", images, run("Reshape", g, shape), mask, at=attributes)
@@ -33,7 +34,7 @@ def _max_pool_grad(g: Raw, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes,
 
 
 def _index_placed(g: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """Return zeros of a shape with values added at index arrays, by a write with the indexed dimensions in front."""
+    """Scatter-add values into zeros of a shape at index arrays; the indexed dimensions are moved to the front."""
     order = with_first(len(shape), dims)
     rest, width, lead = len(shape) - len(dims), len(common), dims[0]
     if adjacent and lead:

@@ -1,4 +1,4 @@
-"""Elements by position on Ascend: gathers, scatters, paddings and windows."""
+"""Indexing on Ascend: gather, scatter, padding and windows."""
 from __future__ import annotations
 
 import math
@@ -22,12 +22,12 @@ def _permute(x: Raw, order: Sizes) -> Raw:
 
 
 def with_first(rank: int, dims: Sizes) -> Sizes:
-    """Return all dimensions, some of them first."""
+    """Return a permutation that moves ``dims`` to the front."""
     return (*dims, *(d for d in range(rank) if d not in dims))
 
 
 def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """Return the elements at index arrays: the indexed dimensions are moved in front, and the result's moved back if they were adjacent."""
+    """Index with arrays: the indexed dimensions are moved to the front, and those of the result back if the indices were adjacent."""
     if len(dims) == 1 and dims[0] and len(common) == 1 and indices[0].dtype != BOOL:
         return run("IndexSelect", x, dims[0], _counted_from_front(indices[0], x.shape[dims[0]]))  # Index of x[:, i] was refused by the 910B
     taken = run("Index", _permute(x, with_first(len(x.shape), dims)), indices)
@@ -38,12 +38,12 @@ def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacen
 
 
 def _counted_from_front(index: Raw, size: int) -> Raw:
-    """Return positions with negative ones counted from the front."""
+    """Wrap negative indices."""
     return run("Select", run("Less", index, constant(0, index)), run("AddExt", index, constant(size, index), 1), index)
 
 
 def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """Return the flat positions of an index: positions times strides, and ranges for the other dimensions."""
+    """Return the flat positions of an index: indices times strides, and ranges for the other dimensions."""
     steps = contiguous_strides(shape)
     total: Any = None
     for d, index in zip(dims, indices):
@@ -65,7 +65,7 @@ def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...
 
 
 def _runs(dims: list[int]) -> list[list[int]]:
-    """Return the dimensions grouped into runs of neighbours."""
+    """Group the dimensions into runs of consecutive ones."""
     found: list[list[int]] = []
     for d in dims:
         if found and found[-1][-1] == d - 1:
@@ -130,7 +130,7 @@ def _pad(x: Raw, pads: Sizes, value: float) -> Raw:
 
 
 def _pad_like(x: Raw, pads: Sizes, mode: str) -> Raw:
-    """Return the device's kernel for one to three dimensions of a batch; else positions along each dimension."""
+    """Pad by the device's kernel for one to three dimensions of a batch, else by index along each dimension."""
     count = len(pads) // 2
     named = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}.get(mode)
     if named and min(pads) >= 0 and len(x.shape) == count + 2:
@@ -152,7 +152,7 @@ def _pick_along(x: Raw, positions: Any, axis: int) -> Raw:
 
 
 def _im2col(x: Raw, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> Raw:
-    """Return the windows as a window of the padded memory: Im2Col is refused by the 910B."""
+    """Return the unfolded windows as a strided view of the padded memory: the 910B rejects Im2Col."""
     if x.size == 0:
         return run("Zeros", (x.shape[0], x.shape[1] * kernel[0] * kernel[1], out[0] * out[1]), x.dtype)
     if any(padding):
@@ -170,7 +170,7 @@ def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes
 
 
 def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
-    """Return the product of a matrix and one axis, moved to the end."""
+    """Multiply one axis, moved to the end, by a matrix."""
     order = (*(i for i in range(len(x.shape)) if i != axis), axis)
     computed = MS_DTYPE["float32"] if NAME_OF[x.dtype] in HALVES else x.dtype  # rounded once, as elsewhere
     weights = matrix if isinstance(matrix, Raw) else from_numpy(np.ascontiguousarray(matrix, NP_DTYPE[NAME_OF[computed]]))

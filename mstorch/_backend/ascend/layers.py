@@ -1,4 +1,4 @@
-"""Products, convolutions, norms, losses, embeddings and recurrent cells on Ascend."""
+"""Matrix products, convolutions, norms, losses, embeddings and recurrent cells on Ascend."""
 from __future__ import annotations
 
 from typing import Any
@@ -27,7 +27,7 @@ def _conv_transpose(
 def _conv_grad(
     wanted: Sizes, g: Raw, x: Raw, w: Raw, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> tuple[Raw, Raw]:
-    """Return the gradients for input and weight, as far as each is ``wanted`` (1 or 0)."""
+    """Return the gradients for input and weight, each if ``wanted`` (1 or 0)."""
     found = run("ConvolutionGrad", g, x, w, None, stride, padding, dilation, False, (0,) * len(stride), groups, (*wanted, 0))
     return found[0], found[1]
 
@@ -52,8 +52,8 @@ def _layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
 
 
 def _batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
-    """Normalise by batch statistics; the variance is the mean square of the centred values: Var over several dimensions is refused by the
-    910B.
+    """Normalize by batch statistics; the variance is the mean square of the centred values, as the 910B rejects Var over several
+    dimensions.
     """
     found = run("BatchNormExt", x, weight, bias, None, None, True, 0.1, eps)
     mean = found[1]
@@ -64,7 +64,7 @@ def _batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, 
 def _batch_norm_parts(
     x: Raw, weight: Raw, bias: Raw, running_mean: Raw | None, running_var: Raw | None, momentum: float, eps: float
 ) -> tuple[Raw, Raw, Raw]:
-    """Normalise by batch statistics, and update the running ones in place by the kernel."""
+    """Normalize by batch statistics, and update the running ones in place, in one kernel."""
     found = run("BatchNormExt", x, weight, bias, running_mean, running_var, True, float(momentum), eps)
     return found[0], found[1], found[2]
 
@@ -100,7 +100,8 @@ def _nll(x: Raw, target: Raw, weights: Raw) -> Raw:
 
 
 def _binary_cross_entropy(x: Raw, target: Raw) -> Raw:
-    """Return the loss by its formula, with logarithms of at least -100: the CPU's kernel bounds the probabilities instead (27.6 for 100).
+    """Compute the loss by its formula, with logarithms clamped to -100; MindSpore's CPU kernel bounds the probabilities instead (27.6 for
+    100).
     """
     one = constant(1, x)
     least = constant(-100, x)
@@ -144,7 +145,7 @@ def _bmm(a: Raw, b: Raw) -> Raw:
 
 
 def _no_terms(like: Raw, shape: Sizes) -> Raw:
-    """Return zeros as the product over an empty dimension, for which kernels give uninitialised memory."""
+    """Return zeros for a product over an empty dimension, for which kernels return uninitialized memory."""
     return run("Zeros", shape, like.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Linear algebra and transforms on Ascend: triangular systems and QR have kernels."""
+"""Linear algebra and Fourier transforms on Ascend, with kernels for triangular systems and QR."""
 from __future__ import annotations
 
 from ..raw import Raw

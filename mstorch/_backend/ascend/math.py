@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, roundings and angles on Ascend."""
+"""Exponentials, logarithms, rounding and trigonometry on Ascend."""
 from __future__ import annotations
 
 import math
@@ -20,7 +20,7 @@ def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
 
 
 def _together(name: str) -> Any:
-    """Return a primitive of two tensors that does not broadcast."""
+    """Return a primitive of two tensors that does not broadcast, with explicit broadcasting."""
 
     def call(x: Raw, y: Raw) -> Raw:
         shape = tuple(np.broadcast_shapes(tuple(x.shape), tuple(y.shape)))
@@ -30,7 +30,7 @@ def _together(name: str) -> Any:
 
 
 def _hypot(x: Raw, y: Raw) -> Raw:
-    """Return the hypotenuse of numbers scaled to at most 1, so that no square overflows."""
+    """Return the hypotenuse of numbers scaled to at most 1, to avoid overflow."""
     x, y = run("Abs", x), run("Abs", y)
     large, small = run("Maximum", x, y), run("Minimum", x, y)
     zero = constant(0, x)
@@ -42,12 +42,12 @@ def _hypot(x: Raw, y: Raw) -> Raw:
 
 
 def _abs(x: Raw) -> Raw:
-    """Return the absolute value; for a complex number Abs gives the complex dtype (2.10)."""
+    """Return the absolute value; MindSpore's Abs returns a complex dtype for complex numbers (2.10)."""
     return _hypot(run("Real", x), run("Imag", x)) if NAME_OF[x.dtype] in COMPLEX else run("Abs", x)
 
 
 def _sgn(x: Raw) -> Raw:
-    """Return a complex number divided by its absolute value."""
+    """Return the sign; a complex number is divided by its absolute value."""
     if NAME_OF[x.dtype] not in COMPLEX:
         return run("Sign", x)
     size = _abs(x)
@@ -67,7 +67,7 @@ _NEAR = 0.1
 
 
 def _series(x: Raw, coefficients: tuple[float, ...]) -> Raw:
-    """Return a polynomial by Horner's scheme, the highest coefficient first."""
+    """Evaluate a polynomial by Horner's scheme, highest coefficient first."""
     found = run("AddExt", run("Mul", x, constant(coefficients[0], x)), constant(coefficients[1], x), 1)
     for coefficient in coefficients[2:]:
         found = run("AddExt", run("Mul", found, x), constant(coefficient, x), 1)
@@ -79,14 +79,14 @@ def _near_zero(x: Raw, near: Raw, far: Raw) -> Raw:
 
 
 def expm1(x: Raw) -> Raw:
-    """``exp(x) - 1``: near 0 as ``x * (1 + x/2 + x²/6 + …)``."""
+    """Return ``exp(x) - 1``; near 0 by the series ``x * (1 + x/2 + x²/6 + …)``."""
     double = NAME_OF[x.dtype] == "float64"
     series = _series(x, tuple(1 / math.factorial(n) for n in range(12 if double else 6, 0, -1)))
     return _near_zero(x, run("Mul", x, series), run("Expm1", x))
 
 
 def log1p(x: Raw) -> Raw:
-    """``log(1 + x)``: near 0 as ``2 atanh(s)`` with ``s = x / (2 + x)``."""
+    """Return ``log(1 + x)``; near 0 as ``2 atanh(s)`` with ``s = x / (2 + x)``."""
     double = NAME_OF[x.dtype] == "float64"
     ratio = run("Div", x, run("AddExt", x, constant(2, x), 1))
     series = _series(run("Mul", ratio, ratio), tuple(2 / n for n in range(13 if double else 7, 0, -2)))

@@ -1,4 +1,4 @@
-"""Poolings on Ascend."""
+"""Pooling on Ascend."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -13,13 +13,13 @@ Sizes = tuple[int, ...]
 
 
 def _rounded_up(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> bool:
-    """Return whether the output sizes are those of ``ceil_mode=True``."""
+    """Return whether the output sizes imply ``ceil_mode=True``."""
     numbers = zip(x.shape[2:], kernel, stride, padding, dilation)
     return out != tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in numbers)
 
 
 def pool_of_two(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, tuple[Any, ...], Sizes]:
-    """Return the images of a pooling with two dimensions, its attributes, and the shape of its result."""
+    """Return the arguments of a pooling as a two-dimensional one: images, attributes, and the shape of the result."""
     ceil = _rounded_up(x, kernel, stride, padding, dilation, out)
     if len(kernel) == 1:
         images = run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
@@ -61,7 +61,8 @@ def _adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
 def _avg_pool(
     x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
 ) -> Raw:
-    """Return a depthwise convolution with equal weights: AvgPool2D is refused by the 910B. Windows that hold less are divided by a table.
+    """Return average pooling as a depthwise convolution with equal weights (the 910B rejects AvgPool2D), with a table of divisors for
+    partial windows.
     """
     rank = len(kernel)
     if rank == 3:
@@ -90,13 +91,13 @@ def _avg_pool(
 def _counts(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None, name: str
 ) -> float | Raw:
-    """Return the divisor of each window's sum: one number for all, or a tensor of the output's size."""
+    """Return the divisor of the window sums: one number for all, or a tensor of the output's size."""
     counts = window_counts(sizes, kernel, stride, padding, out, include_pad, divisor)
     return float(counts.flat[0]) if (counts == counts.flat[0]).all() else from_numpy(counts.astype(NP_DTYPE[name]))
 
 
 def _of_two(numbers: Sizes, first: int) -> Sizes:
-    """Return a pair: the numbers themselves, or ``first`` and the number of a pooling in one dimension."""
+    """Return a pair: the numbers, or ``first`` and the number of a one-dimensional pooling."""
     return numbers if len(numbers) == 2 else (first, *numbers)
 
 

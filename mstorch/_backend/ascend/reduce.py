@@ -1,4 +1,4 @@
-"""Reductions, scans, sorts and counts on Ascend."""
+"""Reductions, scans, sorting and counting on Ascend."""
 from __future__ import annotations
 
 import math
@@ -14,7 +14,8 @@ INT32, INT64, BOOL = MS_DTYPE["int32"], MS_DTYPE["int64"], MS_DTYPE["bool"]
 
 
 def _of_nothing(value: complex, x: Raw, dims: Dims, keepdim: bool, kind: Any = None) -> Raw:
-    """Return the reduction of no elements as a constant: the CPU's kernels give uninitialised memory, and no device was asked (2.10)."""
+    """Return the reduction of an empty tensor as a constant: the CPU's kernels return uninitialized memory, devices were not tested (2.10).
+    """
     zeros = run("Zeros", reduced_shape(tuple(x.shape), dims, keepdim), kind or x.dtype)
     return run("AddExt", zeros, constant(value, zeros), 1) if value else zeros
 
@@ -32,7 +33,7 @@ def _mean(x: Raw, dims: Dims, keepdim: bool) -> Raw:
 
 
 def _prod(x: Raw, dims: Dims, keepdim: bool) -> Raw:
-    """Return the product along one dimension after the other, the last first: the kernel takes one."""
+    """Return the product along several dimensions, the last first: the kernel reduces one."""
     if not dims or not x.shape:
         return run("Clone", x)
     if x.size == 0:

@@ -1,4 +1,4 @@
-"""Interpolation on Ascend: one kernel there and one back."""
+"""Interpolation on Ascend: one kernel forward and one backward."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,7 +20,7 @@ def _how(mode: str, out: Sizes, factors: Any, corners: bool) -> tuple[str, tuple
 
 
 def _upsample(x: Raw, mode: str, out: Sizes, factors: Any, corners: bool, passes: Any) -> Raw:
-    """Interpolate; nearest of a row as of an image with one row: UpsampleNearest1d is broken on the 910B."""
+    """Interpolate; 1-d nearest as an image with one row, because UpsampleNearest1d fails on the 910B."""
     if mode == "nearest" and len(out) == 1:
         image = run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
         wide = _upsample(image, mode, (1, *out), None if factors is None else (1.0, *factors), corners, passes)

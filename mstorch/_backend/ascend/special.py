@@ -1,4 +1,4 @@
-"""Special functions on Ascend: error functions by aclnn, the gamma functions on the device's AI CPU."""
+"""Special functions on Ascend: error functions by aclnn, gamma functions on the device's AI CPU."""
 from __future__ import annotations
 
 import math
@@ -30,7 +30,7 @@ def _both(*conditions: Raw) -> Raw:
 
 
 def _incomplete(name: str, at_zero: float) -> Any:
-    """Return an incomplete gamma function with its limits at zero and infinity, for which the kernel gives NaN."""
+    """Return an incomplete gamma function with its limits at zero and infinity, where the kernel returns NaN."""
 
     def row(a: Raw, x: Raw) -> Raw:
         zero, infinite = constant(0, x), constant(math.inf, x)

@@ -1,4 +1,4 @@
-"""Views, copies and joins on Ascend. What only describes memory anew (reshape, permute, expand, slices) runs no kernel there."""
+"""Views, copies and concatenation on Ascend. Metadata operations (reshape, permute, expand, slices) run no kernel."""
 from __future__ import annotations
 
 from ..kernels._nodes import PARTS
@@ -13,7 +13,7 @@ def _expand(x: Raw, shape: Sizes) -> Raw:
 
 
 def _view_dtype(x: Raw, name: str) -> Raw:
-    """Return the flat elements in a dtype. Between complex numbers and their parts ViewDtype crashed the process (2.10, on the CPU)."""
+    """Return the flat elements viewed as a dtype. Complex numbers bypass ViewDtype, which crashes (2.10 on the CPU)."""
     flat = run("Reshape", x, (-1,))
     if name in PARTS:
         pairs = run("Reshape", flat, (-1, 2))
@@ -40,7 +40,7 @@ def _window(x: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int, adding: bool) -> Raw:
-    """Return zeros of a shape with elements written through a window; where they overlap, by a scatter at the window's flat positions."""
+    """Write elements into zeros through a window; if it overlaps itself, scatter-add at its flat positions."""
     memory = run("Zeros", (size,), x.dtype)
     if not adding:
         run("InplaceCopy", run("AsStrided", memory, shape, strides, offset), x)

@@ -1,4 +1,4 @@
-"""NumPy's kernels: what host memory is computed with, one file a family. Importing the room fills the table."""
+"""NumPy kernels for host memory, one file per family. Importing the package fills the table."""
 from . import (  # noqa: F401
     activation,
     beside,

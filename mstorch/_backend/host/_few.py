@@ -1,6 +1,6 @@
-"""Introspective sorting and selection of few elements, one by one: too few for passes over arrays (see ``_order.py``).
+"""Introsort and introselect of few elements in Python: too few for vectorized passes (see ``_order.py``).
 
-A rank and a place stand in one number, so that lists of numbers are moved.
+Rank and position are packed into one integer, so that lists of integers are moved.
 """
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Array = np.ndarray[Any, Any]
 
 
 def sort_few(ranks: Array) -> Array | None:
-    """Return the indices that sort rows of ranks; None if partitions go too deep."""
+    """Return the indices that sort rows of ranks; None if the recursion becomes too deep."""
     rows = _numbered(ranks)
     return _places(rows) if all(_sort(row, len(row)) for row in rows) else None
 
 
 def select_few(ranks: Array, k: int, in_order: bool) -> Array | None:
-    """Return the indices of the ``k`` smallest of rows of ranks, as selected or in order; None where partitions go too deep."""
+    """Return the indices of the ``k`` smallest ranks of rows, as selected or sorted; None if the recursion becomes too deep."""
     rows = _numbered(ranks)
     if not all(_select(row, k - 1) and (not in_order or _sort(row, k - 1)) for row in rows):
         return None
@@ -44,14 +44,14 @@ def _rank_of(item: int) -> int:
 
 
 def median_of_three(a: Any, b: Any, c: Any) -> int:
-    """Return which of three is the one in the middle; of equal ones the one that the comparisons a<b, b<c, a<c find."""
+    """Return the position of the median of three; ties are resolved by the comparisons a<b, b<c, a<c."""
     if a < b:
         return 1 if b < c else 2 if a < c else 0
     return 0 if a < c else 2 if b < c else 1
 
 
 def _partition(items: list[int], first: int, last: int) -> int:
-    """Partition a range around the median of three elements; return the start of the second part."""
+    """Partition a range around the median of three; return the start of the second part."""
     a, b, c = first + 1, first + (last - first) // 2, last - 1
     chosen = (a, b, c)[median_of_three(items[a] >> _BITS, items[b] >> _BITS, items[c] >> _BITS)]
     items[first], items[chosen] = items[chosen], items[first]
@@ -70,7 +70,7 @@ def _partition(items: list[int], first: int, last: int) -> int:
 
 
 def _sort(items: list[int], count: int) -> bool:
-    """Sort the first ``count``; return False if partitions go too deep."""
+    """Sort the first ``count``; return False if the recursion becomes too deep."""
     ranges = [(0, count, 2 * (max(count, 1).bit_length() - 1))]
     while ranges:
         first, last, depth = ranges.pop()
@@ -86,7 +86,7 @@ def _sort(items: list[int], count: int) -> bool:
 
 
 def _select(items: list[int], nth: int) -> bool:
-    """Bring the ``nth`` to its place; return False if partitions go too deep."""
+    """Move the ``nth`` element to its position; return False if the recursion becomes too deep."""
     first, last, depth = 0, len(items), 2 * (len(items).bit_length() - 1)
     while last - first > 3:
         if not depth:
@@ -99,7 +99,7 @@ def _select(items: list[int], nth: int) -> bool:
 
 
 def sort_loosely(values: list[float]) -> list[int]:
-    """Return the indices that sort a list by a comparison that is False for NaN, comparison by comparison."""
+    """Return the indices that sort a list by a comparison that is False for NaN, replaying each comparison."""
     items = list(range(len(values)))
     keys = list(values)
 

@@ -1,6 +1,6 @@
-"""Sorting by a heap (J. W. J. Williams, "Heapsort", 1964; the holes sink to the leaves first, as R. W. Floyd does it).
+"""Heapsort (J. W. J. Williams, "Heapsort", 1964; with R. W. Floyd's bottom-up variant, in which holes sink to the leaves first).
 
-Introspective sorting takes it where its partitions go astray, and for the few largest of many elements.
+Introsort falls back to it if the recursion gets too deep, and uses it for the few largest of many elements.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 
 def sink(keys: list[Any], items: list[Any], hole: int, count: int, key: Any, item: Any) -> None:
-    """Put an element into the heap of the first ``count``, whose largest is on top, below ``hole``."""
+    """Sift an element into the max-heap of the first ``count``, below ``hole``."""
     top = child = hole
     while child < (count - 1) // 2:
         child = 2 * child + 2
@@ -33,14 +33,14 @@ def sink(keys: list[Any], items: list[Any], hole: int, count: int, key: Any, ite
 
 
 def make_heap(keys: list[Any], items: list[Any]) -> None:
-    """Order the elements as a heap whose largest is on top."""
+    """Rearrange the elements into a max-heap."""
     count = len(keys)
     for parent in range((count - 2) // 2, -1, -1):
         sink(keys, items, parent, count, keys[parent], items[parent])
 
 
 def sort_heap(keys: list[Any], items: list[Any]) -> None:
-    """Order a heap ascending."""
+    """Sort a max-heap in ascending order."""
     for last in range(len(keys) - 1, 0, -1):
         key, item = keys[last], items[last]
         keys[last], items[last] = keys[0], items[0]
@@ -48,7 +48,7 @@ def sort_heap(keys: list[Any], items: list[Any]) -> None:
 
 
 def sort_by_heap(ranks: Array, low: Array, first: int, last: int) -> None:
-    """Sort a segment of ranks in place; ``low`` tells which are equal."""
+    """Heapsort a segment of ranks in place; ranks with equal ``low`` are ties."""
     items = ranks[first:last].tolist()
     keys = low[ranks[first:last]].tolist()
     make_heap(keys, items)
@@ -57,7 +57,7 @@ def sort_by_heap(ranks: Array, low: Array, first: int, last: int) -> None:
 
 
 def few_smallest(keys: Array, k: int) -> Array:
-    """Return the indices of the ``k`` smallest of each row in order, as a heap of them finds them."""
+    """Return the indices of the ``k`` smallest of each row in order, found by a heap."""
     found = np.empty((len(keys), k), np.int64)
     for row, into in zip(keys, found):
         heap, items = row[:k].tolist(), list(range(k))
@@ -77,7 +77,7 @@ def few_smallest(keys: Array, k: int) -> Array:
 
 
 def select_by_heap(keys: Array, places: Array, nth: int) -> None:
-    """Put the ``nth`` of a row into its place: the last of a heap of those up to it, whose top changes places with it."""
+    """Move the ``nth`` of a row to its position by a heap of the first ones, whose top is swapped to the end."""
     rest, items = keys.tolist(), places.tolist()
     heap, inside = rest[: nth + 1], items[: nth + 1]
     make_heap(heap, inside)

@@ -1,14 +1,13 @@
-"""The order of equal elements: which of them a sort that is not stable puts first.
+"""The order of equal elements under an unstable sort.
 
-torch sorts with the sort of its C++ library: introspective sorting (D. R. Musser, "Introspective Sorting and Selection
-Algorithms", 1997) over C. A. R. Hoare's partition ("Quicksort", 1962). Programs see its order of equal elements in indices, so
-it is followed here, many comparisons at a time. What is compared are ranks: an array of whole numbers in which each element has
-one of its own, those of equal elements side by side, and two tables that name the first and last rank of its group. So one order
-serves all dtypes, both directions and NaN.
+torch sorts by its C++ library's introsort (D. R. Musser, "Introspective Sorting and Selection Algorithms", 1997) with C. A. R. Hoare's
+partition ("Quicksort", 1962). The order of equal elements is visible in indices, so it is reproduced here, with vectorized comparisons.
+Ranks are compared: unique integers, consecutive within each group of equal elements, with two tables of the first and last rank of each
+group. One implementation thus serves all dtypes, both directions and NaN.
 
-Hoare's partition of a segment exchanges the k-th element from the left that is not before the pivot with the k-th from the right
-that is not after it, as long as the first stands left of the second. All these pairs are known at once, and so are those of other
-segments: a level of the recursion takes a few passes. Segments without equal elements are left alone, for their order is known.
+Hoare's partition of a segment swaps the k-th element from the left that is not less than the pivot with the k-th from the right that is not
+greater, as long as the first is to the left of the second. All these pairs are known at once, also across segments: a level of the
+recursion takes a few passes. Segments without equal elements are skipped, because their order is determined.
 """
 from __future__ import annotations
 
@@ -29,12 +28,12 @@ Array = np.ndarray[Any, Any]
 
 
 class Ranks:
-    """The first and the last rank of the group of each, and how many neighbours up to it are equal."""
+    """First and last rank of each rank's group, and the running count of equal neighbours."""
 
     __slots__ = ("low", "high", "equal")
 
     def __init__(self, same: Array) -> None:
-        """Set the groups: ``same`` says of each rank whether it is in the group of the one before."""
+        """Set the groups; ``same`` marks each rank that is in the group of the previous one."""
         count = len(same)
         kind = np.int32 if count < 2**31 else np.int64
         self.equal: Array = np.cumsum(same, dtype=kind)
@@ -49,7 +48,7 @@ class Ranks:
 
 
 def arrange(ranks: Array, groups: Ranks, width: int) -> None:
-    """Bring rows of ``width`` ranks in place into the order in which introspective sorting leaves them for its insertion sort."""
+    """Rearrange rows of ``width`` ranks in place into the order in which introsort leaves them for its insertion sort."""
     total = len(ranks)
     starts = np.arange(0, total, width)
     depth = 2 * (width.bit_length() - 1)
@@ -71,7 +70,7 @@ def arrange(ranks: Array, groups: Ranks, width: int) -> None:
 def _arrange_long(
     ranks: Array, groups: Ranks, first: int, last: int, depth: int, short: list[tuple[int, int, int]]
 ) -> None:
-    """Partition one row until its segments are short; these are noted."""
+    """Partition one row until its segments are short, and collect these."""
     waiting = [(first, last, depth)]
     equal = groups.equal
     while waiting:
@@ -92,7 +91,7 @@ def _arrange_long(
 
 
 def _partition(ranks: Array, groups: Ranks, first: int, last: int) -> int:
-    """Partition one segment around the median of three elements; return the start of the second part."""
+    """Partition one segment around the median of three; return the start of the second part."""
     spots = (first + 1, first + (last - first) // 2, last - 1)
     a, b, c = (int(groups.low[ranks[spot]]) for spot in spots)
     spot = spots[median_of_three(a, b, c)]
@@ -141,9 +140,9 @@ def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array)
 def partition_many(
     ranks: Array, groups: Ranks | None, first: Array, last: Array, count: Array, beside: Array | None = None
 ) -> Array:
-    """Partition segments (ascending, apart) each around the median of three of its elements; return the starts of their second parts.
+    """Partition disjoint segments in ascending order, each around its median of three; return the starts of their second parts.
 
-    Without ``groups`` the elements themselves are compared. ``beside`` is an array that goes with them.
+    Without ``groups`` the elements themselves are compared. ``beside`` is an array that is permuted along.
     """
     middle, end = first + count // 2, last - 1
     a, b, c = ranks[first + 1], ranks[middle], ranks[end]
@@ -165,14 +164,14 @@ def partition_many(
 
 
 def exchange(array: Array, here: Array, there: Array) -> None:
-    """Let the elements at two lists of places change places."""
+    """Swap the elements at two lists of positions."""
     kept = array[here]
     array[here] = array[there]
     array[there] = kept
 
 
 class Sides:
-    """The positions in segments of elements not before ``low``, from the left, and not after ``high``, from the right."""
+    """Positions in segments of the elements not less than ``low``, from the left, and not greater than ``high``, from the right."""
 
     __slots__ = ("left", "left_from", "lefts", "right", "right_end", "rights", "shift", "count")
 
@@ -200,7 +199,7 @@ class Sides:
         self.right_end, self.rights = found[1:] - 1, found[1:] - found[:-1]
 
     def pairs(self, meeting: bool) -> tuple[Array, Array, Array]:
-        """Return the number of pairs of each segment that stand left to right (or meet, if that counts), and their positions."""
+        """Return for each segment the number of pairs in left-right order (or equal, if ``meeting``), and their positions."""
         few, many = np.zeros(len(self.lefts), np.int64), np.minimum(self.lefts, self.rights)
         # They are the first ones, so their number is searched by halves.
         for _ in range(int(many.max()).bit_length() if len(many) else 0):
@@ -219,14 +218,14 @@ class Sides:
         return few, here + shift, there + shift
 
     def left_at(self, which: Array, beyond: Array) -> Array:
-        """Return the place of one element from the left in each segment; ``beyond`` where there are not so many."""
+        """Return the position of one element from the left in each segment; ``beyond`` if there are fewer."""
         if not len(self.left):
             return beyond
         found = self.left.take(self.left_from + which, mode="clip") + self.shift
         return np.where((which >= 0) & (which < self.lefts), found, beyond)
 
     def right_at(self, which: Array, beyond: Array) -> Array:
-        """Return the place of one element from the right in each segment; ``beyond`` where there are not so many."""
+        """Return the position of one element from the right in each segment; ``beyond`` if there are fewer."""
         if not len(self.right):
             return beyond
         found = self.right.take(self.right_end - which, mode="clip") + self.shift
@@ -234,7 +233,7 @@ class Sides:
 
 
 def _arrange_equal(ranks: Array, first: Array, count: Array) -> None:
-    """Arrange segments of equal elements: where each goes depends on the segment's length alone."""
+    """Arrange segments of equal elements, whose permutation depends on their length alone."""
     lengths, kind = np.unique(count, return_inverse=True)
     moves = np.concatenate([_of_equal(int(length)) for length in lengths])
     begins = np.cumsum(lengths) - lengths
@@ -245,7 +244,9 @@ def _arrange_equal(ranks: Array, first: Array, count: Array) -> None:
 
 
 def _of_equal(count: int) -> Array:
-    """Return how ``count`` equal elements are arranged: the pivot changes places with the middle, the rest is reversed, then the halves."""
+    """Return the permutation of ``count`` equal elements: the pivot is swapped with the middle, the rest is reversed, then the halves
+    recurse.
+    """
     return _of_equal_kept(count) if count <= _LONG else _of_equal_made(count)
 
 
@@ -264,7 +265,7 @@ _of_equal_kept = lru_cache(maxsize=1024)(_of_equal_made)
 
 
 def sort_rows(rows: Array, descending: bool) -> Array:
-    """Return the indices that sort each row (a matrix of numbers, C order), equal elements in the order of introspective sorting."""
+    """Return the indices that sort each row of a row-major matrix, equal elements in introsort's order."""
     count, width = rows.shape
     if width <= SHORT:
         return stable_order(rows, -1, descending)
@@ -283,7 +284,7 @@ def sort_rows(rows: Array, descending: bool) -> Array:
 
 
 def equal_neighbours(rows: Array, order: Array) -> Array | None:
-    """Return whether neighbours in the order are equal (one column less than the rows); None if none are."""
+    """Return whether neighbours in sorted order are equal (one column fewer than the rows); None if none are."""
     flat = order if len(rows) == 1 else order + np.arange(0, rows.size, rows.shape[1])[:, None]
     values = rows.reshape(-1).take(flat)
     same = values[:, 1:] == values[:, :-1]
@@ -296,7 +297,7 @@ def equal_neighbours(rows: Array, order: Array) -> Array | None:
 
 
 def _settled(order: Array, same: Array) -> Array:
-    """Return an order of rows with equal elements in the places that introspective sorting gives them."""
+    """Return an order of rows with equal elements in introsort's order."""
     count, width = order.shape
     if order.size <= FEW:
         found = sort_few(ranks_of(order, same))
@@ -320,14 +321,14 @@ def _settled(order: Array, same: Array) -> Array:
 
 
 def ranks_of(order: Array, same: Array) -> Array:
-    """Return the rank of each element of rows, equal ones with the same."""
+    """Return the rank of each element of rows; equal elements have the same rank."""
     ranks = np.zeros(order.shape, np.int64)
     np.put_along_axis(ranks, order[:, 1:], np.cumsum(~same, -1), -1)
     return ranks
 
 
 def _in_order_of(ranks: Array, groups: Ranks, source: Array, flags: Array) -> Array:
-    """Return ``source`` (elements by rank) with each group in the order of its ranks, as the insertion sort leaves it."""
+    """Return ``source`` (elements by rank) with each group in the order that the insertion sort leaves."""
     tied = flags.copy()
     tied[:-1] |= flags[1:]
     members = np.flatnonzero(tied)
@@ -344,7 +345,7 @@ def _in_order_of(ranks: Array, groups: Ranks, source: Array, flags: Array) -> Ar
 
 
 def stable_order(x: Array, dim: int, descending: bool) -> Array:
-    """Return the indices that sort along a dimension; equal elements keep their order."""
+    """Return the indices of a stable sort along a dimension."""
     if descending:
         # Sorting the reversed sequence and reversing the result keeps equal elements in order.
         backward = (*[slice(None)] * (dim % x.ndim), slice(None, None, -1))

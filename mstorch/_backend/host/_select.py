@@ -1,8 +1,8 @@
-"""Which of equal elements a selection finds: the k smallest of rows, and the k-th.
+"""Selection of the k smallest of rows, and of the k-th, with torch's choice among equal elements.
 
-torch takes C++'s selections: for few of many a heap (``_heap.py``), else introspective selection (Musser 1997), which follows
-Hoare's partition (``_order.py``) into the part that has the k-th. Its k-th value comes from a quickselect of its own
-(R. Sedgewick, "Implementing Quicksort Programs", 1978). They move elements and their indices together; so here.
+torch uses C++'s selections: a heap for few of many (``_heap.py``), else introselect (Musser 1997), which follows Hoare's partition
+(``_order.py``) into the part that contains the k-th. Its k-th value comes from a quickselect of its own (R. Sedgewick, "Implementing
+Quicksort Programs", 1978). They move elements together with their indices, as is done here.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLOCK = 1 << 18  # so many elements of rows at once
 
 
 def keys_of(rows: Array, descending: bool) -> Array:
-    """Return whole numbers in the order of the elements: one for both zeros, one for all NaN, the largest."""
+    """Return integers in the order of the elements: equal for both zeros, and for all NaNs, which are largest."""
     if rows.dtype.kind == "f":
         bits = np.dtype(f"i{rows.itemsize}")
         found = (rows + 0.0).view(bits)  # no negative zero is left
@@ -34,7 +34,7 @@ def keys_of(rows: Array, descending: bool) -> Array:
 
 
 def top_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
-    """Return the indices of the ``k`` first elements of each row in torch's order, or as its selection leaves them."""
+    """Return the indices of the ``k`` first elements of each row, sorted in torch's order or as its selection leaves them."""
     if not in_order and 64 * k > rows.shape[1]:
         return first_of_rows(rows, k, descending, False)
     found, tied = _first_untied(rows, k, descending)
@@ -44,7 +44,7 @@ def top_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
 
 
 def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
-    """Return the indices of the ``k`` first elements in order, and in which rows that order leaves a choice."""
+    """Return the indices of the ``k`` first elements in order, and the rows in which ties make them ambiguous."""
     count, width = rows.shape
     if width < 64 or 4 * k > width or (rows.dtype.kind == "f" and np.isnan(rows).any()):
         order = rows.argsort(-1, kind="stable" if rows.itemsize <= 2 else None)
@@ -68,7 +68,7 @@ def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
 
 
 def first_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
-    """Return the indices of the ``k`` first elements of each row in torch's order, or as its selection leaves them."""
+    """Return the indices of the ``k`` first elements of each row, replaying torch's selection."""
     count, width = rows.shape
     if rows.size <= FEW and 64 * k > width:
         order = rows.argsort(-1)
@@ -97,7 +97,7 @@ def first_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Arra
 
 
 def select(keys: Array, places: Array, nth: int) -> None:
-    """Rearrange rows so that the ``nth`` is in its place, none before it is larger, none after it smaller."""
+    """Partition rows around their ``nth`` element: none before it is larger, none after it smaller."""
     count, width = keys.shape
     flat, beside = keys.reshape(-1), places.reshape(-1)
     first = np.arange(0, count * width, width)

@@ -1,4 +1,4 @@
-"""Sliding windows as strided slices of an image: one for each place in the windows, with an element of each window."""
+"""Sliding windows as strided slices of an image, one per position in the window."""
 from __future__ import annotations
 
 import itertools
@@ -11,13 +11,13 @@ Sizes = tuple[int, ...]
 
 
 def slices(kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Iterator[tuple[Any, ...]]:
-    """Return for each place in the windows the key of its elements, one for each window, in a padded input."""
+    """Yield for each position in the window the key of its elements, one per window, in a padded input."""
     for place in itertools.product(*map(range, kernel)):
         yield (..., *(slice(k * d, k * d + (o - 1) * s + 1, s) for k, s, d, o in zip(place, stride, dilation, out)))
 
 
 def padded(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes, fill: Any) -> np.ndarray:
-    """Return the input padded as far as the windows reach."""
+    """Return the input padded to the extent of the windows."""
     reach = [(o - 1) * s + (k - 1) * d + 1 for k, s, d, o in zip(kernel, stride, dilation, out)]
     after = [max(r - n - p, 0) for r, n, p in zip(reach, x.shape[2:], padding)]
     if not any(padding) and not any(after):

@@ -1,4 +1,4 @@
-"""Sums along any dimensions, in parts: but for the innermost one NumPy adds number after number, which over millions loses four digits."""
+"""Sums along any dimensions, in parts: NumPy sums pairwise along the innermost one only, and loses four digits over millions elsewhere."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ _PART = 256
 
 
 def sum_along(x: np.ndarray, axes: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: Any = None) -> Any:
-    """``np.add.reduce`` along dimensions (None: all), as exact along outer ones as it is along the innermost."""
+    """Sum along dimensions (None: all), as accurately along outer ones as along the innermost."""
     if x.size >= _SERIAL and x.dtype.kind in "fc":
         given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
         chosen = tuple(axis % x.ndim for axis in given)
@@ -28,7 +28,7 @@ def sum_along(x: np.ndarray, axes: int | tuple[int, ...] | None = None, keepdims
 
 
 def _outer(x: np.ndarray, chosen: set[int]) -> set[int]:
-    """Return the dimensions along which NumPy adds number after number: all but those that are contiguous with the innermost."""
+    """Return the dimensions along which NumPy sums sequentially: those not contiguous with the innermost."""
     step = None
     for axis in sorted((axis for axis in range(x.ndim) if x.shape[axis] > 1), key=lambda axis: abs(x.strides[axis])):
         if axis not in chosen or step is not None and x.strides[axis] != step:
@@ -57,7 +57,7 @@ _ONES = np.full(_LONGEST, 0x3F80, np.uint16)  # of bfloat16
 
 
 def halves_along(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
-    """Return the sums of half precision along dimensions (none: of nothing) in single precision; of bfloat16 as products with ones."""
+    """Return the float32 sums of half precision along dimensions; those of bfloat16 as matrix products with ones."""
     chosen = sorted({axis % x.ndim for axis in axes})
     found = None
     if FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.size > _SERIAL:
@@ -68,7 +68,7 @@ def halves_along(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.nda
 
 
 def _products_with_ones(x: np.ndarray, axes: list[int]) -> np.ndarray | None:
-    """Return the sums along outer or inner dimensions, or along both; None along others, and of rows that are too long."""
+    """Return the sums along outer or inner dimensions, or both; None along others, or if rows are too long."""
     inner, last = 1, x.ndim
     while axes and axes[-1] == last - 1:
         last = axes.pop()

@@ -1,4 +1,4 @@
-"""Activations on the host."""
+"""Activation functions on the host."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from .math import numpy_sigmoid, share_blocks
 
 
 def numpy_relu(x: np.ndarray) -> np.ndarray:
-    """Return the positive part; NaN stays."""
+    """Return the positive part; NaN propagates."""
     return np.asarray(np.maximum(number(0, x), x))  # of two zeros NumPy gives the second, torch x
 
 
 def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int = 0) -> Callable[[np.ndarray], np.ndarray]:
-    """Return oneDNN's activation of row-major single precision of at least so many elements; another function's of all else."""
+    """Return a kernel that is oneDNN's activation for row-major float32 of at least ``least`` elements, else the spare one."""
 
     def kernel(x: np.ndarray) -> np.ndarray:
         if x.size >= least and elementwise.usable(x):
@@ -36,7 +36,7 @@ def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int 
 
 
 def activation_slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
-    """``g`` times the slope of one of oneDNN's activations at ``x``; None where the two are not of single precision or bfloat16 in rows."""
+    """Return ``g`` times the derivative of a oneDNN activation at ``x``; None unless both are row-major float32 or bfloat16."""
     if g.dtype == BFLOAT16:
         return bfloat16.slope(kind, x, g)
     return elementwise.backward(kind, x, g, share_blocks, 1.0) if elementwise.usable(x, g) and x.shape == g.shape else None
@@ -46,7 +46,9 @@ _FEW = 1 << 12  # elements for which a call of the library takes longer than Num
 
 
 def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
-    """``g`` where the result of ReLU is positive, else 0; None for a NaN, at which torch passes ``g`` on, or another dtype."""
+    """Return ``g`` where the result of ReLU is positive, else 0; None if there is a NaN, at which torch passes ``g`` on, or for other
+    dtypes.
+    """
     if g.dtype == BFLOAT16:
         return bfloat16.relu_slope(result, g)
     if result.size < _FEW or not elementwise.usable(result, g) or result.shape != g.shape or np.isnan(np.add.reduce(result, axis=None)):
@@ -55,12 +57,12 @@ def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
 
 
 def numpy_silu(x: np.ndarray) -> np.ndarray:
-    """``x * sigmoid(x)``."""
+    """Return ``x * sigmoid(x)``."""
     return np.asarray(silent.multiply(x, numpy_sigmoid(x)))
 
 
 def numpy_leaky_relu(x: np.ndarray, slope: float) -> np.ndarray:
-    """``x`` where positive, else ``slope * x``."""
+    """Return ``x`` where positive, else ``slope * x``."""
     return np.where(x > 0, x, silent.multiply(x, number(slope, x)))
 
 
@@ -72,7 +74,7 @@ _REACH = 0.5 * 0.7071067811865476
 
 
 def _tail(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the upper tail of the normal distribution at non-negative single-precision numbers, and ``exp(-size * size / 2)``."""
+    """Return the upper tail of the normal distribution at nonnegative float32 numbers, and ``exp(-size * size / 2)``."""
     inner = np.multiply(size, np.float32(_REACH))
     inner += np.float32(1)
     np.reciprocal(inner, out=inner)
@@ -89,7 +91,7 @@ def _tail(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @blocked
 def numpy_gelu(x: np.ndarray) -> np.ndarray:
-    """``x`` times the share of a normal distribution below it."""
+    """Return ``x`` times the standard normal CDF at ``x``."""
     if x.dtype == np.float32 and x.ndim:
         size = np.absolute(x)
         tail = _tail(size)[0]
@@ -108,7 +110,7 @@ def numpy_gelu(x: np.ndarray) -> np.ndarray:
 
 
 def numpy_gelu_tanh(x: np.ndarray) -> np.ndarray:
-    """GELU by its approximation with tanh."""
+    """Return GELU by its tanh approximation."""
     inner = np.multiply(x, x)
     inner *= number(0.044715, x)
     inner += number(1, x)
@@ -123,7 +125,7 @@ def numpy_gelu_tanh(x: np.ndarray) -> np.ndarray:
 
 @blocked
 def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """Return the gradient of ``gelu`` times ``g``, of floats, where oneDNN does not compute it."""
+    """Return ``g`` times the derivative of ``gelu`` where oneDNN does not compute it."""
     if x.dtype == np.float32:
         share, density = _tail(np.absolute(x))
         np.subtract(np.float32(0.5), share, out=share)
@@ -151,7 +153,7 @@ _gelu = _by_onednn(elementwise.GELU, numpy_gelu)
 
 
 def gelu(x: np.ndarray) -> np.ndarray:
-    """Return GELU; for float16, for which torch uses oneDNN only on processors that compute in it, infinity stays (oneDNN gives NaN)."""
+    """Return GELU; infinity is kept for float16 (oneDNN, which torch uses for it only on processors with float16 arithmetic, gives NaN)."""
     if x.dtype != np.float16:
         return _gelu(x)
     wide = widened(x)
@@ -173,7 +175,7 @@ _exp, _log1p, _expm1, _tanh = exact(np.exp), exact(np.log1p), exact(np.expm1), e
 
 
 def _enter(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
-    """Register a kernel of an array and numbers, which are converted to the array's dtype."""
+    """Register a kernel of an array and numbers, which are cast to the array's dtype."""
 
     def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
         with quiet():

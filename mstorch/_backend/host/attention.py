@@ -1,7 +1,7 @@
-"""Attention on the host: pairs of batch and head in groups whose scores stay in a core's cache, on several threads.
+"""Attention on the host: (batch, head) pairs in groups whose scores fit a core's cache, on several threads.
 
-Scores that are many are not kept for the gradient but computed again, and never all at once
-(https://arxiv.org/abs/2205.14135 does so with blocks of keys too).
+Large score matrices are recomputed for the gradient, and never materialized (as https://arxiv.org/abs/2205.14135 does, with blocks of keys
+as well).
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .matmul import numpy_bmm
 
 _GROUP = 1 << 17  # scores that a thread works on at a time
 KEPT = 1 << 22
-"""Weights of so many elements at most are kept for the gradient."""
+"""Maximum number of attention weights that are saved for the gradient."""
 _NS = 1.5  # nanoseconds for a score, without its products
 _FEW = 1 << 12  # scores of single rows that are not worth a kernel
 _RATE = 40.0  # multiplications in a nanosecond
@@ -31,7 +31,7 @@ Group = tuple[slice, slice]
 
 @functools.lru_cache(16)
 def triangle(length: int, keys: int) -> np.ndarray:
-    """Return the causal mask to add to scores: 0 or minus infinity, (L, S) float32."""
+    """Return the additive causal mask: 0 or -inf, (L, S) float32."""
     found = np.full((length, keys), -np.inf, np.float32)
     found[np.tril(np.ones((length, keys), bool))] = 0.0
     found.flags.writeable = False
@@ -48,7 +48,7 @@ def _groups(batch: int, heads: int, scores: int, parts: int) -> list[Group]:
 
 
 def _chunks(group: Group, length: int, keys: int) -> Iterator[slice]:
-    """Return row ranges of a group's scores, which are several where a single pair has too many."""
+    """Return row ranges of a group's scores; several if a single pair is too large."""
     single = group[0].stop - group[0].start == 1 and group[1].stop - group[1].start == 1
     step = max(16, _GROUP // keys) if single else length
     return (slice(start, min(start + step, length)) for start in range(0, length, step))
@@ -67,7 +67,7 @@ def _turned(a: np.ndarray) -> np.ndarray:
 
 
 class _Scores:
-    """How weights are computed from queries, keys and the mask."""
+    """Computes attention weights from query, key and mask."""
 
     def __init__(self, q: np.ndarray, k: np.ndarray, bias: np.ndarray | None, factor: np.floating[Any]) -> None:
         self.q, self.k, self.bias, self.factor = q, k, bias, factor
@@ -78,7 +78,7 @@ class _Scores:
             self.hollow = np.broadcast_to(hollow, q.shape[:3]) if hollow.any() else None
 
     def weigh(self, group: Group, chunk: slice, out: np.ndarray) -> np.ndarray:
-        """Write the weights of some rows into a contiguous array; rows that attend to nothing are zero, unless a score is NaN."""
+        """Write the weights of some rows into a contiguous array; fully masked rows are zero unless a score is NaN."""
         place = (*group, chunk)
         _multiply(self.q[place], _turned(self.k[group]), out)
         out *= self.factor  # not the queries before: the scores are rounded where torch rounds them
@@ -115,9 +115,9 @@ def _shared(work: Callable[[Group], None], batch: int, heads: int, scores: int, 
 def attention(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, bias: np.ndarray | None, scale: float, keep: bool
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """(B, H, L, E), (B, H, S, E), (B, H, S, E) → the same shape and layout as ``q``, and the weights if they are to be kept.
+    """Return attention in the shape and layout of ``q``, and the weights if ``keep``: (B, H, L, E), (B, H, S, E), (B, H, S, E).
 
-    ``bias`` is added to the scores, (B, H, L, S) or what spreads to it. None of the arrays is empty.
+    ``bias`` is added to the scores; it broadcasts to (B, H, L, S). No array is empty.
     """
     (batch, heads, length, width), keys = q.shape, k.shape[2]
     out = np.empty_like(q)
@@ -137,7 +137,7 @@ def attention(
 def attention_slope(
     g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, bias: np.ndarray | None, scale: float, whole: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the gradients for the query, the keys and the values, with a place's heads side by side, as torch's kernel lays them out."""
+    """Return the gradients for query, key and value, with the heads of a position adjacent in memory, as in torch's kernel."""
     (batch, heads, length, width), keys = q.shape, k.shape[2]
     factor = q.dtype.type(scale)
     scores = _Scores(q, k, bias if whole is None else None, factor)

@@ -1,5 +1,5 @@
-"""Spare kernels of the host in place of MindSpore's on the CPU: in forked processes, which lack its threads, and beside an Ascend, on which
-MindSpore would compute.
+"""Fallback host kernels in place of MindSpore's on the CPU: in forked processes, which lack its threads, and in processes with an Ascend,
+on which MindSpore would compute.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sizes = tuple[int, ...]
 
 
 def numpy_small_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(…, n, m) × (…, m, p), m > 0: the products are rounded and added in order."""
+    """Multiply (…, n, m) × (…, m, p), m > 0, rounding each product and adding in order."""
     with quiet():
         total = a[..., :, :1] * b[..., :1, :]
         for term in range(1, a.shape[-1]):
@@ -34,12 +34,12 @@ def numpy_linear_index(
 
 
 def numpy_storage_gather(x: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Return the elements at flat positions."""
+    """Gather elements at flat positions."""
     return np.asarray(x.reshape(-1)[index])
 
 
 def numpy_storage_scatter(x: np.ndarray, index: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Return a copy with elements at flat positions."""
+    """Return a copy with elements written at flat positions."""
     found = np.array(x, order="C")
     found.reshape(-1)[index.reshape(-1)] = new.reshape(-1)
     return found

@@ -1,7 +1,7 @@
-"""Kernels that compute bfloat16 directly, by oneDNN or by bits: one pass over memory instead of four by way of float32.
+"""Kernels that compute bfloat16 directly, by oneDNN or bit operations: one pass over memory instead of four by way of float32.
 
-torch computes in single precision and rounds once, as oneDNN does, but that oneDNN's instruction makes zeros of numbers below 1.2e-38.
-Where a result has zeros, the operands tell whether such a number can be among them; if so, the result comes by way of single precision.
+torch computes in float32 and rounds once, as oneDNN does, except that oneDNN's instruction flushes numbers below 1.2e-38 to zero. If a
+result contains zeros, the operands tell whether such a number may be among them; the result is then recomputed by way of float32.
 """
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Step = Callable[..., None]
 
 
 class _Tiny(Exception):
-    """Raised if a zero in a result may stand for a number too small for the rounding instruction."""
+    """Raised if a zero in a result may stand for a number that the rounding instruction flushed."""
 
 
 def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: np.ndarray) -> None:
-    """Call ``step`` with parts of flat arrays, whole rows of ``width``: long ones in blocks and on threads."""
+    """Call ``step`` on parts of flat arrays in whole rows of ``width``; long ones in blocks and on threads."""
     rows = arrays[0].size // width
     if rows * width <= _BLOCK:
         step(*arrays)
@@ -44,7 +44,7 @@ def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: np.ndarray) -
 
 
 def _made(step: Step, nanoseconds: float, x: np.ndarray, *others: np.ndarray, width: int = 1) -> np.ndarray | None:
-    """Return the result of a step on the bits of arrays in rows; None where it raises _Tiny."""
+    """Return the result of a step on the bits of row-major arrays; None if it raises _Tiny."""
     out = np.empty(x.shape, _BITS)
     arrays = [array.view(_BITS).reshape(-1) for array in (x, *others)]
     try:
@@ -73,7 +73,8 @@ _SMALLEST, _LARGEST = 2.0**-60, 2.0**60  # of numbers beside arrays
 
 
 def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
-    """An operation of two arrays of one shape, of an array and a number, or of an array and a row; ``swapped``, too."""
+    """Register an operation of two arrays of one shape, of an array and a number, or of an array and a row; also with ``swapped`` operands.
+    """
 
     def refuse(x: np.ndarray, y: np.ndarray | None) -> None:
         if bound == _IN_SUMS and np.minimum.reduce(x + x) > bound:
@@ -131,7 +132,7 @@ _arithmetic("div", library.DIV, _IN_PRODUCTS, swapped=False)
 
 
 def _plain(x: np.ndarray, out: np.ndarray) -> None:
-    """Check nothing: the function has no small values, or torch's kernel is oneDNN's, too."""
+    """Skip the check: the function has no tiny values, or torch's kernel is oneDNN's too."""
 
 
 def _no_zeros(x: np.ndarray, out: np.ndarray) -> None:
@@ -146,7 +147,7 @@ def _finite(x: np.ndarray, out: np.ndarray) -> None:
 
 
 def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
-    """Return a check for functions that are near x around 0: it raises _Tiny if a result is 0 while an x is small or under ``lowest``.
+    """Return a check for functions close to x around 0: raise _Tiny if a result is 0 and an x is tiny or below ``lowest``.
 
     ``bound`` is compared with twice the bits of x, ``lowest`` (the bits of a negative number) with its bits.
     """
@@ -216,7 +217,7 @@ def _small_slopes(x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
 
 
 def slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
-    """``g`` times the slope of one of oneDNN's functions at ``x``; None where that is not computed in bfloat16."""
+    """Return ``g`` times the derivative of a oneDNN function at ``x``; None if that is not computed in bfloat16."""
     if not (FOUND_HALVES and _usable(x) and _usable(g) and x.shape == g.shape):
         return None
 
@@ -229,7 +230,7 @@ def slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
 
 
 def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
-    """``g`` where the result of ReLU is positive or no number, else 0; None where the two do not lie alike."""
+    """Return ``g`` where the result of ReLU is positive or NaN, else 0; None if the layouts differ."""
     if result.shape != g.shape or result.strides != g.strides or g.dtype != BFLOAT16:
         return None
     mask = np.bitwise_and(result.view(np.int16), np.int16(_SIGN - 1))

@@ -1,4 +1,4 @@
-"""Bits of integers on the host."""
+"""Bitwise operations on integers on the host."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +17,7 @@ def _bits(function: Any) -> Any:
 
 
 def numpy_bitwise_not(x: np.ndarray) -> np.ndarray:
-    """Return all bits turned."""
+    """Return the bitwise complement."""
     return np.asarray(np.invert(x))
 
 

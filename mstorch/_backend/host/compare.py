@@ -1,4 +1,4 @@
-"""Comparisons and truth on the host."""
+"""Comparisons and logical operations on the host."""
 from __future__ import annotations
 
 import numpy as np

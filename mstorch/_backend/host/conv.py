@@ -1,7 +1,7 @@
-"""Convolutions on the host: in single precision oneDNN's, else matrix products of windows.
+"""Convolutions on the host: oneDNN's in float32, else matrix products of unfolded windows.
 
-Where oneDNN has no kernel or is not there, a product by BLAS is about as fast as MindSpore's kernels (2.10), and leaves the cores to
-the next product. Grouped convolutions are then MindSpore's, but in forked processes, where its kernels do not reach.
+Without a oneDNN kernel, a BLAS product is about as fast as MindSpore's kernels (2.10), and leaves the cores free for the next product.
+Grouped convolutions then use MindSpore's, except in forked processes, where those do not work.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _with_bias(y: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
 
 
 def _contract(columns: np.ndarray, w: np.ndarray, groups: int, out: Sizes) -> np.ndarray:
-    """(N, C, K, L) windows times (groups, out channels / groups, C / groups * K) weights: (N, out channels, *out)."""
+    """Multiply unfolded windows (N, C, K, L) by weights (groups, out channels / groups, C / groups * K); return (N, out channels, *out)."""
     n, c, k, length = columns.shape
     wide = columns.reshape(n, groups, c // groups * k, length).transpose(1, 2, 0, 3).reshape(groups, c // groups * k, n * length)
     flat = np.stack([product(np.ascontiguousarray(w[i]), wide[i]) for i in range(groups)])
@@ -45,7 +45,7 @@ def _grouped(w: np.ndarray, groups: int) -> np.ndarray:
 
 
 def _crossed(w: np.ndarray, groups: int) -> np.ndarray:
-    """(C, out / groups, *kernel) → (groups, out / groups, C / groups * kernel elements)."""
+    """Rearrange (C, out / groups, *kernel) to (groups, out / groups, C / groups * kernel elements)."""
     parts = np.ascontiguousarray(w).reshape(groups, w.shape[0] // groups, w.shape[1], int(np.prod(w.shape[2:])))
     return parts.transpose(0, 2, 1, 3).reshape(groups, w.shape[1], -1)
 
@@ -61,7 +61,7 @@ def _share(
     kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: Geometry,
     groups: int,
 ) -> bool:  # fmt: skip
-    """oneDNN's convolution on threads, some images or channels on each; False where it has none."""
+    """Run oneDNN's convolution on threads, split by images or channels; return False if there is no kernel."""
     source, weights, result = arrays
     work = result.size * weights.size / (weights.shape[0] * _RATE)
     done = []
@@ -96,12 +96,12 @@ def _share(
 
 
 def _single(*arrays: np.ndarray | None) -> bool:
-    """Return whether oneDNN takes these arrays: elements of single precision."""
+    """Return whether oneDNN supports these arrays: non-empty float32."""
     return FOUND and all(array is None or (array.dtype == np.float32 and array.size > 0) for array in arrays)
 
 
 def _laid(array: np.ndarray) -> np.ndarray:
-    """Return the array, or a contiguous copy of one that is expanded or has negative strides."""
+    """Return the array, or a contiguous copy if it is expanded or has negative strides."""
     return array if all(step > 0 for step in array.strides) else np.ascontiguousarray(array)
 
 
@@ -142,7 +142,7 @@ def _onednn_conv_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, geometry: Ge
 def numpy_conv(
     x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> np.ndarray:
-    """(N, C, *spatial) with weights (out, C / groups, *kernel): (N, out, *spatial'). Padding is on both sides."""
+    """Convolve (N, C, *spatial) with weights (out, C / groups, *kernel) to (N, out, *spatial'), padding both sides."""
     sizes, kernel = x.shape[2:], w.shape[2:]
     out = _out_sizes(sizes, kernel, stride, padding, dilation)
     if not x.size or not w.size or 0 in out:
@@ -167,7 +167,7 @@ def numpy_conv_transpose(
     x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
     groups: int,
 ) -> np.ndarray:  # fmt: skip
-    """(N, C, *spatial) with weights (C, out / groups, *kernel): (N, out, *spatial')."""
+    """Convolve (N, C, *spatial), transposed, with weights (C, out / groups, *kernel) to (N, out, *spatial')."""
     out = _transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)
     return _with_bias(_transposed(x, w, out, stride, padding, dilation, groups), bias)
 
@@ -176,8 +176,7 @@ _SMALL = 1 << 15  # products of positions and weights that are added up one kern
 
 
 def _in_small_sums(x: np.ndarray, w: np.ndarray, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
-    """Return sums over one image's channels first, then over the kernel's elements: half the rounding error of one long sum, as in torch.
-    """
+    """Sum over channels first, then over kernel elements: half the rounding error of one long sum, as in torch."""
     kernel_, sizes = w.shape[2:], x.shape[2:]
     rows = np.ascontiguousarray(w).reshape(w.shape[0], -1).T
     columns = product(rows, np.ascontiguousarray(x).reshape(w.shape[0], -1)).reshape(w.shape[1], -1, *sizes)
@@ -219,9 +218,9 @@ _MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bou
 
 
 def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
-    """Return a kernel that is oneDNN's, or a matrix product for one group and two dimensions; else MindSpore's, or the general one.
+    """Return a kernel that is oneDNN's, or a matrix product for one group in two dimensions, else MindSpore's or the general one.
 
-    MindSpore's kernels are oneDNN's too: they have none where it has none.
+    MindSpore's kernels are oneDNN's too, and exist in the same cases.
     """
 
     def conv(first: np.ndarray, second: np.ndarray, third: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
@@ -239,13 +238,13 @@ def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
 
 
 def _blocks(count: int, size: int) -> list[slice]:
-    """Return images in blocks whose windows, of ``size`` elements an image, are not too many at a time."""
+    """Split images into blocks whose unfolded windows, ``size`` elements per image, fit in memory."""
     step = max(1, _MOST // max(size, 1))
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
 
 def _columns(x: np.ndarray, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> np.ndarray:
-    """(N, C, H, W) → (C * kernel elements, N * windows)."""
+    """Unfold (N, C, H, W) to (C * kernel elements, N * windows)."""
     n, c = x.shape[:2]
     columns = np.empty((c, int(np.prod(kernel_)), n, *out), x.dtype)
     channels = padded(x, kernel_, stride, padding, dilation, out, 0).transpose(1, 0, 2, 3)
@@ -260,12 +259,12 @@ def _columns(x: np.ndarray, kernel_: Sizes, stride: Sizes, padding: Sizes, dilat
 
 
 def _rows(g: np.ndarray) -> np.ndarray:
-    """(N, C, H, W) → (C, N * H * W)."""
+    """Rearrange (N, C, H, W) to (C, N * H * W)."""
     return np.ascontiguousarray(g.transpose(1, 0, 2, 3)).reshape(g.shape[1], -1)
 
 
 def product_conv2d(x: np.ndarray, w: np.ndarray, bias: Any, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
-    """``conv2d`` as products of the weights and the windows of some images."""
+    """Return ``conv2d`` as products of the weights and the unfolded windows, in blocks of images."""
     kernel_ = w.shape[2:]
     out = _out_sizes(x.shape[2:], kernel_, stride, padding, dilation)
     found = np.empty((x.shape[0], w.shape[0], *out), x.dtype)
@@ -279,7 +278,7 @@ def product_conv2d(x: np.ndarray, w: np.ndarray, bias: Any, stride: Sizes, paddi
 
 
 def product_conv2d_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
-    """Return the gradient of ``conv2d`` for weights of ``shape``: products of gradients and windows, added up."""
+    """Return the gradient of ``conv2d`` for weights of ``shape``, as a sum of products of gradients and windows."""
     found: Any = None
     for part in _blocks(g.shape[0], int(np.prod(shape[1:])) * g.shape[2] * g.shape[3]):
         own = product(_rows(g[part]), _columns(x[part], tuple(shape[2:]), stride, padding, dilation, g.shape[2:]).T)
@@ -288,7 +287,7 @@ def product_conv2d_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, stride: Si
 
 
 def _add_windows(columns: np.ndarray, keys: list[Any], whole: np.ndarray) -> None:
-    """Add (C, kernel elements, N, *windows) to their positions in (C, N, H, W)."""
+    """Add (C, kernel elements, N, *windows) at their positions in (C, N, H, W)."""
 
     def work(start: int, end: int) -> None:
         for place, key in enumerate(keys):
@@ -298,7 +297,7 @@ def _add_windows(columns: np.ndarray, keys: list[Any], whole: np.ndarray) -> Non
 
 
 def product_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
-    """Return the gradient of ``conv2d`` for an input of ``shape``: products of weights and gradients, added up where windows overlap."""
+    """Return the gradient of ``conv2d`` for an input of ``shape``: products of weights and gradients, summed where windows overlap."""
     n, c, height, width = shape
     out = g.shape[2:]
     rows = np.ascontiguousarray(w).reshape(w.shape[0], -1).T
@@ -316,7 +315,7 @@ def numpy_conv_transpose2d(
     x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
     groups: int,
 ) -> np.ndarray:  # fmt: skip
-    """(N, C, H, W) with weights (C, out / groups, kH, kW): the gradient of ``conv2d`` for its input."""
+    """Return the transposed convolution of (N, C, H, W) with (C, out / groups, kH, kW): the gradient of ``conv2d`` for its input."""
     out = _transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)
     few = x.ndim == 5 and groups == len(x) == 1 and w.size // max(len(w), 1) * (x.size // max(x.shape[1], 1)) <= _SMALL
     if few and x.size and w.size and 0 not in out and min(padding) >= 0:
@@ -326,7 +325,7 @@ def numpy_conv_transpose2d(
 
 
 def _half(kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, *attributes: Any) -> bool:
-    """oneDNN's convolution of the bits of bfloat16; False where it has none."""
+    """Run oneDNN's convolution on bfloat16 bits; return False if there is no kernel."""
     stride, padding, dilation, groups = attributes
     if not all(array.size for array in arrays) or min(padding) < 0:
         return False

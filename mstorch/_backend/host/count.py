@@ -1,4 +1,4 @@
-"""Counting on the host."""
+"""Counting operations on the host."""
 from __future__ import annotations
 
 import numpy as np
@@ -8,14 +8,14 @@ from ._ufunc import FLOATS, HALF
 
 
 def numpy_segment_sum(values: np.ndarray, positions: np.ndarray, count: int) -> np.ndarray:
-    """For each of ``count`` bins the sum of the values (a vector) whose position (int64) it is."""
+    """Return, for each of ``count`` bins, the sum of the vector of values at that position (int64)."""
     found = np.zeros(count, values.dtype)
     np.add.at(found, positions, values)
     return found
 
 
 def numpy_count_positions(positions: np.ndarray, count: int) -> np.ndarray:
-    """Return how often each of ``count`` numbers is among the positions, int64."""
+    """Return how often each number below ``count`` occurs among the positions, int64."""
     return np.asarray(np.bincount(positions.reshape(-1), minlength=count)[:count], np.int64)
 
 

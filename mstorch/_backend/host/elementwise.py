@@ -24,7 +24,7 @@ _PASS = 32  # elements that torch's vectors take at once; of the rest it keeps t
 
 
 def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
-    """Return the power with a number; the common ones by arithmetic, as torch does."""
+    """Return the power with a Python number; common exponents by arithmetic, as in torch."""
     if x.dtype.itemsize == 2:  # as torch, of the number as 16 bits have it
         rounded = float(np.float32(exponent).astype(x.dtype))
         wide = widened(x)
@@ -60,7 +60,7 @@ _FEW = 1 << 10  # elements that NumPy chooses in less time than three more calls
 
 
 def numpy_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the first where the condition holds, else the second."""
+    """Select from ``x`` where the condition holds, else from ``y``."""
     bits = _BITS.get(x.dtype)
     if bits is None or x.dtype != y.dtype or max(condition.size, x.size, y.size) < _FEW:
         return np.where(condition, x, y)
@@ -75,7 +75,7 @@ def numpy_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarr
 
 
 def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
-    """Clamp between the bounds, of which one may be None; NaN stays, and a NaN bound gives NaN."""
+    """Clamp between bounds, either of which may be None; NaN propagates, also from a bound."""
     found = x
     if low is not None:
         found = silent.maximum(low, found)  # of two equal ones, zeros of both signs, NumPy gives the second
@@ -86,12 +86,12 @@ def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
 
 
 def numpy_abs(x: np.ndarray) -> np.ndarray:
-    """Return the absolute value; of complex numbers a real one."""
+    """Return the absolute value, real for complex numbers."""
     return np.asarray(silent.absolute(x))
 
 
 def numpy_rsqrt(x: np.ndarray) -> np.ndarray:
-    """Return one divided by the square root."""
+    """Return the reciprocal square root."""
     if x.dtype.itemsize == 2:
         root = np.asarray(silent.sqrt(x.astype(np.float32, order="C")))
         rest = root.reshape(-1)[x.size - x.size % _PASS :]  # of what fills no vector torch rounds the root, too
@@ -101,7 +101,7 @@ def numpy_rsqrt(x: np.ndarray) -> np.ndarray:
 
 
 def numpy_square(x: np.ndarray) -> np.ndarray:
-    """Return the product with itself."""
+    """Return the square."""
     return np.asarray(silent.multiply(x, x))
 
 
@@ -110,7 +110,7 @@ define_host("sub", numpy_sub, _ALL, _BFLOAT16)
 
 
 def _in_single(function: Any) -> Any:
-    """Compute many float16 numbers in single precision: NumPy converts them one by one."""
+    """Return a kernel that computes many float16 numbers in float32: NumPy converts them one by one."""
 
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return narrowed(function(widened(x), widened(y)), x.dtype)
@@ -139,13 +139,13 @@ define_host("conj", one(np.conjugate), COMPLEX)
 
 
 def numpy_integer_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the power of integers, wrapping as C does; exponents are not negative."""
+    """Return the power of integers with nonnegative exponents, wrapping as in C."""
     return np.asarray(np.power(x, y))
 
 
 def _counted(how: str) -> Any:
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return a remainder, or a quotient from the exact remainder and not by rounding."""
+        """Return a remainder, or a quotient computed from the exact remainder without rounding."""
         with quiet():
             rest = np.fmod(x, y)
             if how == "remainder":  # NumPy's own gives a zero the divisor's sign
@@ -156,7 +156,7 @@ def _counted(how: str) -> Any:
 
 
 def numpy_floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return Python's ``//``: from the exact remainder, not by rounding the quotient."""
+    """Return Python's ``//``, computed from the exact remainder without rounding the quotient."""
     with quiet():
         plain = np.divide(x, y)
         rest = np.fmod(x, y)
@@ -169,13 +169,13 @@ def numpy_floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def numpy_trunc_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the quotient truncated towards zero."""
+    """Return the quotient truncated toward zero."""
     with quiet():
         return np.asarray(np.trunc(np.divide(x, y)))
 
 
 def _first_of_equal(function: Any) -> Any:
-    """Return a kernel that gives the first of two equal numbers (zeros of both signs); NumPy's choice depends on release and position."""
+    """Return a kernel that picks the first of two equal numbers (zeros of both signs); NumPy's choice varies by release and position."""
     kernel = two(function)
 
     def first(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -188,12 +188,12 @@ def _first_of_equal(function: Any) -> Any:
 
 
 def numpy_sign(x: np.ndarray) -> np.ndarray:
-    """-1, 0 or 1; 0 for a NaN, as in torch."""
+    """Return -1, 0 or 1; 0 for NaN, as in torch."""
     return np.asarray(np.subtract(x > 0, x < 0, dtype=np.int8)).astype(x.dtype)
 
 
 def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
-    """Return a quotient of integers rounded by ``how`` (floor, trunc), or its remainder (remainder, fmod); no divisor is zero."""
+    """Return a quotient of integers rounded by ``how`` (floor, trunc), or its remainder (remainder, fmod); divisors are nonzero."""
     if how in ("remainder", "fmod"):
         return np.asarray((np.remainder if how == "remainder" else np.fmod)(x, y))
     quotient = silent.floor_divide(x, y)
@@ -203,13 +203,13 @@ def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
 
 
 def numpy_sgn(x: np.ndarray) -> np.ndarray:
-    """Return the number of modulus 1 in the direction of a complex one; 0 for 0."""
+    """Return a complex number divided by its absolute value; 0 for 0."""
     size = np.absolute(x)
     return np.asarray(silent.divide(x, np.where(size == 0, size.dtype.type(1), size)))
 
 
 def numpy_signbit(x: np.ndarray) -> np.ndarray:
-    """Return whether the sign bit is set, also of -0.0 and of NaN."""
+    """Return whether the sign bit is set, also for -0.0 and NaN."""
     return np.asarray(np.signbit(x) if x.dtype.kind == "f" else x < 0)
 
 

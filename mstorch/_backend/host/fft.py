@@ -12,7 +12,7 @@ from ._ufunc import COMPLEX, FLOATS
 
 
 def numpy_fft(x: np.ndarray, dims: tuple[int, ...], inverse: bool, norm: Any) -> np.ndarray:
-    """Return the Fourier transform along dimensions."""
+    """Return the discrete Fourier transform along ``dims``."""
     if not x.size or not dims:
         return np.array(x, order="C")
     return np.asarray((fft.ifftn if inverse else fft.fftn)(x, axes=dims, norm=norm), x.dtype, order="C")
@@ -25,13 +25,13 @@ def _complex(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
 
 
 def numpy_polar(size: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """Return the complex number with a modulus and an angle."""
+    """Return complex numbers from absolute value and angle."""
     with quiet():
         return _complex(np.asarray(size * np.cos(angle)), np.asarray(size * np.sin(angle)))
 
 
 def numpy_angle(x: np.ndarray) -> np.ndarray:
-    """Return the angle of complex numbers; pi for negative real ones."""
+    """Return the angle of complex numbers; pi for negative real ones, 0 for others, NaN for NaN."""
     if x.dtype.kind == "c":
         return np.asarray(np.angle(x))
     return np.asarray(np.where(np.isnan(x), x, np.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0))))

@@ -1,4 +1,4 @@
-"""Attention and steps of optimizers, composed on the host where devices have one kernel. Stand-ins and checks call them."""
+"""Attention and optimizer steps, composed on the host where devices have one fused kernel; used by the stand-in device and checks."""
 from __future__ import annotations
 
 import numpy as np
@@ -8,11 +8,11 @@ from ..table import FLOATS, HALVES, define_host
 
 Arrays = tuple[np.ndarray, ...]
 WIDTH = 8
-"""How often devices write down the maximum and the sum of a row of scores."""
+"""Number of copies of the maximum and the sum of a row of scores that devices write."""
 
 
 def _grouped(x: np.ndarray, heads: int) -> np.ndarray:
-    """Return keys or values for each head of the query, in float32: some neighbouring heads share one."""
+    """Expand keys or values to one per query head, in float32: adjacent heads share one."""
     return np.repeat(x.astype(np.float32), heads // x.shape[1], 1)
 
 
@@ -26,7 +26,7 @@ def _scores(q: np.ndarray, k: np.ndarray, hidden: np.ndarray | None, scale: floa
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray | None, scale: float, causal: bool) -> Arrays:
-    """(B, N, L, E), (B, M, S, E) twice → (B, N, L, E), and the maximum and the sum of each row, (B, N, L, 8)."""
+    """Return attention of a query (B, N, L, E) to keys and values (B, M, S, E), and the maximum and the sum of each row, (B, N, L, 8)."""
     with quiet():
         scores = _scores(q, k, hidden, scale, causal)
         top = scores.max(-1, keepdims=True)
@@ -40,7 +40,7 @@ def attention_grad(
     g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray | None, found: np.ndarray, top: np.ndarray,
     total: np.ndarray, scale: float, causal: bool,
 ) -> Arrays:  # fmt: skip
-    """Return the gradients for the query, the keys and the values."""
+    """Return the gradients for query, key and value."""
     heads, groups = q.shape[1], k.shape[1]
     g = g.astype(np.float32)
     with quiet():
@@ -62,7 +62,7 @@ def adamw_step(
     param: np.ndarray, grad: np.ndarray, mean: np.ndarray, square: np.ndarray, done: float | np.ndarray, lr: float, beta1: float,
     beta2: float, decay: float, eps: float, maximize: bool,
 ) -> Arrays:  # fmt: skip
-    """Return a parameter and its moments after a step of AdamW, after ``done`` others."""
+    """Return a parameter and its moments after an AdamW step that follows ``done`` others."""
     real, step = param.dtype.type, float(done) + 1
     grad = -grad if maximize else grad
     mean = mean + (grad - mean) * real(1 - beta1)
@@ -72,19 +72,19 @@ def adamw_step(
 
 
 def add_scaled(x: np.ndarray, y: np.ndarray, scale: float) -> np.ndarray:
-    """``x + scale * y``."""
+    """Return ``x + scale * y``."""
     return np.asarray(x + y * x.dtype.type(scale))
 
 
 def lerp_scalar(x: np.ndarray, end: np.ndarray, weight: float) -> np.ndarray:
-    """``x + weight * (end - x)``, rounded once."""
+    """Return ``x + weight * (end - x)``, rounded once."""
     with quiet():
         wide = x.astype(np.float32)
         return np.asarray(wide + (end.astype(np.float32) - wide) * np.float32(weight)).astype(x.dtype)
 
 
 def scaled_product(x: np.ndarray, a: np.ndarray, b: np.ndarray, beta: float, alpha: float) -> np.ndarray:
-    """``beta * x + alpha * (a @ b)``, rounded once."""
+    """Return ``beta * x + alpha * (a @ b)``, rounded once."""
     with quiet():
         product = np.matmul(a.astype(np.float32), b.astype(np.float32))
         return np.asarray(x.astype(np.float32) * np.float32(beta) + product * np.float32(alpha)).astype(a.dtype)

@@ -1,4 +1,4 @@
-"""Gradients that are one kernel on a device, as the host plays them. Rules on the host have quicker forms of their own."""
+"""Gradients that are one kernel on a device, emulated on the host. The host's own rules have faster forms."""
 from __future__ import annotations
 
 from typing import Any
@@ -34,7 +34,7 @@ def numpy_gelu_grad(g: np.ndarray, x: np.ndarray, how: str) -> np.ndarray:
 
 
 def numpy_silu_grad(g: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return the gradient of SiLU."""
+    """Return ``g`` times the derivative of SiLU."""
     share = special.expit(x)
     with quiet():
         return np.asarray(g * share * (1 + x * (1 - share)), g.dtype)
@@ -53,7 +53,7 @@ def numpy_tanh_grad(g: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def numpy_layer_norm_parts(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> tuple[np.ndarray, ...]:
-    """Return the values normalised over the dimensions from ``begin`` on, times weight plus bias; the means, and the inverse deviations."""
+    """Return layer norm over the dimensions from ``begin`` on, the means, and the inverse standard deviations."""
     normal, mean, _, inverse = standardised(x, tuple(range(begin, x.ndim)), eps)
     with quiet():
         return np.asarray(normal * weight + bias, x.dtype), np.asarray(mean, x.dtype), np.asarray(inverse, x.dtype)
@@ -74,7 +74,7 @@ def numpy_batch_norm_parts(
     x: np.ndarray, weight: np.ndarray, bias: np.ndarray, running_mean: np.ndarray | None, running_var: np.ndarray | None, momentum: float,
     eps: float,
 ) -> tuple[np.ndarray, ...]:  # fmt: skip
-    """Return the values normalised by batch statistics; the means, and the inverse deviations. Running statistics are updated in place."""
+    """Return batch norm by batch statistics, the means, and the inverse standard deviations; running statistics are updated in place."""
     y, mean, var = numpy_batch_norm_train(x, weight, bias, eps)
     count = x.size // x.shape[1]
     with quiet():
@@ -93,7 +93,7 @@ def numpy_batch_norm_parts_grad(
 
 
 def numpy_max_pool_grad(g: np.ndarray, x: np.ndarray, *geometry: Sizes) -> np.ndarray:
-    """Return the gradient of max pooling: at the largest element of each window."""
+    """Return the gradient of max pooling, at the maximum of each window."""
     kernel, stride, padding, dilation, out = geometry
     places = largest_places(x, numpy_max_pool(x, *geometry), *geometry)
     empty = np.zeros(x.shape, g.dtype)
@@ -104,14 +104,14 @@ def numpy_max_pool_grad(g: np.ndarray, x: np.ndarray, *geometry: Sizes) -> np.nd
 
 
 def numpy_conv2d_both(g: np.ndarray, x: np.ndarray, w: np.ndarray, *geometry: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradients of a convolution for its input and its weight."""
+    """Return the gradients of a convolution for input and weight."""
     return HOST["conv2d_input"].function(g, w, x.shape, *geometry), HOST["conv2d_weight"].function(g, x, w.shape, *geometry)
 
 
 def numpy_nll_parts(
     logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Return the negative of the target's entry in each row of log-probabilities, and the sum of the weights."""
+    """Return the negative log-likelihood of rows of log-probabilities, and the sum of the weights."""
     shares = _shares(logs, target, weight, ignored)
     losses = -logs[np.arange(len(target)), np.where(target == ignored, 0, target)] * shares
     with quiet():

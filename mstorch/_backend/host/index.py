@@ -1,4 +1,4 @@
-"""Taking elements by position on the host."""
+"""Indexing on the host."""
 from __future__ import annotations
 
 import functools
@@ -11,19 +11,19 @@ from ..table import define_host
 
 
 def numpy_index(x: np.ndarray, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool) -> np.ndarray:
-    """Return elements at index arrays in some dimensions."""
+    """Index with arrays in some dimensions."""
     found = x[index_key(x.ndim, dims, indices)]
     return found if found.flags.c_contiguous else np.ascontiguousarray(found)
 
 
 def index_key(rank: int, dims: tuple[int, ...], indices: tuple[Any, ...]) -> tuple[Any, ...]:
-    """NumPy's key for index arrays in some dimensions."""
+    """Return NumPy's key for index arrays in some dimensions."""
     given = dict(zip(dims, indices))
     return tuple(given.get(dim, slice(None)) for dim in range(rank))
 
 
 def numpy_gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
-    """``x`` taken along a dimension at ``index``, whose other dimensions run along those of ``x``."""
+    """Gather ``x`` along a dimension at ``index``, as ``torch.gather``."""
     if not index.size:
         return np.empty(index.shape, x.dtype)
     if not index.ndim or not x.ndim:
@@ -35,7 +35,7 @@ def numpy_gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
 
 
 def row_places(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:
-    """Return the flat positions, in a row-major array of this shape, of the elements that an index along a dimension selects."""
+    """Return the flat positions, in a row-major array of this shape, that ``gather`` reads."""
     starts = (_starts if index.size <= _REMEMBERED else _starts.__wrapped__)(shape, dim, index.shape)
     step = math.prod(shape[dim + 1 :])
     return index + starts if step == 1 else index * step + starts
@@ -56,26 +56,26 @@ def _starts(shape: tuple[int, ...], dim: int, own: tuple[int, ...]) -> np.ndarra
 
 
 def numpy_index_select(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
-    """Return entries along a dimension."""
+    """Select entries along a dimension."""
     return np.take(x, index, axis=dim)
 
 
 def numpy_take(x: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Return elements at flat positions."""
+    """Take elements at flat positions."""
     return np.asarray(x.reshape(-1)[index])
 
 
 def numpy_index_placed(
     g: np.ndarray, shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> np.ndarray:  # fmt: skip
-    """Return zeros of a shape with elements added at index arrays in some dimensions."""
+    """Scatter-add elements into zeros of a shape at index arrays in some dimensions."""
     whole = np.zeros(shape, g.dtype)
     np.add.at(whole, index_key(len(shape), dims, indices), g)
     return whole
 
 
 def numpy_embedding_grad(g: np.ndarray, index: np.ndarray, rows: int, padding: int, by_frequency: bool) -> np.ndarray:
-    """Return the gradient of an embedding table."""
+    """Return the gradient of an embedding weight."""
     whole = np.zeros((rows, g.shape[-1]), g.dtype)
     flat = index.reshape(-1)
     part = g.reshape(flat.size, g.shape[-1])
@@ -87,7 +87,7 @@ def numpy_embedding_grad(g: np.ndarray, index: np.ndarray, rows: int, padding: i
 
 
 def numpy_embedding(weight: np.ndarray, index: np.ndarray, padding: int, by_frequency: bool) -> np.ndarray:
-    """Return rows of a table."""
+    """Return rows of an embedding weight."""
     return np.take(weight, index, axis=0)
 
 
@@ -101,7 +101,7 @@ define_host("embedding", numpy_embedding)
 
 
 def numpy_nonzero(x: np.ndarray) -> np.ndarray:
-    """Return the positions of true elements, (count, dimensions), int64."""
+    """Return the indices of nonzero elements, (count, dimensions), int64."""
     return np.array(np.argwhere(x), np.int64, order="C", ndmin=2)
 
 

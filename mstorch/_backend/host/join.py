@@ -1,4 +1,4 @@
-"""Joining on the host."""
+"""Concatenation on the host."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from ..table import define_host
 
 
 def numpy_cat(parts: Sequence[np.ndarray], axis: int) -> np.ndarray:
-    """Return the parts along a dimension."""
+    """Concatenate along ``axis``, row-major."""
     return np.ascontiguousarray(np.concatenate(parts, axis))
 
 
 def numpy_stack(parts: Sequence[np.ndarray], axis: int) -> np.ndarray:
-    """Return the parts along a new dimension."""
+    """Stack along a new dimension, row-major."""
     key = (slice(None),) * axis + (None,)
     return np.ascontiguousarray(np.concatenate([part[key] for part in parts], axis))
 

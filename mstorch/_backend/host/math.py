@@ -18,12 +18,12 @@ _FEW = 1 << 11  # elements for which a call of the library takes longer than Num
 
 
 def share_blocks(work: Callable[[int, int], None], length: int) -> None:
-    """Run an activation of oneDNN's in parts on threads if the array is long."""
+    """Run a oneDNN activation in parts on threads if the array is long."""
     share(work, length, _BLOCK_COST)
 
 
 def numpy_sigmoid(x: np.ndarray) -> np.ndarray:
-    """``1 / (1 + exp(-x))``, without overflow."""
+    """Return ``1 / (1 + exp(-x))``, without overflow."""
     if x.size >= _FEW and elementwise.usable(x):
         return elementwise.forward(elementwise.LOGISTIC, x, share_blocks)
     if x.size < _FEW and x.dtype.kind == "f":
@@ -50,7 +50,7 @@ define_host("sigmoid", numpy_sigmoid, FLOATS, HALF)
 
 
 def numpy_round(x: np.ndarray, decimals: int) -> np.ndarray:
-    """Round to the nearest, ties to even; with decimals by scaling, as torch does."""
+    """Round to the nearest, ties to even; with ``decimals`` by scaling, as in torch."""
     if not decimals:
         return np.asarray(silent.rint(x))
     scale = number(10.0 ** abs(decimals), x)
@@ -59,24 +59,24 @@ def numpy_round(x: np.ndarray, decimals: int) -> np.ndarray:
 
 
 def numpy_frexp(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each number as a mantissa of size 0.5 to 1 and an exponent of two, int32."""
+    """Return mantissas with absolute value in [0.5, 1) and exponents of two, int32."""
     mantissa, exponent = np.frexp(x)
     return np.asarray(mantissa), np.asarray(exponent, np.int32)
 
 
 def numpy_sinc(x: np.ndarray) -> np.ndarray:
-    """Return the sine of pi times each number, divided by it; 1 at 0."""
+    """Return ``sin(pi * x) / (pi * x)``; 1 at 0."""
     with quiet():
         return np.asarray(np.sinc(x)).astype(x.dtype, copy=False)
 
 
 def numpy_frac(x: np.ndarray) -> np.ndarray:
-    """Return the fraction, with the sign of the number."""
+    """Return the fractional part, with the sign of the number."""
     return np.asarray(silent.subtract(x, np.trunc(x)))
 
 
 def numpy_heaviside(x: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """0 below zero and for a NaN, 1 above, the given value at zero."""
+    """Return 0 below zero and for NaN, 1 above, the given value at zero."""
     return np.where(x == 0, values, np.asarray(x > 0).astype(x.dtype))
 
 
@@ -92,7 +92,7 @@ def _xlog(function: Any) -> Any:
 
 
 def numpy_logit(x: np.ndarray, low: float | None = None, high: float | None = None) -> np.ndarray:
-    """``log(x / (1 - x))``, of x between ``low`` and ``high``."""
+    """Return ``log(x / (1 - x))`` for x clamped to ``low`` and ``high``."""
     with quiet():
         if low is not None:
             x = np.clip(x, number(low, x), number(high, x)).astype(x.dtype)

@@ -1,4 +1,4 @@
-"""Matrix products on the host: NumPy's BLAS for few numbers, oneDNN in single precision, else SciPy's BLAS (it knows newer processors)."""
+"""Matrix products on the host: NumPy's BLAS for small ones, oneDNN in float32, else SciPy's BLAS (which supports newer processors)."""
 from __future__ import annotations
 
 import math
@@ -21,7 +21,7 @@ _BLAS = {"f": blas.sgemm, "d": blas.dgemm, "F": blas.cgemm, "D": blas.zgemm}
 
 
 def _operand(a: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return a matrix in column-major order for BLAS, without a copy if possible, and whether to transpose it."""
+    """Return a matrix for BLAS in column-major order, without a copy if possible, and whether to transpose it."""
     if a.flags.c_contiguous:
         return a.T, 1
     if a.flags.f_contiguous:
@@ -36,9 +36,7 @@ Part = Callable[[int, int], None]
 
 
 def _parts(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> tuple[Part, int, float]:
-    """Return a product into single precision along its longer side: a function of a range of it, its length, and the nanoseconds of the
-    whole.
-    """
+    """Split a float32 product along its longer side: return a function of a range, the length, and the total cost in nanoseconds."""
     n, m = out.shape
 
     def columns(start: int, end: int) -> None:
@@ -54,7 +52,7 @@ _UNIT = 16  # rows or columns that the kernel takes at once
 
 
 def two_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``a @ b`` and ``c @ d``, each as ``product``; in single precision together on the threads."""
+    """Return ``a @ b`` and ``c @ d``, as ``product``; in float32 both run on the threads together."""
     if not (_is_single(a, b) and _is_single(c, d)):
         return product(a, b), product(c, d)
     results = np.empty((a.shape[0], b.shape[1]), np.float32), np.empty((c.shape[0], d.shape[1]), np.float32)
@@ -72,14 +70,14 @@ def two_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> 
 
 
 def _place(time: float, first: float, last: float, size: int) -> int:
-    """Return the length of the parts into which a product from ``first`` to ``last`` is divided."""
+    """Return the length of the parts into which a product from ``first`` to ``last`` is split."""
     if time >= last:
         return size
     return max(0, min(round((time - first) / (last - first) * size / _UNIT) * _UNIT, size))
 
 
 def _is_single(a: np.ndarray, b: np.ndarray) -> bool:
-    """Return whether oneDNN computes a product: single precision, worth its call."""
+    """Return whether oneDNN computes a product: float32, and large enough."""
     return FOUND and a.dtype == b.dtype == np.float32 and a.size * b.shape[1] > _FEW
 
 
@@ -87,7 +85,7 @@ _FEW = 1 << 18  # multiplications up to which NumPy's BLAS is the quickest, and 
 
 
 def product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
-    """(n, m) × (m, p), row-major; added ``into`` a row-major array where one is given."""
+    """Multiply (n, m) × (m, p), row-major; the result is added to the row-major array ``into`` if given."""
     if a.shape[0] == b.shape[1] == 1 and a.size > _FEW and a.dtype.char in _BLAS:
         found = _inner(a[0], b[:, 0])
         return found if into is None else np.add(into, found, out=into)
@@ -101,7 +99,7 @@ def product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.
 
 
 def _inner(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the inner product of long vectors in parts: oneDNN adds in one sequence, which loses 1 % over ten million elements."""
+    """Return the inner product of long vectors in parts: oneDNN sums sequentially, which loses 1 % over ten million elements."""
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     return np.asarray([[sum(wide(np.dot(a[i : i + _FEW], b[i : i + _FEW])) for i in range(0, a.size, _FEW))]], a.dtype)
 
@@ -117,12 +115,12 @@ def _by_blas(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def is_few(count: int, n: int, m: int, k: int) -> bool:
-    """Return whether NumPy is quickest for so many products (n, k) × (k, m), on this thread alone."""
+    """Return whether NumPy on this thread alone is fastest for ``count`` products (n, k) × (k, m)."""
     return n * m * k <= _FEW and count * n * m * k <= 2 * _FEW
 
 
 def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(…, n, m) × (…, m, p)."""
+    """Multiply (…, n, m) × (…, m, p)."""
     if a.dtype.char not in _BLAS or a.size == 0 or b.size == 0:
         with quiet():
             return np.matmul(a, b)
@@ -146,7 +144,7 @@ def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _batch_of_singles(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Products of single precision, some on each thread."""
+    """Multiply a batch of float32 matrices, some on each thread."""
     if out.ndim > 6:
         a, b, out = (x.reshape(-1, *x.shape[-2:]) for x in (a, b, out))
     if out.shape[0] == 1 and out.ndim > 3:
@@ -156,7 +154,7 @@ def _batch_of_singles(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def _batch(a: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return matrices in column-major order for BLAS, and whether to transpose them; one copy of all where they need it."""
+    """Return matrices for BLAS in column-major order, and whether to transpose them; copied together if necessary."""
     turned = a.swapaxes(-1, -2)
     if turned.flags.c_contiguous and not a.flags.c_contiguous:
         return turned.reshape(-1, *turned.shape[-2:]).swapaxes(-1, -2), 0
@@ -165,7 +163,7 @@ def _batch(a: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def numpy_linear(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """(…, m) × (p, m) transposed."""
+    """Multiply (…, m) by the transpose of (p, m)."""
     if x.ndim == 2:
         return product(x, weight.T)
     return product(np.ascontiguousarray(x).reshape(-1, x.shape[-1]) if x.size else np.zeros((0, x.shape[-1]), x.dtype), weight.T).reshape(
@@ -174,7 +172,7 @@ def numpy_linear(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def numpy_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """(…, m) × (p, m) transposed, plus (p,)."""
+    """Multiply (…, m) by the transpose of (p, m), and add (p,)."""
     if x.ndim < 2 or not x.size or bias.ndim != 1:
         found = numpy_linear(x, weight)
         found += bias
@@ -191,7 +189,7 @@ def numpy_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np
 
 
 def _are_halves(*arrays: np.ndarray) -> bool:
-    """Return whether oneDNN multiplies these: matrices of bfloat16, none of them empty."""
+    """Return whether oneDNN multiplies these: non-empty matrices of bfloat16."""
     return FOUND_HALVES and all(array.dtype == BFLOAT16 and array.ndim > 1 and array.size for array in arrays)
 
 
@@ -199,7 +197,7 @@ _WORTH = 1 << 13  # multiplications that are worth oneDNN's call
 
 
 def wide_product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
-    """(n, m) × (m, p) of the bits of bfloat16 in single precision; added ``into`` a row-major array where one is given."""
+    """Multiply bfloat16 bits (n, m) × (m, p) in float32; the result is added to the row-major array ``into`` if given."""
     out = np.empty((a.shape[0], b.shape[1]), np.float32) if into is None else into
     part, length, cost = _parts(a, b, out, 0.0 if into is None else 1.0)
     share(part, length, cost / length, _UNIT)

@@ -1,4 +1,4 @@
-"""Normalisation on the host."""
+"""Normalization on the host."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from ._ufunc import FLOATS, HALF, number
 
 
 def standardised(x: np.ndarray, axes: tuple[int, ...], eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the values with mean 0 and variance 1 over some dimensions; the mean, the biased variance and the inverse deviation."""
+    """Return the values normalized over some dimensions; the mean, the biased variance and the inverse standard deviation."""
     count = 1
     for axis in axes:
         count *= x.shape[axis]
@@ -35,7 +35,7 @@ _LONG = 1 << 18  # elements of a row from which on oneDNN's sums are less exact 
 
 
 def _flat(x: np.ndarray, begin: int) -> np.ndarray:
-    """(rows, length), each row one that is normalised."""
+    """Return (rows, length), with each row normalized separately."""
     count = 1
     for length in x.shape[:begin]:
         count *= length
@@ -45,7 +45,7 @@ def _flat(x: np.ndarray, begin: int) -> np.ndarray:
 def layer_norm_slope(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return the gradients of ``layer_norm`` for input, weight and bias; None where oneDNN does not compute them."""
+    """Return the gradients of ``layer_norm`` for input, weight and bias; None if oneDNN does not compute them."""
     if FOUND_HALVES and g.dtype == x.dtype == weight.dtype == BFLOAT16:
         return _half_slope(g, x, weight, begin, eps)
     if FOUND and g.dtype == x.dtype == weight.dtype and g.dtype.itemsize == 2:
@@ -70,7 +70,7 @@ def layer_norm_slope(
 
 
 def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray:
-    """Return the values normalised over the dimensions from ``begin`` on, times weight plus bias."""
+    """Return layer norm over the dimensions from ``begin`` on, times weight plus bias."""
     if not x.size:
         return x.copy()
     flat = _flat(x, begin)
@@ -95,7 +95,7 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
 
 
 def half_rms_norm(x: np.ndarray, weight: np.ndarray | None, dims: int, eps: float) -> np.ndarray:
-    """Return half precision divided by its root mean square over the last dimensions, times a weight, rounded once."""
+    """Return RMS norm of half precision over the last dimensions, times a weight, rounded once."""
     flat = _flat(x, x.ndim - dims)
     scale = None if weight is None else np.ascontiguousarray(weight).reshape(-1)
     if scale is not None and scale.dtype.itemsize == 2:
@@ -139,7 +139,7 @@ _SHORT = 2  # of one element the gradient is what rounding leaves
 
 
 def _half_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray | None:
-    """Return layer norm in bfloat16; None if the library is missing or not all operands are bfloat16."""
+    """Return layer norm in bfloat16; None without the library, or if an operand is not bfloat16."""
     if not FOUND_HALVES or not x.size or not x.dtype == weight.dtype == bias.dtype == BFLOAT16:
         return None
     flat = _flat(x, begin).view(np.uint16)
@@ -160,22 +160,22 @@ define_direct("layer_norm", "bfloat16", _half_layer_norm)
 
 
 def _images(x: np.ndarray) -> np.ndarray:
-    """(N, C, *) → (C, N, elements), a view where there are no gaps."""
+    """Rearrange (N, C, *) to (C, N, elements), as a view if dense."""
     return x.reshape(*x.shape[:2], -1).transpose(1, 0, 2)
 
 
 def _gathered(images: np.ndarray, start: int, end: int) -> np.ndarray:
-    """Return some channels as one contiguous piece: NumPy takes a quarter of the time that short rows of many images take."""
+    """Return a contiguous copy of some channels: NumPy takes a quarter of the time for it than for short rows of many images."""
     return np.array(images[start:end], order="C")
 
 
 def _totals(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the sums of products of (channels, N, elements), each image summed by itself for accuracy."""
+    """Return the sums of products of (channels, N, elements), summed per image first for accuracy."""
     return np.asarray(np.add.reduce(np.einsum("cnl,cnl->cn", a, b), axis=1))
 
 
 def numpy_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, ...]:
-    """(N, C, *) normalised by its own statistics, with the mean and the biased variance (C) of each channel."""
+    """Normalize (N, C, *) by its own statistics; also return the mean and the biased variance (C) of each channel."""
     if not x.size:
         return x.copy(), np.zeros(weight.shape, x.dtype), np.zeros(weight.shape, x.dtype)
     length = x.size // x.shape[1]
@@ -200,7 +200,7 @@ def numpy_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, 
 def numpy_batch_norm_eval(
     x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
 ) -> np.ndarray:
-    """(N, C, *) normalised by given statistics."""
+    """Normalize (N, C, *) by given statistics."""
     with quiet():
         scale = weight / np.sqrt(var + number(eps, x))
         shift = bias - mean * scale
@@ -221,7 +221,7 @@ def numpy_batch_norm_eval(
 def numpy_batch_norm_grad(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
 ) -> tuple[np.ndarray, ...]:
-    """Return the gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it gave."""
+    """Return the gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it returned."""
     length = x.size // x.shape[1]
     count, one = number(length, x), number(1, x)
     out, total, by_normal = np.empty(x.shape, x.dtype), np.empty(weight.shape, x.dtype), np.empty(weight.shape, x.dtype)
@@ -245,7 +245,7 @@ def numpy_batch_norm_grad(
 
 
 def numpy_running_average(running: np.ndarray, batch: np.ndarray, factor: float, scale: float) -> np.ndarray:
-    """``(1 - factor) * running + factor * scale * batch``."""
+    """Return ``(1 - factor) * running + factor * scale * batch``."""
     return np.asarray(running * number(1 - factor, running) + batch * number(scale, running) * number(factor, running))
 
 
@@ -260,7 +260,7 @@ _IMAGES = 1 << 18  # elements of images that are worked on together
 
 
 def _by_images(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: float) -> None:
-    """Call ``work(start, end)`` for images, or rows, some at a time."""
+    """Call ``work(start, end)`` for blocks of images or rows."""
     each = x.size // len(x)
     some = max(1, _IMAGES // each)
 
@@ -272,7 +272,7 @@ def _by_images(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: flo
 
 
 def _are_half_images(*arrays: np.ndarray) -> bool:
-    """Return whether these are contiguous images (N, C, *) of bfloat16, large enough for a path of their own."""
+    """Return whether these are contiguous bfloat16 images (N, C, *), large enough for a path of their own."""
     return all(array.dtype == BFLOAT16 and array.flags.c_contiguous and array.size > _SMALL_IMAGES for array in arrays) and scales()
 
 
@@ -280,25 +280,25 @@ _SMALL_IMAGES = 1 << 12
 
 
 class _HalfImages:
-    """Images of bfloat16 as (N, C, elements): their bits, conversions of some of them, and sums over them."""
+    """bfloat16 images as (N, C, elements): their bits, casts of some of them, and sums over them."""
 
     def __init__(self, x: np.ndarray) -> None:
         self.bits = x.view(np.uint16).reshape(*x.shape[:2], -1)
         self.whole = widened(x).reshape(self.bits.shape) if x.size <= _IMAGES else None
 
     def single(self, start: int, end: int) -> np.ndarray:
-        """Return some of the images in single precision."""
+        """Return some of the images as float32."""
         return self.whole if self.whole is not None else widened(self.bits[start:end].view(BFLOAT16))
 
     def sums(self) -> np.ndarray:
-        """Return the sum of each channel in double precision."""
+        """Return the sum of each channel in float64."""
         count, channels, length = self.bits.shape
         found = halves_along(self.bits.view(BFLOAT16).reshape(count * channels, length), (1,), False)
         return np.asarray(np.add.reduce(found.reshape(count, channels), axis=0, dtype=np.float64))
 
 
 def _sums_of_products(x: _HalfImages, y: _HalfImages) -> np.ndarray:
-    """Return the sums of products of each channel in double precision."""
+    """Return the sums of products of each channel in float64."""
     sums = np.empty(x.bits.shape[:2])
 
     def add(start: int, end: int) -> None:
@@ -309,7 +309,7 @@ def _sums_of_products(x: _HalfImages, y: _HalfImages) -> np.ndarray:
 
 
 def _half_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, ...] | None:
-    """Return batch norm from sums and sums of squares of each image in double precision; then each element is scaled and shifted."""
+    """Return batch norm by sums and sums of squares per image in float64, followed by an elementwise scale and shift."""
     if not _are_half_images(x):
         return None
     images, count = _HalfImages(x), x.size // x.shape[1]
@@ -324,7 +324,7 @@ def _half_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, 
 
 
 def _scaled_and_shifted(images: _HalfImages, scale: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Return images times a number plus a number for each channel, rounded once."""
+    """Return images scaled and shifted per channel, rounded once."""
     factor, summand = scale.astype(np.float32), shift.astype(np.float32)
     out = np.empty(images.bits.shape, np.uint16)
     _by_images(lambda start, end: scaled(images.bits[start:end], factor, summand, out[start:end]), out, 0.15)
@@ -344,7 +344,7 @@ def _half_batch_norm_eval(
 def _half_batch_norm_grad(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
 ) -> tuple[np.ndarray, ...] | None:  # fmt: skip
-    """``numpy_batch_norm_grad`` of bfloat16: each element is a number times ``g`` plus another times ``x`` plus a third."""
+    """Return ``numpy_batch_norm_grad`` for bfloat16, as a linear combination of ``g``, ``x`` and a constant per channel."""
     if not _are_half_images(g, x) or g.shape != x.shape:
         return None
     mean, var = mean.astype(np.float64), var.astype(np.float64)

@@ -7,12 +7,12 @@ from ..table import define_host
 
 
 def _pairs(rank: int, pads: tuple[int, ...]) -> list[tuple[int, int, int]]:
-    """(dimension, before, after), the last dimension first."""
+    """Yield (dimension, before, after), the last dimension first."""
     return [(rank - 1 - i, pads[2 * i], pads[2 * i + 1]) for i in range(len(pads) // 2)]
 
 
 def numpy_pad(x: np.ndarray, pads: tuple[int, ...], value: float) -> np.ndarray:
-    """Return constants around the last dimensions: (before, after) of the last first; negative numbers cut off."""
+    """Pad the last dimensions with a constant: (before, after) of the last first; negative numbers crop."""
     shape, source, target = list(x.shape), [slice(None)] * x.ndim, [slice(None)] * x.ndim
     for axis, before, after in _pairs(x.ndim, pads):
         shape[axis] += before + after
@@ -25,7 +25,7 @@ def numpy_pad(x: np.ndarray, pads: tuple[int, ...], value: float) -> np.ndarray:
 
 
 def _wanted(size: int, before: int, after: int, mode: str) -> np.ndarray:
-    """Return the source of each element of a padded axis."""
+    """Return the source index of each element of a padded axis."""
     wanted = np.arange(-before, size + after)
     if mode == "replicate":
         return wanted.clip(0, size - 1)
@@ -38,7 +38,7 @@ def _wanted(size: int, before: int, after: int, mode: str) -> np.ndarray:
 
 
 def numpy_pad_like(x: np.ndarray, pads: tuple[int, ...], mode: str) -> np.ndarray:
-    """Return the array's own elements around the last dimensions: mirrored, repeated at the edge, or from the other side."""
+    """Pad the last dimensions with the array's own elements: reflect, replicate or circular."""
     found = x
     for axis, before, after in _pairs(x.ndim, pads):
         if not (before or after):

@@ -1,4 +1,4 @@
-"""Convolutions by a kernel of one element: products of the weights' matrix with each image, no windows."""
+"""Convolutions with 1×1 kernels, as products of the weight matrix with each image, without unfolding."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ Sizes = tuple[int, ...]
 
 
 def is_pointwise(images: np.ndarray, kernel: Sizes, geometry: tuple[Sizes, Sizes, Sizes], groups: int) -> bool:
-    """Return whether a convolution has a kernel and a stride of 1 and no padding, with images in rows."""
+    """Return whether a convolution has kernel and stride 1 and no padding, with row-major images."""
     stride, padding, _ = geometry
     return groups == 1 and set(kernel) == set(stride) == {1} and not any(padding) and images.flags.c_contiguous and images.size > 0
 
@@ -28,7 +28,7 @@ def _for_each(weights: np.ndarray, images: int) -> np.ndarray:
 
 
 def pointwise(x: np.ndarray, w: np.ndarray, bias: Any) -> np.ndarray:
-    """(N, C, *S) with weights (out, C, 1, …): (N, out, *S)."""
+    """Convolve (N, C, *S) with weights (out, C, 1, …) to (N, out, *S)."""
     weights = w.reshape(w.shape[:2])
     found = numpy_bmm(_for_each(weights, x.shape[0]), _flat(x))
     if bias is not None:
@@ -44,7 +44,7 @@ def pointwise_input(g: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def pointwise_weight(g: np.ndarray, x: np.ndarray, shape: Sizes) -> np.ndarray | None:
-    """Return the gradient for the weights if they are few; None for many, whose sum over images is quicker as a convolution."""
+    """Return the gradient for the weights if they are few; None for many, whose sum over images is faster as a convolution."""
     if not x.flags.c_contiguous or not is_few(g.shape[0], g.shape[1], x.shape[1], _flat(g).shape[2]):
         return None
     return np.add.reduce(np.matmul(_flat(g), _flat(x).swapaxes(1, 2)), 0).reshape(shape)

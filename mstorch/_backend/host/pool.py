@@ -1,4 +1,4 @@
-"""Pooling on the host: each place of the windows is one strided slice of the input, and the slices are compared or added up."""
+"""Pooling on the host: each position in the window is one strided slice of the input; slices are compared or summed."""
 from __future__ import annotations
 
 import math
@@ -22,7 +22,7 @@ Sizes = tuple[int, ...]
 def _pick(
     x: np.ndarray, table: np.ndarray, out: Sizes, outside: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the largest value of each window (the first of equal ones, or the last NaN), and its position in the input."""
+    """Return the maximum of each window (the first of equal ones, or the last NaN), and its position in the input."""
     n, c = x.shape[:2]
     if not x.size or not table.shape[1]:
         return np.zeros((n, c, *out), x.dtype), np.zeros((n, c, *out), np.int64)
@@ -43,7 +43,7 @@ def _pick(
 
 
 def last_nan(columns: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Return the position of the last NaN of each column (along dimension 2), or ``place`` where there is none."""
+    """Return the position of the last NaN of each column (along dimension 2), or ``place`` if there is none."""
     missing = np.isnan(columns)
     if not missing.any():
         return place
@@ -59,7 +59,7 @@ _COST = 0.5  # nanoseconds that oneDNN takes for an element
 
 
 def _finite(x: np.ndarray) -> bool:
-    """Return whether oneDNN's pooling takes these: finite numbers of single precision in rows; it ignores NaN and infinity."""
+    """Return whether oneDNN's pooling supports these: finite row-major float32; it ignores NaN and infinity."""
     if not (FOUND and x.dtype == np.float32 and x.flags.c_contiguous):
         return False
     with quiet():
@@ -67,7 +67,7 @@ def _finite(x: np.ndarray) -> bool:
 
 
 def max_pool_slope(x: np.ndarray, g: np.ndarray, *geometry: Sizes) -> np.ndarray | None:
-    """Return the gradient of ``max_pool`` for its input; None where oneDNN does not compute it."""
+    """Return the gradient of ``max_pool`` for its input; None if oneDNN does not compute it."""
     if g.dtype != np.float32 or not _finite(x):
         return None
     found, slope, done = np.empty(x.shape, x.dtype), np.ascontiguousarray(g), []
@@ -93,7 +93,7 @@ def _largest(x: np.ndarray, geometry: tuple[Sizes, ...]) -> np.ndarray | None:
 
 
 def numpy_max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> np.ndarray:
-    """(N, C, *spatial) → (N, C, *out): the largest value of each window."""
+    """Return the maximum of each window: (N, C, *spatial) → (N, C, *out)."""
     if not x.size or 0 in out:
         return np.zeros((*x.shape[:2], *out), x.dtype)
     found = _largest(x, (kernel, stride, padding, dilation, out))
@@ -109,7 +109,7 @@ def numpy_max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, 
 def largest_places(
     x: np.ndarray, y: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> list[np.ndarray]:
-    """Return for each place in the windows where it is the one that ``max_pool`` took: the first of equals, of NaN the last."""
+    """Yield for each position in the window where ``max_pool`` chose it: the first of equal ones, the last NaN."""
     low = lowest_of(x)
     whole = padded(x, kernel, stride, padding, dilation, out, low)
     inside = None
@@ -141,20 +141,20 @@ def largest_places(
 def numpy_max_pool_indices(
     x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the largest value of each window and its position in the flattened spatial dimensions (int64)."""
+    """Return the maximum of each window and its position in the flattened spatial dimensions (int64)."""
     numbers = (x.shape[2:], kernel, stride, padding, dilation, out)
     return _pick(x, strided_table(*numbers), out, outside_windows(*numbers))
 
 
 def numpy_adaptive_max_pool(x: np.ndarray, out: Sizes) -> tuple[np.ndarray, np.ndarray]:
-    """Windows that divide the input into ``out`` parts: largest values and their positions."""
+    """Return the maxima of windows that divide the input into ``out`` parts, and their positions."""
     return _pick(x, adaptive_table(x.shape[2:], out), out)
 
 
 def numpy_avg_pool(
     x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
 ) -> np.ndarray:
-    """(N, C, *spatial) → (N, C, *out): the mean of each window."""
+    """Return the mean of each window: (N, C, *spatial) → (N, C, *out)."""
     if not x.size or 0 in out:
         return np.zeros((*x.shape[:2], *out), x.dtype)
     total = window_sums(x, kernel, stride, padding, out)
@@ -162,7 +162,7 @@ def numpy_avg_pool(
 
 
 def window_sums(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes) -> np.ndarray:
-    """(N, C, *spatial) → (N, C, *out): the sum of each window."""
+    """Return the sum of each window: (N, C, *spatial) → (N, C, *out)."""
     ones = (1,) * len(kernel)
     whole = padded(x, kernel, stride, padding, ones, out, 0)
     total = None
@@ -175,7 +175,7 @@ def window_sums(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, out
 def window_counts(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
 ) -> np.ndarray:
-    """Return the number of elements that each sum is divided by, int64; 0-d where it is one for all."""
+    """Return the divisor of each window sum, int64."""
     if divisor is None and not any(padding) and all((o - 1) * s + k <= n for n, k, s, o in zip(sizes, kernel, stride, out)):
         divisor = math.prod(kernel)
     counts = np.full((), 1 if divisor is None else divisor, np.int64)
@@ -187,7 +187,7 @@ def window_counts(
 
 
 def numpy_adaptive_avg_pool(x: np.ndarray, out: Sizes) -> np.ndarray:
-    """(N, C, *spatial) → (N, C, *out): means of windows that divide the input into ``out`` parts."""
+    """Return the means of windows that divide the input into ``out`` parts: (N, C, *spatial) → (N, C, *out)."""
     if not x.size or 0 in out:
         return np.zeros((*x.shape[:2], *out), x.dtype)
     sizes = x.shape[2:]

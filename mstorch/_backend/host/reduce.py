@@ -1,4 +1,4 @@
-"""Sums and extremes on the host."""
+"""Reductions on the host."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ Dims = tuple[int, ...]
 
 
 def numpy_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """Return the sum along dimensions; NumPy adds pairwise along the innermost one, like torch in blocks."""
+    """Sum along dimensions; NumPy sums pairwise along the innermost one, torch in blocks."""
     with quiet():
         if not dims or not x.ndim:
             return np.array(x, order="C")
@@ -23,7 +23,7 @@ def numpy_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
 
 def sum_of_small(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """Return the sum of integers or bool in int64, converted in blocks: an array of int64 would be eight times as large."""
+    """Sum integers or bools into int64, cast in blocks: a full int64 copy would be eight times as large."""
     if x.dtype == bool and len(dims) in (0, x.ndim) and not keepdim:
         return np.array(np.count_nonzero(x), np.int64)
     return np.asarray(np.add.reduce(x, axis=dims if len(dims) < x.ndim else None, dtype=np.int64, keepdims=keepdim))
@@ -40,9 +40,9 @@ def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
 
 def numpy_variance(x: np.ndarray, dims: Dims, keepdim: bool, divisor: float, rooted: bool) -> np.ndarray:
-    """Return the sum of squared distances to the mean over ``divisor``, or its root.
+    """Return the sum of squared deviations from the mean over ``divisor``, or its root.
 
-    Of few numbers in double precision, as torch's always is.
+    Small arrays are computed in float64, as torch always does.
     """
     with quiet():
         away = _distances(x, dims)
@@ -59,7 +59,7 @@ def _distances(x: np.ndarray, dims: Dims) -> np.ndarray:
 
 
 def variance_slope(g: np.ndarray, x: np.ndarray, dims: Dims, keepdim: bool, divisor: float | None) -> np.ndarray:
-    """Return the gradient of ``numpy_variance``; infinite without a divisor."""
+    """Return the gradient of ``numpy_variance``; infinite, or NaN at the mean, if the divisor is None."""
     with quiet():
         away = _distances(x, dims).astype(x.dtype, copy=False)
         if not keepdim:
@@ -70,18 +70,18 @@ def variance_slope(g: np.ndarray, x: np.ndarray, dims: Dims, keepdim: bool, divi
 
 
 def root_slope(g: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """Return the gradient below a root, zero where that is zero."""
+    """Return the gradient through a square root, zero where the root is zero."""
     with quiet():
         return np.where(root == 0, number(0, root), g / (root + root))
 
 
 def numpy_all(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """Return whether all hold."""
+    """Return whether all elements along dimensions are true."""
     return np.asarray(np.logical_and.reduce(x, axis=dims or None, keepdims=keepdim)) if x.ndim else x.copy()
 
 
 def numpy_any(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """Return whether any holds."""
+    """Return whether any element along dimensions is true."""
     return np.asarray(np.logical_or.reduce(x, axis=dims or None, keepdims=keepdim)) if x.ndim else x.copy()
 
 
@@ -138,7 +138,7 @@ _LANES = 16  # halves that one of torch's vectors holds in a reduction; four vec
 
 
 def _product_of_halves(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """Return the product, rounded to half precision after each factor, in torch's order: by vectors of contiguous elements."""
+    """Return the product, rounded to half precision after each factor in torch's order: by vectors of contiguous elements."""
     if not dims or not x.ndim or not x.size:
         return numpy_prod(x, dims, keepdim)
     whole = len(dims) == x.ndim
@@ -166,7 +166,7 @@ def _in_turn(x: np.ndarray, dim: int) -> np.ndarray:
 
 def _place(function: Any) -> Any:
     def kernel(x: np.ndarray, dim: int, keepdim: bool) -> np.ndarray:
-        """Return the index of the first extreme element along a dimension, int64; NaN counts as extreme."""
+        """Return the index of the first extremum along a dimension, int64; NaN counts as extremum."""
         if not x.ndim:
             return np.zeros((), np.int64)
         return np.asarray(function(x, axis=dim, keepdims=keepdim), np.int64)
@@ -184,7 +184,7 @@ define_host("prod", _prod, (*_NUMBERS, *COMPLEX, *HALF))
 
 
 def numpy_p_norm(x: np.ndarray, p: float, dims: Dims, keepdim: bool, share: bool = True) -> np.ndarray:
-    """Return the p-norm over some dimensions; for a distance (without ``share``) NaN stays NaN also for p = 0."""
+    """Return the p-norm over some dimensions; for a distance (without ``share``) NaN propagates even for p = 0."""
     size = np.abs(x)
     if not x.size:
         return np.zeros([1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims], x.dtype)

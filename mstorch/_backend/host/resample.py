@@ -1,4 +1,4 @@
-"""Resampling on the host: linear maps along one axis, im2col and its transpose."""
+"""Resampling on the host: linear maps along one axis, unfold and fold."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ Sizes = tuple[int, ...]
 
 
 def _by_taps(rows: np.ndarray, taps: np.ndarray, length: int) -> np.ndarray:
-    """Return (rows, n) → (rows, length) from the taps (source, target, weight) of each element alone."""
+    """Resample (rows, n) to (rows, length) by taps (source, target, weight), element by element."""
     order = taps[1].argsort(kind="stable")
     (sources, targets), weights = taps[:2, order].astype(np.int64), taps[2, order]
     counts = np.bincount(targets, minlength=length)
@@ -32,7 +32,9 @@ def _by_taps(rows: np.ndarray, taps: np.ndarray, length: int) -> np.ndarray:
 
 
 def numpy_along(x: np.ndarray, matrix: np.ndarray, taps: np.ndarray | None, axis: int) -> np.ndarray:
-    """(…, n, …) → (…, m, …) by a matrix (n, m), which ``taps`` lists: the product takes NaN and infinities to a whole row."""
+    """Resample (…, n, …) to (…, m, …) by a matrix (n, m), which ``taps`` lists; the matrix product would spread NaN and infinities over the
+    row.
+    """
     moved = np.ascontiguousarray(x.swapaxes(axis, -1))
     rows = moved.reshape(-1, moved.shape[-1])
     found = product(rows, np.ascontiguousarray(matrix, x.dtype))
@@ -46,7 +48,7 @@ def numpy_along(x: np.ndarray, matrix: np.ndarray, taps: np.ndarray | None, axis
 
 
 def numpy_pick_along(x: np.ndarray, positions: np.ndarray, axis: int) -> np.ndarray:
-    """Return the elements at some positions of an axis."""
+    """Select positions of an axis."""
     return np.asarray(np.take(x, positions, axis), order="C")
 
 
@@ -60,7 +62,7 @@ class Passes:
 
 
 def numpy_upsample(x: np.ndarray, mode: str, out: Sizes, factors: Any, corners: bool, passes: Passes) -> np.ndarray:
-    """(N, C, *sizes) → (N, C, *out)."""
+    """Interpolate (N, C, *sizes) to (N, C, *out)."""
     for axis, weights in passes.axes:
         x = numpy_along(x, weights[0], weights[1], axis) if len(weights) == 2 else numpy_pick_along(x, weights[0], axis)
     return x
@@ -75,7 +77,7 @@ def _added(g: np.ndarray, positions: np.ndarray, axis: int, length: int) -> np.n
 def numpy_upsample_grad(
     g: np.ndarray, sizes: Sizes, mode: str, out: Sizes, factors: Any, corners: bool, passes: Passes
 ) -> np.ndarray:  # fmt: skip
-    """Return the transposed map: (N, C, *out) → (N, C, *sizes)."""
+    """Return the transpose of ``numpy_upsample``: (N, C, *out) → (N, C, *sizes)."""
     for axis, weights in reversed(passes.axes):
         if len(weights) == 1:
             g = _added(g, weights[0], axis, sizes[axis - 2])
@@ -86,7 +88,7 @@ def numpy_upsample_grad(
 
 
 def windows(x: np.ndarray, table: np.ndarray, fill: float = 0) -> np.ndarray:
-    """(N, C, *spatial) → (N, C, kernel elements, output elements), with ``fill`` for padding."""
+    """Unfold (N, C, *spatial) to (N, C, kernel elements, output elements), with ``fill`` for padding."""
     n, c = x.shape[:2]
     flat = np.ascontiguousarray(x).reshape(n, c, int(np.prod(x.shape[2:])))
     outside = table < 0
@@ -96,13 +98,13 @@ def windows(x: np.ndarray, table: np.ndarray, fill: float = 0) -> np.ndarray:
 
 
 def numpy_unfold(x: np.ndarray, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> np.ndarray:
-    """(N, C, *spatial) → (N, C * kernel elements, windows)."""
+    """Unfold (N, C, *spatial) to (N, C * kernel elements, windows)."""
     columns = windows(x, strided_table(tuple(x.shape[2:]), kernel, stride, padding, dilation, out))
     return columns.reshape(x.shape[0], x.shape[1] * columns.shape[2], columns.shape[3])
 
 
 def numpy_fold(x: np.ndarray, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, blocks: Sizes) -> np.ndarray:
-    """(N, C * kernel elements, windows) → (N, C, *sizes): overlapping windows add up."""
+    """Fold (N, C * kernel elements, windows) to (N, C, *sizes), summing overlapping windows."""
     n = x.shape[0]
     count, length = int(np.prod(kernel)), int(np.prod(blocks))
     c = x.shape[1] // count

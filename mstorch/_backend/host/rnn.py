@@ -1,7 +1,7 @@
-"""Recurrent layers over a whole sequence on the host: one product a step, everything elementwise in place.
+"""Recurrent layers over a whole sequence on the host: one matrix product per step, elementwise work in place.
 
-``gates`` holds what the input gives to the gates at each step (steps, N, gates * H); it is changed. Each forward function returns
-the hidden states (steps + 1, N, H), the last cell where there is one, and what its backward needs.
+``gates`` is the input's contribution to the gates (steps, N, gates * H); it is modified. Each forward function returns the hidden states
+(steps + 1, N, H), the last cell state if there is one, and the values saved for backward.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Saved = tuple[Any, ...]
 
 
 def _lstm_gates_(part: np.ndarray, size: int) -> None:
-    """Apply sigmoid to the gates of a step, tanh to the third, in place."""
+    """Apply sigmoid to the gates of a step, and tanh to the third, in place."""
     fresh = np.tanh(part[:, 2 * size : 3 * size])
     part[...] = numpy_sigmoid(part)
     part[:, 2 * size : 3 * size] = fresh
@@ -33,7 +33,7 @@ def _sigmoid_(x: np.ndarray) -> None:
 
 
 def lstm_forward(gates: np.ndarray, h: np.ndarray, c: np.ndarray, w: np.ndarray, b: Any) -> tuple[np.ndarray, np.ndarray, Saved]:
-    """Run an LSTM over all steps; gates are in the order input, forget, cell, output."""
+    """Run an LSTM over all steps; gates are ordered input, forget, cell, output."""
     steps, rows, size = gates.shape[0], gates.shape[1], h.shape[1]
     hs, cs = np.empty((steps + 1, rows, size), h.dtype), np.empty((steps + 1, rows, size), h.dtype)
     bounded = np.empty((steps, rows, size), h.dtype)
@@ -52,7 +52,7 @@ def lstm_forward(gates: np.ndarray, h: np.ndarray, c: np.ndarray, w: np.ndarray,
 
 
 def lstm_backward(g: np.ndarray, dh: np.ndarray, dc: np.ndarray, w: np.ndarray, saved: Saved) -> tuple[np.ndarray, ...]:
-    """Return the gradients of the gates and of the first states, from those of the states (steps, N, H) and of the last ones."""
+    """Return the gradients of the gates and of the initial states, from those of the states (steps, N, H) and of the final ones."""
     gates, _, cs, bounded = saved
     steps, rows, size = bounded.shape
     one = number(1, gates)
@@ -78,7 +78,7 @@ def lstm_backward(g: np.ndarray, dh: np.ndarray, dc: np.ndarray, w: np.ndarray, 
 
 
 def gru_forward(gates: np.ndarray, h: np.ndarray, c: Any, w: np.ndarray, b: Any) -> tuple[np.ndarray, None, Saved]:
-    """Run a GRU over all steps; gates are in the order reset, update, new."""
+    """Run a GRU over all steps; gates are ordered reset, update, new."""
     steps, rows, size = gates.shape[0], gates.shape[1], h.shape[1]
     hs, kept = np.empty((steps + 1, rows, size), h.dtype), np.empty((steps, rows, size), h.dtype)
     hs[0] = h
@@ -100,7 +100,7 @@ def gru_forward(gates: np.ndarray, h: np.ndarray, c: Any, w: np.ndarray, b: Any)
 
 
 def gru_backward(g: np.ndarray, dh: np.ndarray, dc: Any, w: np.ndarray, saved: Saved) -> tuple[Any, ...]:
-    """``lstm_backward`` of a GRU; the second result is the gradient of the hidden state's part of the gates."""
+    """Return ``lstm_backward`` for a GRU; the second result is the gradient of the hidden state's contribution to the gates."""
     gates, hs, kept = saved
     steps, size = gates.shape[0], dh.shape[1]
     by_gates, by_hidden = np.empty_like(gates), np.empty_like(gates)
@@ -154,7 +154,7 @@ SEQUENCES: dict[str, tuple[Any, Any]] = {
 
 
 def numpy_lstm_cell(gates: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Gates (N, 4H) in the order input, forget, cell, output, and the cell (N, H) → the next hidden state and cell."""
+    """Run an LSTM cell: gates (N, 4H) ordered input, forget, cell, output, and the cell state (N, H) → the next hidden and cell state."""
     size = cell.shape[-1]
     part = np.array(gates)
     _sigmoid_(part[..., : 2 * size])
@@ -166,7 +166,7 @@ def numpy_lstm_cell(gates: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np
 
 
 def numpy_gru_cell(from_input: np.ndarray, from_hidden: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-    """Gates (N, 3H) in the order reset, update, new, and the hidden state (N, H) → the next hidden state."""
+    """Run a GRU cell: gates (N, 3H) ordered reset, update, new, and the hidden state (N, H) → the next hidden state."""
     size = hidden.shape[-1]
     part = from_input[..., : 2 * size] + from_hidden[..., : 2 * size]
     _sigmoid_(part)

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes on the host."""
+"""Cumulative sums, products and extrema on the host."""
 from __future__ import annotations
 
 from typing import Any
@@ -26,7 +26,7 @@ def _running(function: Any) -> Any:
 
 
 def numpy_complex_logcumsumexp(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the logarithm of running sums of complex exponentials, in double precision."""
+    """Return the logarithm of cumulative sums of complex exponentials, computed in double precision."""
     out = np.empty(x.shape, x.dtype)
     if not x.size or not x.ndim:
         out[...] = x
@@ -54,18 +54,18 @@ def _log_of_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def numpy_running_sum(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return running sums rounded after each addition, where the order of additions matters."""
+    """Return cumulative sums rounded after each addition, where the order of additions matters."""
     with quiet():
         return np.asarray(np.add.accumulate(x, axis=dim), order="C")
 
 
 def numpy_cummax_indices(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the index of the largest element so far (the last of equal ones; NaN is largest), int64."""
+    """Return the index of the maximum so far (the last of equal ones; NaN is largest), int64."""
     return _latest(x, np.maximum, dim)
 
 
 def numpy_cummin_indices(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the same of the smallest."""
+    """Return the index of the minimum so far (the last of equal ones; NaN is smallest), int64."""
     return _latest(x, np.minimum, dim)
 
 
@@ -83,7 +83,7 @@ _running_sum = _running(np.add)
 
 
 def numpy_cumsum(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return running sums; of rows of single precision two rows at a time."""
+    """Return cumulative sums; for float32 rows, two rows at a time."""
     if x.size < _LEAST or x.dtype != np.float32 or x.ndim < 2 or dim not in (-1, x.ndim - 1) or not x.flags.c_contiguous:
         return np.asarray(_running_sum(x, dim))
     # Each sum waits for the one before. As real and imaginary parts of complex numbers two chains of them go side by side.

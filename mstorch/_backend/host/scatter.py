@@ -1,4 +1,4 @@
-"""Writing and adding up elements by position on the host."""
+"""Scatter and its reductions on the host."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +19,7 @@ _MANY = 1 << 11  # elements that SciPy adds in less time than NumPy, which takes
 
 
 def add_rows(whole: np.ndarray, positions: np.ndarray, rows: np.ndarray) -> None:
-    """Add each row (the first dimension) to the row of ``whole`` at its position (a vector, none negative), in order."""
+    """Add each row (first dimension) to the row of ``whole`` at its position (a vector of nonnegative numbers), in order."""
     if rows.size < _MANY or rows.ndim < 2 or rows.dtype.char not in "fdFD" or rows.size < 8 * len(positions):
         np.add.at(whole, positions, rows)
         return
@@ -29,12 +29,12 @@ def add_rows(whole: np.ndarray, positions: np.ndarray, rows: np.ndarray) -> None
 
 
 def wide(array: np.ndarray) -> np.ndarray:
-    """Return half precision in single, where torch accumulates in that and rounds once."""
+    """Cast half precision to float32, in which torch accumulates before rounding once."""
     return widened(array) if array.dtype.name in ("float16", "bfloat16") else array
 
 
 def places_along(x: np.ndarray, dim: int, index: np.ndarray) -> tuple[Any, ...]:
-    """NumPy's key for an index along a dimension, whose other dimensions run along those of ``x``."""
+    """Return NumPy's key for an index along a dimension, as used by ``torch.scatter``."""
     grid = np.ogrid[tuple(slice(n) for n in index.shape)]
     return tuple(index if d == dim else grid[d] for d in range(index.ndim))
 
@@ -44,7 +44,7 @@ def _lifted(x: np.ndarray) -> np.ndarray:
 
 
 def numpy_scatter(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray, how: str) -> np.ndarray:
-    """``source`` written ("none") or added ("add") at ``index`` along a dimension; source and index are of one shape."""
+    """Write ("none") or add ("add") ``source`` to ``x`` at ``index`` along a dimension; source and index have one shape."""
     found = np.array(_lifted(x), order="C")
     if index.size:
         index, source = _lifted(index), _lifted(source)
@@ -57,7 +57,7 @@ def numpy_scatter(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray
 
 
 def numpy_put(x: np.ndarray, source: np.ndarray, index: np.ndarray, accumulate: bool) -> np.ndarray:
-    """``source`` put (or added) at flat positions, which may count from the end."""
+    """Put (or add) ``source`` at flat positions, which may be negative."""
     found = np.array(x, order="C").reshape(-1)
     if accumulate:
         np.add.at(found, index.reshape(-1), source.reshape(-1))
@@ -67,7 +67,7 @@ def numpy_put(x: np.ndarray, source: np.ndarray, index: np.ndarray, accumulate: 
 
 
 def numpy_index_write(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray, accumulate: bool) -> np.ndarray:
-    """Return the entries ``index`` (a vector) of a dimension replaced by, or increased by, those of ``source``."""
+    """Replace the entries ``index`` (a vector) of a dimension by those of ``source``, or add them."""
     found = np.array(_lifted(x), order="C")
     if index.size and x.size:
         key: Any = (slice(None),) * dim + (index,)
@@ -85,7 +85,7 @@ def numpy_index_write(x: np.ndarray, source: np.ndarray, dim: int, index: np.nda
 
 
 def numpy_scatter_reduce(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray, how: str, include_self: bool) -> np.ndarray:
-    """``source`` combined into ``x`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
+    """Reduce ``source`` into ``x`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
     found = np.array(_lifted(x), order="C")
     if index.size:
         index, source = _lifted(index), wide(_lifted(source))

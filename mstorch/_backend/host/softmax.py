@@ -23,7 +23,7 @@ _INFINITE = 0x7F80  # the bits of bfloat16
 
 
 def _are_half_rows(x: np.ndarray, dim: int) -> bool:
-    """Return whether oneDNN computes along this dimension: the last one of contiguous bfloat16."""
+    """Return whether oneDNN supports this dimension: the last one of contiguous bfloat16."""
     return FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1) and x.size > FEW
 
 
@@ -32,12 +32,12 @@ _SHORT = 1 << 14  # elements that one call is quickest for
 
 
 def _in_library(x: np.ndarray, dim: int) -> bool:
-    """Return whether oneDNN computes along this dimension: the last one of contiguous single precision."""
+    """Return whether oneDNN supports this dimension: the last one of contiguous float32."""
     return FOUND and x.size > 0 and x.dtype.char == "f" and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1)
 
 
 def _by_rows(step: Callable[..., None], kind: int, *arrays: np.ndarray) -> np.ndarray:
-    """Run oneDNN's kernel on the rows of arrays of one shape, into a new one."""
+    """Run oneDNN's kernel on the rows of arrays of one shape, into a new array."""
     out = np.empty(arrays[0].shape, np.float32)
     if out.ndim == 2 and out.size <= _SHORT:
         step(kind, *arrays, out)
@@ -63,9 +63,7 @@ def _half_slope(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray
 
 
 def slope_in_rows(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray | None:
-    """Return the gradient of softmax (or of its logarithm) from its result; None where that is not along rows of single precision or
-    bfloat16.
-    """
+    """Return the gradient of softmax or log-softmax from its result; None unless it is along rows of float32 or bfloat16."""
     if g.dtype == BFLOAT16:
         return _half_slope(kind, y, g, dim)
     if not _in_library(y, dim):
@@ -97,7 +95,7 @@ _exp, _log = exact(np.exp), exact(np.log)
 
 
 def numpy_softmax(x: np.ndarray, dim: int) -> np.ndarray:
-    """``exp(x)`` divided by its sum along a dimension."""
+    """Return ``exp(x)`` divided by its sum along a dimension."""
     if not x.ndim:
         with quiet():
             return np.asarray(np.exp(x - x))  # 1, or NaN where that is no number
@@ -115,7 +113,7 @@ def numpy_softmax(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def numpy_log_softmax(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the logarithm of softmax, without overflow."""
+    """Return log-softmax, without overflow."""
     if not x.ndim:
         with quiet():
             return np.asarray(x - x)
@@ -133,7 +131,7 @@ _ROUNDED = 1 << 9  # elements for which NumPy, which rounds as torch does, takes
 
 
 def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
-    """Return the log softmax of rows. oneDNN's own is off by 4e-6, eight times as much as torch's; its softmax is not."""
+    """Write the log-softmax of rows. oneDNN's own has an error of 4e-6, eight times torch's; its softmax is accurate."""
     rows.softmax(kind, x, out)
     # The place of the largest is found four times as fast as its value.
     largest = x.argmax(1)
@@ -144,7 +142,7 @@ def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
 
 
 def _log_softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the log softmax, computed in single precision; along the last dimension torch also rounds the sum and its logarithm."""
+    """Return log-softmax, computed in float32; along the last dimension torch also rounds the sum and its logarithm."""
     wide = widened(x)
     if dim not in (-1, x.ndim - 1) or not x.size:
         return narrowed(log_softmax_of(wide, dim), x.dtype)
@@ -156,7 +154,7 @@ def _log_softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def log_softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the logarithm of softmax along a dimension, of the last one in single precision by oneDNN."""
+    """Return log-softmax along a dimension; by oneDNN for the last one in float32."""
     if x.dtype.itemsize == 2:
         return _log_softmax_of_halves(x, dim)
     if x.size >= _FEW and _in_library(x, dim):
@@ -165,7 +163,7 @@ def log_softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def _half_softmax(x: np.ndarray, dim: int) -> np.ndarray | None:
-    """Return softmax in bfloat16; None if a weight is NaN or zero (which the library makes of less than 1.2e-38)."""
+    """Return softmax in bfloat16; None if a weight is NaN or zero (to which the library flushes values below 1.2e-38)."""
     if not _are_half_rows(x, dim):
         return None
     out = np.empty(x.shape, np.uint16)
@@ -181,8 +179,7 @@ def _half_softmax(x: np.ndarray, dim: int) -> np.ndarray | None:
 
 
 def _softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return softmax, computed in single precision; along other dimensions than the last torch rounds the exponentials to half precision.
-    """
+    """Return softmax, computed in float32; along dimensions other than the last torch rounds the exponentials to half precision."""
     found = _half_softmax(x, dim)
     if found is not None:
         return found
@@ -196,7 +193,7 @@ def _softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
-    """Softmax along a dimension, of the last one of more than a few elements in single precision by oneDNN."""
+    """Return softmax along a dimension; by oneDNN for the last one of larger float32 arrays."""
     if x.dtype.itemsize == 2:
         return _softmax_of_halves(x, dim)
     if x.size > _ROUNDED and _in_library(x, dim):

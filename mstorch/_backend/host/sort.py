@@ -1,4 +1,4 @@
-"""Order on the host: sorting, largest elements, searching in sorted sequences."""
+"""Sorting on the host: sort, topk, searchsorted."""
 from __future__ import annotations
 
 import numpy as np
@@ -13,7 +13,7 @@ _WIDE = {"float16": "float32", "bfloat16": "float32", "uint16": "int32", "uint32
 
 
 def numpy_argsort(x: np.ndarray, dim: int, descending: bool, stable: bool) -> np.ndarray:
-    """Return the indices of a sort, int64; NaN is largest. Without ``stable`` equal elements are in torch's order."""
+    """Return the indices of a sort, int64; NaN is largest. Unless ``stable``, equal elements are in torch's order."""
     if not x.size or not x.ndim:
         return np.zeros(x.shape, np.int64)
     if stable or x.shape[dim] <= SHORT:
@@ -23,19 +23,19 @@ def numpy_argsort(x: np.ndarray, dim: int, descending: bool, stable: bool) -> np
 
 
 def _rows(x: np.ndarray, dim: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return a matrix whose rows lie along the dimension, and the shape with the dimension last."""
+    """Return a matrix with the dimension as its rows, and the shape with the dimension last."""
     moved = x if dim in (-1, x.ndim - 1) else np.moveaxis(x, dim, -1)
     return np.ascontiguousarray(moved).reshape(-1, x.shape[dim]), moved.shape[:-1]
 
 
 def _shaped(found: np.ndarray, lead: tuple[int, ...], dim: int) -> np.ndarray:
-    """Return the results of each row with the dimension in its place again."""
+    """Restore the results of rows to the original shape and dimension order."""
     found = found.reshape(*lead, -1)
     return np.asarray(found if dim in (-1, len(lead)) else np.moveaxis(found, -1, dim), np.int64, order="C")
 
 
 def numpy_topk_indices(x: np.ndarray, k: int, dim: int, largest: bool, in_order: bool) -> np.ndarray:
-    """Return the indices of the ``k`` largest (or smallest) elements; NaN counts as larger than every number."""
+    """Return the indices of the ``k`` largest (or smallest) elements; NaN counts as largest."""
     if not x.size or not x.ndim or not k:
         return np.zeros([k if d == dim % x.ndim else n for d, n in enumerate(x.shape)], np.int64)
     rows, lead = _rows(x, dim)
@@ -43,7 +43,7 @@ def numpy_topk_indices(x: np.ndarray, k: int, dim: int, largest: bool, in_order:
 
 
 def numpy_kth_index(x: np.ndarray, k: int, dim: int) -> np.ndarray:
-    """Return the index of the ``k``-th smallest element, counted from 0; ``dim`` stays with length 1."""
+    """Return the index of the ``k``-th smallest element, from 0; ``dim`` is kept with length 1."""
     if not x.size or not x.ndim:
         return np.zeros([1 if d == dim % x.ndim else n for d, n in enumerate(x.shape)], np.int64)
     rows, lead = _rows(x, dim)
@@ -51,7 +51,7 @@ def numpy_kth_index(x: np.ndarray, k: int, dim: int) -> np.ndarray:
 
 
 def numpy_loose_order(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the indices of torch's sort by a comparison that is False for NaN, as in ``mode``: the result is not fully ordered then."""
+    """Return the indices of torch's sort by a comparison that is False for NaN, as in ``mode``; the result is not fully sorted then."""
     rows, lead = _rows(x, dim)
     order = sort_rows(rows, False)
     loose = np.flatnonzero(np.isnan(rows).any(-1))
@@ -60,7 +60,7 @@ def numpy_loose_order(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def numpy_searchsorted(sequence: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
-    """Return where the values would stand in sorted sequences along the last dimension, int64."""
+    """Return the insertion points of values in sorted sequences along the last dimension, int64."""
     if not values.size or not sequence.size:
         return np.zeros(values.shape, np.int64)
     side = "right" if right else "left"

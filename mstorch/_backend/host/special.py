@@ -12,7 +12,7 @@ from ._ufunc import FLOATS, HALF
 
 
 def numpy_lgamma(x: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the size of the gamma function, infinite at both ends."""
+    """Return the logarithm of the absolute value of the gamma function; inf at both infinities."""
     return np.where(np.isinf(x), np.abs(x), special.gammaln(x))
 
 
@@ -26,7 +26,7 @@ for _name, _function in {
 
 
 def _in_double(function: Any) -> Any:
-    """Return a kernel that computes in double precision, which SciPy needs here."""
+    """Return a kernel that computes in float64, as SciPy requires here."""
 
     def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
         with quiet():
@@ -37,27 +37,27 @@ def _in_double(function: Any) -> Any:
 
 
 def _trigamma(x: np.ndarray) -> np.ndarray:
-    """Return trigamma, by reflection left of 1/2, where SciPy's zeta function is undefined."""
+    """Return the trigamma function; by reflection for x < 1/2, where SciPy's zeta function is undefined."""
     left = x < 0.5
     mirrored = special.zeta(2.0, np.where(left, 1 - x, x))
     return np.where(left, (np.pi / np.sin(np.pi * x)) ** 2 - mirrored, mirrored)
 
 
 def numpy_polygamma(x: np.ndarray, order: int) -> np.ndarray:
-    """Return the derivative of some order of the digamma function, of double precision."""
+    """Return the derivative of the given order of the digamma function, in float64."""
     if order < 2:
         return np.asarray(_trigamma(x) if order else special.psi(x))
     return np.asarray((-1.0) ** (order + 1) * special.gamma(order + 1.0) * numpy_zeta(order + 1.0, x))
 
 
 def numpy_zeta(x: Any, q: np.ndarray) -> np.ndarray:
-    """Hurwitz's zeta function, which torch does not define for an infinite ``q`` (but for x = 1)."""
+    """Return the Hurwitz zeta function, which torch leaves undefined for an infinite ``q`` (except for x = 1)."""
     found = special.zeta(x, q)
     return np.where(np.isposinf(q) & (x != 1), np.nan, found)
 
 
 def _incomplete(function: Any, at_zero: float) -> Any:
-    """Return an incomplete gamma function; its limits at zero and infinity go before a NaN in the other operand."""
+    """Return an incomplete gamma function whose limits at zero and infinity take precedence over NaN in the other operand."""
 
     def whole(a: np.ndarray, x: np.ndarray) -> np.ndarray:
         found = np.asarray(function(a, x))
@@ -71,7 +71,7 @@ def _incomplete(function: Any, at_zero: float) -> Any:
 
 
 def _rounded_steps(function: Any, steps: Any) -> Any:
-    """Return a kernel that computes half precision through ``steps``, each rounded, as torch does."""
+    """Return a kernel that computes half precision by ``steps``, each of which is rounded, as in torch."""
 
     def kernel(x: np.ndarray) -> np.ndarray:
         if x.dtype.itemsize > 2:

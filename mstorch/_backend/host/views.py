@@ -1,4 +1,4 @@
-"""Copies and shapes on the host: reshaping and permuting give views here, which only rules of the tape use."""
+"""Copies and views on the host: reshaping and permuting return views, which only gradient rules use."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,17 +14,17 @@ def numpy_clone(x: np.ndarray) -> np.ndarray:
 
 
 def put(whole: np.ndarray, key: Any, array: np.ndarray) -> None:
-    """``whole[key] = array``, or nothing if the array is empty.
+    """Assign ``whole[key] = array``, or do nothing if the array is empty.
 
-    MindSpore's bfloat16 ends the process where NumPy copies an empty vector: it reports the copy of no bytes as a failure
-    without holding the interpreter's lock.
+    MindSpore's bfloat16 crashes the process if NumPy copies an empty vector: it reports the empty copy as a failure without holding the
+    GIL.
     """
     if array.size:
         whole[key] = array
 
 
 def numpy_window(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
-    """Return the window with these strides on memory."""
+    """Return the window with these strides on the memory."""
     return np.array(_seen(x, shape, strides, offset), order="C")
 
 
@@ -35,7 +35,7 @@ def _seen(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offse
 def numpy_window_placed(
     x: np.ndarray, size: int, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, adding: bool
 ) -> np.ndarray:  # fmt: skip
-    """Return zeros of a size with elements written at a window's positions, ``adding`` up those that overlap."""
+    """Write elements at a window's positions into zeros of a size; with ``adding``, overlapping ones are summed."""
     memory = np.zeros(size, x.dtype)
     if adding:
         np.add.at(memory, _seen(np.arange(size), shape, strides, offset), x)

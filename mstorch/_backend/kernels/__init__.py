@@ -1,4 +1,4 @@
-"""The kernel rows, one file a family. Importing this package fills the table."""
+"""The kernel rows of the CPU, one file per family. Importing the package fills the table."""
 from . import (
     activation,
     bitwise,

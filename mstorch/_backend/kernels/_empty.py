@@ -1,4 +1,4 @@
-"""Results for empty inputs or outputs, which kernels refuse."""
+"""Results for empty inputs or outputs, which kernels reject."""
 from __future__ import annotations
 
 from typing import Any
@@ -22,8 +22,8 @@ _node = tape.function_node("FullBackward0", _forward, _backward)
 
 
 def filled(shape: tuple[int, ...], value: float, name: str, *raws: Raw) -> Raw:
-    """Return one value everywhere, as a result of the tensors it would depend on: their gradients are zero.
+    """Return a constant tensor as a result of the tensors that it would depend on: their gradients are zero.
 
-    A sum over no elements, which MindSpore's own gradient would be made of, is uninitialised memory (2.7.2 to 2.10).
+    MindSpore's own gradient would contain a sum over no elements, which returns uninitialized memory (2.7.2 to 2.10).
     """
     return _node(shape, value, name, *raws) if recorded(*raws) else full(shape, value, name)

@@ -1,4 +1,4 @@
-"""How a kernel with its own gradient is made: a node of the tape when something is recorded, a plain call when not."""
+"""Kernels with gradients of their own: a node of the tape if something is recorded, else a plain call."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Derivative = Callable[[Raw, Raw], Raw]
 
 
 def is_complex(raw: Raw) -> bool:
-    """Return whether the elements are complex."""
+    """Return whether the dtype is complex."""
     kind = raw.dtype
     return kind is not FLOAT32 and kind in COMPLEX_MS
 
 
 def recorded(*args: Any) -> bool:
-    """Return whether the tape follows one of the arguments."""
+    """Return whether the tape records one of the arguments."""
     if tape.grad_mode.enabled:
         for arg in args:
             if isinstance(arg, Raw) and arg._requires_grad:
@@ -57,7 +57,7 @@ _CONSTANTS: dict[tuple[Any, Any], Raw] = {}
 
 
 def constant(value: complex, like: Raw) -> Raw:
-    """Return a 0-d raw tensor of the dtype of ``like``, kept for the next time."""
+    """Return a cached 0-d raw tensor in the dtype of ``like``."""
     key = (repr(value), like.dtype)
     found = _CONSTANTS.get(key)
     if found is None or tape.tracing() is not None:
@@ -66,17 +66,17 @@ def constant(value: complex, like: Raw) -> Raw:
 
 
 def prim_conj(raw: Raw) -> Raw:
-    """Return the conjugate; MindSpore's Conj refuses empty tensors."""
+    """Return the conjugate; MindSpore's Conj rejects empty tensors."""
     return _conj(raw) if raw.size else from_numpy(raw.asnumpy().copy())
 
 
 def real_part(raw: Raw) -> Raw:
-    """Return the real part; MindSpore's Real refuses empty tensors."""
+    """Return the real part; MindSpore's Real rejects empty tensors."""
     return _real(raw) if raw.size else from_numpy(np.zeros(raw.shape, NP_DTYPE[PARTS[NAME_OF[raw.dtype]]]))
 
 
 def imaginary_part(raw: Raw) -> Raw:
-    """Return the imaginary part."""
+    """Return the imaginary part; MindSpore's Imag rejects empty tensors."""
     return _imag(raw) if raw.size else from_numpy(np.zeros(raw.shape, NP_DTYPE[PARTS[NAME_OF[raw.dtype]]]))
 
 
@@ -86,7 +86,7 @@ def zeros_like(raw: Raw) -> Raw:
 
 
 def sum_to(raw: Raw, shape: tuple[int, ...]) -> Raw:
-    """Return the sum over what broadcasting repeated: the gradient of an operand of that shape."""
+    """Sum over broadcast dimensions to ``shape``: the gradient of an operand of that shape."""
     own = tuple(raw.shape)
     if own == tuple(shape):
         return raw
@@ -102,8 +102,8 @@ def node(
 ) -> Callable[..., Raw]:
     """Return a kernel ``forward(*args)`` whose gradient is ``backward(gradient, result, *args)``.
 
-    ``backward`` gives a raw tensor or None for each argument, or one value for the first alone; it is made of
-    differentiable raw operations. ``traced`` is what a ``jit(capture_mode="trace")`` captures instead.
+    ``backward`` returns a raw tensor or None per argument, or a single value for the first; it uses differentiable raw operations.
+    ``traced`` is captured in its place by ``jit(capture_mode="trace")``.
     """
 
     def node_forward(ctx: Any, *args: Any) -> Raw:
@@ -147,7 +147,7 @@ complex_mul = node("MulBackward0", prim_mul, _mul_backward, prim_mul)
 
 
 def mul(first: Raw, second: Raw) -> Raw:
-    """Return the product, with a gradient for complex numbers too."""
+    """Return the product, differentiable for complex numbers too."""
     return complex_mul(first, second) if is_complex(first) else prim_mul(first, second)
 
 
@@ -160,7 +160,7 @@ complex_div = node("DivBackward0", prim_div, _div_backward, prim_div)
 
 
 def flat(name: str, forward: Callable[..., Raw]) -> Callable[..., Raw]:
-    """Return a kernel whose gradient is zero, as of a step function; MindSpore gives None for most of them."""
+    """Return a kernel with zero gradient, such as a step function; MindSpore returns None for most of them."""
 
     def backward(gradient: Raw, result: Raw, *args: Any) -> tuple[Raw | None, ...]:
         return tuple(
@@ -174,7 +174,7 @@ def flat(name: str, forward: Callable[..., Raw]) -> Callable[..., Raw]:
 def chained(
     name: str, forward: Callable[[Raw], Raw], derivative: Derivative, traced: Any = None
 ) -> Callable[[Raw], Raw]:
-    """Return a kernel of one argument with the gradient ``gradient * conj(derivative(x, result))``."""
+    """Return a unary kernel with the gradient ``gradient * conj(derivative(x, result))``."""
 
     def backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:
         local = derivative(raw, result)
@@ -184,7 +184,7 @@ def chained(
 
 
 def through_numpy(function: Callable[..., Any]) -> Callable[..., Raw]:
-    """Return a NumPy function as a function of raw tensors; the result keeps the dtype that NumPy gives it."""
+    """Return a NumPy function as a function of raw tensors; the result keeps NumPy's dtype."""
 
     def forward(*raws: Raw) -> Raw:
         with quiet():

@@ -1,7 +1,7 @@
-"""Activation functions. Each is a node with its own gradient: MindSpore's drop NaN, take float32 only or differ at kinks.
+"""Activation functions, each with a gradient of its own: MindSpore's drop NaN, support float32 only or differ at kinks.
 
-``Maximum(constant, x)`` keeps a NaN of x, where ReLU, clamp and ``Maximum(x, constant)`` make it 0 (2.7.2 to 2.10).
-``ReluGrad(g, x)`` is ``g`` where x > 0 and else 0, in one kernel; Select takes ten times as long.
+``Maximum(constant, x)`` propagates NaN in x; ReLU, clamp and ``Maximum(x, constant)`` return 0 (2.7.2 to 2.10). ``ReluGrad(g, x)`` is ``g``
+where x > 0 and else 0, in one kernel; Select takes ten times as long.
 """
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _negative(x: Raw) -> Raw:
 
 
 def _otherwise(g: Raw, x: Raw) -> Raw:
-    """``g`` where x <= 0, else 0."""
+    """Return ``g`` where x <= 0, else 0."""
     return _sub(g, _where_positive(g, x))
 
 
@@ -91,7 +91,7 @@ def _elu_backward(g: Raw, y: Raw, x: Raw, alpha: float, scale: float, input_scal
 
 
 def _normal_share(x: Raw) -> Raw:
-    """Return the share of the normal distribution below x."""
+    """Return the standard normal CDF at x."""
     return _mul(_add(_erf(_mul(x, constant(math.sqrt(0.5), x))), constant(1, x)), constant(0.5, x))
 
 
@@ -135,12 +135,12 @@ def _silu_backward(g: Raw, y: Raw, x: Raw) -> Raw:
 
 
 def composed_silu_complex(x: Raw) -> Raw:
-    """x / (1 + exp(-x)); MindSpore's sigmoid takes no complex numbers."""
+    """Return x / (1 + exp(-x)); MindSpore's sigmoid does not support complex numbers."""
     return _div(x, _add(_exp(_neg(x)), constant(1, x)))
 
 
 def _softplus_one(x: Raw) -> Raw:
-    """log(1 + exp(x)) without overflow."""
+    """Return log(1 + exp(x)) without overflow."""
     return _add(_positive(x), _log1p(_exp(_neg(_abs(x)))))
 
 

@@ -1,4 +1,4 @@
-"""Comparison kernels, tests for NaN and infinity, logic."""
+"""Comparison and logical kernels, and tests for NaN and infinity."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ops_isfinite(raw: Raw) -> Raw:
 
 
 def numpy_signbit(raw: Raw) -> Raw:
-    """Return whether the sign bit is set, also of -0.0 and of NaN."""
+    """Return whether the sign bit is set, also for -0.0 and NaN."""
     return from_numpy(host_signbit(raw.asnumpy()))
 
 

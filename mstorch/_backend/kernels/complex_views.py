@@ -1,4 +1,4 @@
-"""Kernels of complex numbers, and memory seen in another dtype."""
+"""Kernels of complex numbers, and views in another dtype."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _recorded_reinterpret = node("ViewAsRealBackward0", _seen_as, _seen_backward)
 
 
 def composed_reinterpret(raw: Raw, name: str) -> Raw:
-    """Return the flat elements between complex numbers and their parts, made of MindSpore ops."""
+    """Convert flat elements between complex numbers and real pairs, composed of MindSpore ops."""
     if name in PARTS:
         pairs = _reshape(raw, (-1, 2))
         return _complex(pairs[:, 0], pairs[:, 1])
@@ -67,7 +67,7 @@ def composed_reinterpret(raw: Raw, name: str) -> Raw:
 
 
 def reinterpret(raw: Raw, name: str) -> Raw:
-    """Return the same memory as flat elements of the dtype ``name``; differentiable for complex numbers and their parts."""
+    """View the memory as flat elements of the dtype ``name``; differentiable between complex numbers and their parts."""
     if tape.tracing() is not None:
         return composed_reinterpret(raw, name)
     source = NAME_OF[raw.dtype]

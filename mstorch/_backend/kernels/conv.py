@@ -1,4 +1,4 @@
-"""Convolutions. float32 in one and two dimensions runs oneDNN's kernels, the rest gathers windows and multiplies."""
+"""Convolutions. float32 in one and two dimensions uses oneDNN's kernels, the rest gathers windows and multiplies."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -24,7 +24,7 @@ Sizes = tuple[int, ...]
 
 @lru_cache(1024)
 def _primitives(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, channels: int) -> tuple[Any, ...]:
-    """MindSpore's convolution with these attributes, its gradient for the input, and that for the weight."""
+    """Return MindSpore's convolution with these attributes, and its gradients for the input and for the weight."""
     pad = (padding[0], padding[0], padding[1], padding[1])
     common = {"pad_mode": "pad", "pad": pad, "stride": stride, "dilation": dilation, "group": groups}
     return (
@@ -139,7 +139,7 @@ def _with_bias(y: Raw, bias: Raw | None) -> Raw:
 
 
 def _nothing(shape: Sizes, x: Raw, w: Raw, bias: Raw | None) -> Raw:
-    """Return the result without elements, or of sums without terms."""
+    """Return an empty result, or one of empty sums."""
     name = NAME_OF[x.dtype]
     if bias is None or 0 not in shape:
         return _with_bias(filled(shape, 0, name, x, w), bias)
@@ -149,7 +149,7 @@ def _nothing(shape: Sizes, x: Raw, w: Raw, bias: Raw | None) -> Raw:
 def composed_conv(
     x: Raw, w: Raw, bias: Raw | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Raw:
-    """Any rank and dtype: the windows of each group times its weights."""
+    """Convolve in any rank and dtype, as products of gathered windows and weights per group."""
     out = _out_sizes(x, w, stride, padding, dilation)
     n, channels = x.shape[0], w.shape[0]
     table = strided_table(tuple(x.shape[2:]), tuple(w.shape[2:]), stride, padding, dilation, out)
@@ -157,7 +157,7 @@ def composed_conv(
 
 
 def _contract(columns: Raw, w: Raw, n: int, channels: int, out: Sizes, groups: int) -> Raw:
-    """(N, C, K, L) windows times (channels, C / groups, *kernel) weights: (N, channels, *out)."""
+    """Multiply windows (N, C, K, L) by weights (channels, C / groups, *kernel); return (N, channels, *out)."""
     c, k, length = columns.shape[1:]
     wide = _reshape(columns, (n, groups, c // groups * k, length))
     wide = _reshape(_transpose(wide, (1, 2, 0, 3)), (groups, c // groups * k, n * length))
@@ -168,7 +168,7 @@ def _contract(columns: Raw, w: Raw, n: int, channels: int, out: Sizes, groups: i
 def ops_conv(
     x: Raw, w: Raw, bias: Raw | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Raw:
-    """(N, C, *spatial) with weights (out, C / groups, *kernel): (N, out, *spatial'). Padding is on both sides."""
+    """Convolve (N, C, *spatial) with weights (out, C / groups, *kernel) to (N, out, *spatial'), padding both sides."""
     rank = len(x.shape) - 2
     out = _out_sizes(x, w, stride, padding, dilation)
     if x.size == 0 or w.size == 0 or 0 in out:
@@ -192,7 +192,7 @@ def _transposed_sizes(x: Raw, w: Raw, stride: Sizes, padding: Sizes, output_padd
 def composed_conv_transpose(
     x: Raw, w: Raw, bias: Raw | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes, groups: int
 ) -> Raw:
-    """Any rank and dtype: each output element sums over the input elements that reach it."""
+    """Convolve, transposed, in any rank and dtype: each output element sums the input elements that reach it."""
     out = _transposed_sizes(x, w, stride, padding, output_padding, dilation)
     n, c = x.shape[:2]
     channels = w.shape[1] * groups
@@ -205,7 +205,7 @@ def composed_conv_transpose(
 def ops_conv_transpose(
     x: Raw, w: Raw, bias: Raw | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes, groups: int
 ) -> Raw:
-    """(N, C, *spatial) with weights (C, out / groups, *kernel): (N, out, *spatial')."""
+    """Convolve (N, C, *spatial), transposed, with weights (C, out / groups, *kernel) to (N, out, *spatial')."""
     rank = len(x.shape) - 2
     out = _transposed_sizes(x, w, stride, padding, output_padding, dilation)
     if x.size == 0 or w.size == 0 or 0 in out:
@@ -229,7 +229,7 @@ define("conv_transpose2d", cpu=ops_conv_transpose, dtypes=_DTYPES, via=VIA_HALF)
 
 
 def ops_conv2d(x: Raw, w: Raw, bias: Raw | None, *attributes: Any) -> Raw:
-    """(N, C, H, W) with elements, in float32, by oneDNN's kernel; ``attributes`` are stride, padding, dilation and groups."""
+    """Convolve a non-empty float32 (N, C, H, W) by oneDNN's kernel; ``attributes`` are stride, padding, dilation and groups."""
     return _with_bias(_conv2d(x, w, attributes), bias)
 
 

@@ -1,4 +1,4 @@
-"""Kernels that count."""
+"""Counting kernels."""
 from __future__ import annotations
 
 import numpy as np
@@ -13,14 +13,14 @@ _segment_sum = ops.UnsortedSegmentSum()
 
 
 def ops_segment_sum(values: Raw, positions: Raw, count: int) -> Raw:
-    """For each of ``count`` bins the sum of the values (a vector) whose position (int64) it is."""
+    """Return, for each of ``count`` bins, the sum of the vector of values at that position (int64)."""
     if values.size == 0 or count == 0:
         return constant(values, (count,), 0)
     return _segment_sum(values, cast(positions, "int32"), count)
 
 
 def ops_count(positions: Raw, count: int) -> Raw:
-    """Return how often each of ``count`` numbers is among the positions, int64."""
+    """Return how often each number below ``count`` occurs among the positions, int64."""
     return ops_segment_sum(from_numpy(np.ones(positions.shape, np.int64)), positions, count)
 
 

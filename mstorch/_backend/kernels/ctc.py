@@ -1,4 +1,4 @@
-"""Connectionist temporal classification."""
+"""Connectionist temporal classification loss."""
 from __future__ import annotations
 
 from functools import lru_cache

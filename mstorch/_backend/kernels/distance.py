@@ -1,4 +1,4 @@
-"""Norms of vectors, with torch's gradient of zero at the zero vector."""
+"""Vector norms, with torch's zero gradient at the zero vector."""
 from __future__ import annotations
 
 import math
@@ -71,7 +71,7 @@ _norm_node = node("LinalgVectorNormBackward0", _norm, _norm_backward, _norm)
 
 
 def composed_p_norm(x: Raw, p: float, dims: Dims, keepdim: bool, share: bool = True) -> Raw:
-    """Return the p-norm over some dimensions. ``share`` says whether equal maxima share a gradient or have it each."""
+    """Return the p-norm over some dimensions. ``share``: equal maxima share the gradient instead of each receiving it."""
     shape = tuple(x.shape)
     kept = tuple(1 if i in dims else n for i, n in enumerate(shape))
     if x.size == 0:

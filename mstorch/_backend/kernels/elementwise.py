@@ -61,7 +61,7 @@ prim_hypot = ops.Hypot()
 
 
 def composed_div(first: Raw, second: Raw) -> Raw:
-    """Return the quotient. MindSpore's RealDiv takes -0.0 for 0.0 in the divisor, its Reciprocal does not."""
+    """Return the quotient. MindSpore's RealDiv treats -0.0 in the divisor as 0.0, its Reciprocal does not."""
     if is_complex(first):
         return complex_div(first, second)
     if tape.tracing() is None and (second.asnumpy() == 0).any():
@@ -73,7 +73,7 @@ def composed_div(first: Raw, second: Raw) -> Raw:
 
 
 def neg(raw: Raw) -> Raw:
-    """Return the negative; the gradient of MindSpore's Neg is right for every dtype."""
+    """Return the negative; the gradient of MindSpore's Neg is correct for every dtype."""
     return prim_neg(raw)
 
 
@@ -105,12 +105,12 @@ complex_reciprocal: Callable[[Raw], Raw] = chained(
 
 
 def composed_pow(first: Raw, second: Raw) -> Raw:
-    """Return the power of floating or complex numbers."""
+    """Return the power of floating-point or complex numbers."""
     return _complex_power(first, second) if is_complex(first) else prim_pow(first, second)
 
 
 def composed_integer_power(base: Raw, exponent: Raw) -> Raw:
-    """Return the power of integers by repeated squaring, wrapping as C does; MindSpore's Pow goes through floats."""
+    """Return the power of integers by repeated squaring, wrapping as in C; MindSpore's Pow computes in floating point."""
     name = NAME_OF[base.dtype]
     powers = exponent.asnumpy()
     shape = np.broadcast_shapes(tuple(base.shape), powers.shape)
@@ -125,7 +125,7 @@ def composed_integer_power(base: Raw, exponent: Raw) -> Raw:
 
 
 def composed_scalar_power(raw: Raw, exponent: Any) -> Raw:
-    """Return the power with a Python number; the common exponents have kernels of their own, as in torch."""
+    """Return the power with a Python number; common exponents have kernels of their own, as in torch."""
     if exponent == 2:
         return composed_square(raw)
     if exponent == 1:
@@ -157,7 +157,7 @@ _ones_flat = flat("PowBackward0", lambda raw: from_numpy(np.ones(raw.shape, raw.
 
 
 def numpy_integer_divide(first: Raw, second: Raw, how: str) -> Raw:
-    """``how`` is floor, trunc, remainder or fmod; the divisor holds no zero."""
+    """Return a quotient (floor, trunc) or a remainder (remainder, fmod) of integers; divisors are nonzero."""
     a, b = first.asnumpy(), second.asnumpy()
     with quiet():
         return from_numpy(np.asarray(host_integer_divide(a, b, how), a.dtype, order="C"))
@@ -185,7 +185,7 @@ composed_remainder = node("RemainderBackward0", _remainder, _remainder_backward,
 
 
 def _floor_divide(first: Raw, second: Raw) -> Raw:
-    """As Python divides: from the exact remainder, not by rounding the quotient."""
+    """Return Python's ``//``, computed from the exact remainder without rounding the quotient."""
     rest = prim_mod(first, second)
     zero, one = constant(0, first), constant(1, first)
     quotient = composed_div(prim_sub(first, rest), second)
@@ -212,7 +212,7 @@ def _modulus_backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:
 
 
 def _modulus_forward(raw: Raw) -> Raw:
-    """MindSpore's Abs of complex numbers gives complex numbers."""
+    """Return the absolute value of complex numbers as a real dtype; MindSpore's Abs returns a complex one."""
     return prim_hypot(real_part(raw), imaginary_part(raw))
 
 
@@ -226,7 +226,7 @@ def _sgn(raw: Raw) -> Raw:
 
 
 def sgn(raw: Raw) -> Raw:
-    """Return the sign; of a complex number, the number of modulus 1 in its direction."""
+    """Return the sign; a complex number is divided by its absolute value."""
     return _sgn(raw) if is_complex(raw) else sign(raw)
 
 
@@ -239,7 +239,7 @@ composed_abs = chained("AbsBackward0", prim_abs, lambda x, y: sign(x), prim_abs)
 
 
 def ops_abs(raw: Raw) -> Raw:
-    """Return the absolute value; the second derivative of MindSpore's is None."""
+    """Return the absolute value; MindSpore's is not twice differentiable."""
     return _modulus(raw) if is_complex(raw) else composed_abs(raw)
 
 
@@ -280,7 +280,7 @@ def _smaller_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tu
 
 
 def _extremum_gradients(gradient: Raw, first: Raw, second: Raw, lost: Raw, won: Raw) -> tuple[Raw, Raw]:
-    """Return the gradients of an extreme, halved for ties."""
+    """Return the gradients of an extremum, halved for ties."""
     zero = zeros_like(gradient)
     shared = prim_select(prim_equal(first, second), prim_mul(gradient, constant(0.5, gradient)), gradient)
     return (
@@ -294,12 +294,12 @@ numpy_minimum = node("MinimumBackward0", through_numpy(np.minimum), _smaller_bac
 
 
 def composed_fmax(first: Raw, second: Raw) -> Raw:
-    """Return the larger; a NaN gives way to a number."""
+    """Return the larger operand, ignoring NaN."""
     return _ignoring_nan(first, second, numpy_maximum)
 
 
 def composed_fmin(first: Raw, second: Raw) -> Raw:
-    """Return the smaller; a NaN gives way to a number."""
+    """Return the smaller operand, ignoring NaN."""
     return _ignoring_nan(first, second, numpy_minimum)
 
 
@@ -381,7 +381,7 @@ numpy_clamp = node("ClampBackward0", _clamp_forward, _clamp_backward, traced_cla
 
 
 def ops_where(condition: Raw, first: Raw, second: Raw) -> Raw:
-    """``first`` where the condition holds, else ``second``."""
+    """Select from ``first`` where the condition holds, else from ``second``."""
     return _where(condition, first, second)
 
 

@@ -1,4 +1,4 @@
-"""Rows of a table."""
+"""Embedding lookup."""
 from __future__ import annotations
 
 from typing import Any
@@ -43,7 +43,7 @@ _node = tape.function_node("EmbeddingBackward0", _forward, _backward)
 
 
 def ops_embedding(table: Raw, index: Raw, padding: int, by_frequency: bool) -> Raw:
-    """(rows, D) at indices (*): (*, D). The gradient leaves out row ``padding`` unless it is negative."""
+    """Return rows of a table (rows, D) at indices (*): (*, D). Row ``padding`` gets no gradient, unless it is negative."""
     if index.size == 0 or table.size == 0:
         return filled((*index.shape, *table.shape[1:]), 0, NAME_OF[table.dtype], table)
     if recorded(table):

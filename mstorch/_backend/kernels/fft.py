@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms of complex numbers; the real ones are made of them in ``_ops``."""
+"""Discrete Fourier transforms of complex numbers; real ones are composed of them in ``_ops``."""
 
 from __future__ import annotations
 

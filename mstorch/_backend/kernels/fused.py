@@ -1,4 +1,4 @@
-"""Rows that only devices are asked for: the CPU composes attention and has steps of optimisers on its own memory."""
+"""Rows for devices only: the CPU composes attention, and has optimizer steps on its own memory."""
 from __future__ import annotations
 
 from collections.abc import Callable

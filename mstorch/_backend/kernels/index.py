@@ -1,4 +1,4 @@
-"""Kernels that take elements by position, and slices."""
+"""Indexing and slicing kernels."""
 from __future__ import annotations
 
 from typing import Any
@@ -60,10 +60,10 @@ def _every(raw: Raw, dim: int, step: int) -> Raw:
 
 
 def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
-    """``raw[…, start:stop:step, …]`` in one dimension.
+    """Slice ``raw[…, start:stop:step, …]`` in one dimension.
 
-    mint.narrow is a view of 3 µs, but its backward fails on CPU (InplaceCopy into a view, MindSpore 2.7.2 to 2.10):
-    what is recorded takes StridedSlice.
+    mint.narrow is a view that takes 3 µs, but its backward fails on the CPU (InplaceCopy into a view, MindSpore 2.7.2 to 2.10): recorded
+    slices use StridedSlice.
     """
     shape = raw.shape
     if not _recorded(raw):
@@ -80,7 +80,7 @@ def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
 
 
 def ops_select(raw: Raw, dim: int, index: int) -> Raw:
-    """Entry ``index`` of a dimension; the same two ways as ``ops_slice``."""
+    """Select entry ``index`` of a dimension; implemented like ``ops_slice``."""
     if not _recorded(raw):
         return mint.select(raw, dim, index)
     shape = raw.shape
@@ -88,7 +88,7 @@ def ops_select(raw: Raw, dim: int, index: int) -> Raw:
 
 
 def _flat_positions(sizes: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...]) -> Raw:
-    """Return row-major positions in dimensions of ``sizes`` named by broadcast index tensors; negative indices wrap."""
+    """Return flat row-major positions for broadcast index tensors in dimensions of ``sizes``; negative indices wrap."""
     if ON_CPU and tracing() is None:
         flat = np.zeros(common, np.int64)
         for size, index in zip(sizes, indices):
@@ -104,7 +104,7 @@ def _flat_positions(sizes: tuple[int, ...], indices: tuple[Raw, ...], common: tu
 
 
 def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool) -> Raw:
-    """Return elements of ``raw`` at index tensors in ``dims``; their shape stands where they stood if they were adjacent."""
+    """Index ``raw`` with tensors in ``dims``; the dimensions of the index keep their place if they were adjacent."""
     shape = tuple(raw.shape)
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     positions = _flat_positions(tuple(shape[d] for d in dims), indices, common)
@@ -130,13 +130,13 @@ def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], co
 def composed_linear_index(
     first: Raw, shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool
 ) -> Raw:
-    """Return row-major positions, in a tensor of ``shape``, of the elements that ``composed_index`` would take."""
+    """Return the flat positions, in a tensor of ``shape``, that ``composed_index`` reads."""
     every = from_numpy(np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape))
     return composed_index(every, dims, indices, common, adjacent)
 
 
 def ops_gather_dim(raw: Raw, dim: int, index: Raw) -> Raw:
-    """``out[i][j] = raw[index[i][j]][j]`` for ``dim`` 0, and so on; the index is int64 and within bounds."""
+    """Gather along ``dim``: ``out[i][j] = raw[index[i][j]][j]`` for ``dim`` 0; the index is int64 and within bounds."""
     if index.size == 0:
         return of_nothing(raw, tuple(index.shape), 0)
     if not raw.shape or not index.shape:
@@ -145,7 +145,7 @@ def ops_gather_dim(raw: Raw, dim: int, index: Raw) -> Raw:
 
 
 def dim_positions(shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
-    """Return row-major positions, in a tensor of ``shape``, that gather and scatter reach through ``index``, as a column."""
+    """Return the flat positions, as a column, in a tensor of ``shape`` that gather and scatter reach through ``index``."""
     step, inner = 1, 1
     lead: Any = np.zeros((), np.int64)
     for d in range(len(shape) - 1, -1, -1):
@@ -173,19 +173,19 @@ gather_along = node("GatherBackward", _gather_dim, _gather_backward, _gather_dim
 
 
 def ops_index_select(raw: Raw, dim: int, index: Raw) -> Raw:
-    """Return the entries ``index`` (1-d, int64, within bounds) of a dimension."""
+    """Select the entries ``index`` (1-d, int64, within bounds) of a dimension."""
     if index.size == 0 or raw.size == 0:
         return of_nothing(raw, (*raw.shape[:dim], index.size, *raw.shape[dim + 1 :]), 0)
     return entries(raw, index, dim)
 
 
 def composed_storage_gather(raw: Raw, index: Raw) -> Raw:
-    """Return the elements at flat positions ``index`` (int64, any shape, within bounds)."""
+    """Gather elements at flat positions ``index`` (int64, any shape, within bounds)."""
     return entries(_reshape(raw, (-1,)), index, 0)
 
 
 def composed_take(raw: Raw, index: Raw) -> Raw:
-    """Return the elements at flat positions, which may count from the end."""
+    """Take elements at flat positions, which may be negative."""
     if index.size == 0:
         return of_nothing(raw, tuple(index.shape), 0)
     places = _reshape(_flat_positions((raw.size,), (index,), tuple(index.shape)), tuple(index.shape))
@@ -193,7 +193,7 @@ def composed_take(raw: Raw, index: Raw) -> Raw:
 
 
 def ops_nonzero(raw: Raw) -> Raw:
-    """Return the positions of true elements, (count, dimensions), int64; ``raw`` is bool."""
+    """Return the indices of true elements of a bool tensor, (count, dimensions), int64."""
     if not raw.shape:
         return from_numpy(np.zeros((int(bool(raw.asnumpy())), 0), np.int64))
     if raw.size == 0:

@@ -1,4 +1,4 @@
-"""Kernels that join tensors."""
+"""Concatenation kernels."""
 from __future__ import annotations
 
 from typing import Any
@@ -57,7 +57,7 @@ _cat_recorded = function_node("Cat", _cat_forward, _cat_backward)
 
 
 def ops_cat(raws: tuple[Raw, ...], dim: int) -> Raw:
-    """Concat of the tensors that have elements. Its own gradient cannot be differentiated again (MindSpore 2.10)."""
+    """Concatenate the non-empty tensors. The gradient of MindSpore's Concat cannot be differentiated again (2.10)."""
     if tracing() is None and recorded(*raws):
         return _cat_recorded(dim, *raws)
     if len(raws) > 1 and all(raw.size for raw in raws):

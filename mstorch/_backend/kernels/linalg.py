@@ -1,4 +1,4 @@
-"""Factorizations of dense matrices, batched, by NumPy: each row gives values only, gradients are in ``_ops``."""
+"""Batched factorizations of dense matrices by NumPy: rows compute values only, gradients are in ``_ops``."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Arrays = tuple[np.ndarray, ...]
 
 
 def given(*arrays: Any) -> tuple[Raw, ...]:
-    """Return arrays as raw tensors in memory of their own."""
+    """Return arrays as raw tensors that own their memory."""
     return tuple(from_numpy(np.array(array, order="C")) for array in arrays)
 
 
 def loop(core: Callable[..., Arrays], *operands: np.ndarray) -> Arrays:
-    """``core`` for each matrix of a batch: operands (…, n, m) of one batch shape."""
+    """Apply ``core`` to each matrix of a batch: operands (…, n, m) with one batch shape."""
     batch = operands[0].shape[:-2]
     if not batch:
         return core(*operands)
@@ -38,7 +38,7 @@ def loop(core: Callable[..., Arrays], *operands: np.ndarray) -> Arrays:
 
 
 def lapack_of(name: str, array: np.ndarray, library: Any = lapack) -> Any:
-    """Return the LAPACK (or BLAS) routine for the dtype of an array."""
+    """Return the LAPACK (or BLAS) routine for an array's dtype."""
     return getattr(library, {"f": "s", "d": "d", "F": "c", "D": "z"}[array.dtype.char] + name)
 
 
@@ -46,7 +46,7 @@ _SMALL, _MANY = 32, 16
 
 
 def _many_small(array: np.ndarray) -> bool:
-    """Return whether a step for the whole batch at once beats a call of LAPACK for each matrix; NaN and inf are LAPACK's."""
+    """Return whether vectorized steps over the batch are faster than a LAPACK call per matrix; NaN and inf go to LAPACK."""
     return max(array.shape[-2:]) <= _SMALL and array.size > _MANY * array.shape[-1] * array.shape[-2] > 0 and np.isfinite(array).all()
 
 
@@ -61,13 +61,13 @@ def _lu(array: np.ndarray) -> Arrays:
 
 
 def numpy_lu_factor(raw: Raw) -> tuple[Raw, ...]:
-    """L and U in one matrix, the rows exchanged (from 1), and the first zero pivot (from 1; 0 if there is none)."""
+    """Return L and U in one matrix, the pivots (from 1), and the position of the first zero pivot (from 1; 0 if there is none)."""
     array = raw.asnumpy()
     return given(*(_lu_of_many(array) if _many_small(array) else loop(_lu, array)))
 
 
 def _lu_of_many(array: np.ndarray) -> Arrays:
-    """Return the LU factors of many small matrices, a column of all of them at a time."""
+    """Return the LU factors of many small matrices, one column of all of them at a time."""
     *batch, rows, columns = array.shape
     work = array.reshape((-1, rows, columns)).copy()
     every, size = np.arange(len(work)), min(rows, columns)
@@ -95,7 +95,7 @@ def _eliminated(work: np.ndarray, every: np.ndarray, size: int) -> tuple[np.ndar
 
 
 def _gesv(matrix: np.ndarray, right: np.ndarray) -> Arrays:
-    """Solve one system by its factors, whatever they are: of a singular matrix come infinities and NaN."""
+    """Solve one system by its LU factors; the solution of a singular system contains infinities and NaN."""
     factors, pivots, info = _lu(matrix)
     right = right.copy()
     for row, other in enumerate(pivots - 1):
@@ -105,7 +105,7 @@ def _gesv(matrix: np.ndarray, right: np.ndarray) -> Arrays:
 
 
 def numpy_solve(matrix: Raw, right: Raw) -> tuple[Raw, ...]:
-    """Return the solution of ``matrix @ X = right`` (one batch shape), and for each matrix its first zero pivot."""
+    """Return the solution of ``matrix @ X = right`` (one batch shape), and the position of each matrix's first zero pivot."""
     a, b = matrix.asnumpy(), right.asnumpy()
     if np.isfinite(a).all():
         try:
@@ -139,7 +139,7 @@ def _factored(array: np.ndarray) -> Arrays:
 
 
 def numpy_cholesky(raw: Raw) -> tuple[Raw, ...]:
-    """L, and for each matrix the order of the first minor that is not positive-definite (0 if there is none)."""
+    """Return L, and for each matrix the order of the first minor that is not positive-definite (0 if there is none)."""
     array = raw.asnumpy()
     if np.isfinite(array).all():
         try:
@@ -150,7 +150,7 @@ def numpy_cholesky(raw: Raw) -> tuple[Raw, ...]:
 
 
 def numpy_qr(raw: Raw, mode: str) -> tuple[Raw, ...]:
-    """Q and R; for the mode "r" an empty Q."""
+    """Return Q and R; for the mode "r" an empty Q."""
     array = raw.asnumpy()
     *batch, rows, columns = array.shape
     if array.size == 0:
@@ -165,7 +165,7 @@ def numpy_qr(raw: Raw, mode: str) -> tuple[Raw, ...]:
 
 
 def _converged(function: Callable[[np.ndarray], Arrays], array: np.ndarray) -> Arrays:
-    """Return an iterative decomposition, with NaN for matrices on which it fails."""
+    """Run an iterative decomposition; the result is NaN for matrices that do not converge."""
     try:
         return tuple(function(array))
     except np.linalg.LinAlgError:
@@ -175,7 +175,7 @@ def _converged(function: Callable[[np.ndarray], Arrays], array: np.ndarray) -> A
 
 
 def numpy_svd(raw: Raw, full: bool) -> tuple[Raw, ...]:
-    """U, S and Vh."""
+    """Return U, S and Vh."""
     return given(*_converged(lambda array: np.linalg.svd(array, full_matrices=full), raw.asnumpy()))
 
 
@@ -185,12 +185,12 @@ def numpy_svdvals(raw: Raw) -> Raw:
 
 
 def numpy_eigh(raw: Raw, triangle: str) -> tuple[Raw, ...]:
-    """Return ascending eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    """Return ascending eigenvalues and eigenvectors of Hermitian matrices, reading one triangle."""
     return given(*_converged(lambda array: np.linalg.eigh(array, triangle), raw.asnumpy()))
 
 
 def numpy_eig(raw: Raw) -> tuple[Raw, ...]:
-    """Return eigenvalues and eigenvectors, complex always."""
+    """Return eigenvalues and eigenvectors, always complex."""
     array = raw.asnumpy()
     kind = np.result_type(array.dtype, np.complex64)
     values, vectors = _converged(np.linalg.eig, array)
@@ -205,7 +205,7 @@ def _trtrs(matrix: np.ndarray, right: np.ndarray, upper: bool, unit: bool) -> Ar
 
 
 def numpy_solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> Raw:
-    """Return the solution of ``matrix @ X = right``, of which one triangle is read."""
+    """Return the solution of ``matrix @ X = right`` for a triangular matrix."""
     a, b = matrix.asnumpy(), right.asnumpy()
     if _many_small(a) and b.size:
         return given(_substituted(a, b, upper, unit))[0]
@@ -213,7 +213,7 @@ def numpy_solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> 
 
 
 def _substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
-    """Return the solutions for many small triangles, a row of all of them at a time."""
+    """Solve many small triangular systems, one row of all of them at a time."""
     found, size = b.copy(), a.shape[-1]
     for k in reversed(range(size)) if upper else range(size):
         known = slice(k + 1, size) if upper else slice(0, k)
@@ -232,7 +232,7 @@ def _geqrf(array: np.ndarray) -> Arrays:
 
 
 def numpy_geqrf(raw: Raw) -> tuple[Raw, ...]:
-    """R above the Householder vectors of Q, and their scales."""
+    """Return R with the Householder vectors of Q below it, and their scales."""
     return given(*loop(_geqrf, raw.asnumpy()))
 
 
@@ -245,12 +245,12 @@ def _ldl(array: np.ndarray, hermitian: bool) -> Arrays:
 
 
 def numpy_ldl_factor(raw: Raw, hermitian: bool) -> tuple[Raw, ...]:
-    """L and D in one matrix, the pivots as LAPACK gives them, and the first zero of D (from 1)."""
+    """Return L and D in one matrix, LAPACK's pivots, and the position of the first zero of D (from 1)."""
     return given(*loop(lambda a: _ldl(a, hermitian), raw.asnumpy()))
 
 
 def _ldl_matrices(factors: np.ndarray, pivots: np.ndarray, hermitian: bool) -> np.ndarray:
-    """``L @ D @ L.mH`` multiplied out, from LAPACK's packed lower form with its row exchanges."""
+    """Return ``L @ D @ L.mH`` from LAPACK's packed lower form with row interchanges."""
     size = len(factors)
     pivots = pivots.reshape(-1)
     lower, diagonal = np.eye(size, dtype=factors.dtype), np.zeros_like(factors)

@@ -1,4 +1,4 @@
-"""Losses that have kernels of their own."""
+"""Losses with kernels of their own."""
 from __future__ import annotations
 
 from typing import Any
@@ -31,7 +31,7 @@ def _one_hot(target: np.ndarray, classes: int, kind: np.dtype) -> Raw:
 
 
 def _log_probabilities(x: Raw, target: Raw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the elements' places (rows, classes) and the logarithm of the softmax of all logits."""
+    """Return the index (rows, classes) of the targets, and the log-softmax of the logits."""
     with quiet():
         logs = shifted(x, 1)
         logs -= np.log(np.exp(logs).sum(1, keepdims=True))
@@ -71,7 +71,7 @@ def numpy_cross_entropy(x: Raw, target: Raw) -> Raw:
 
 
 def composed_nll(x: Raw, target: Raw, weights: Raw) -> Raw:
-    """``-weights * x`` of each target class: (N, C, L), int64 classes (N, L) in range, weights (N, L)."""
+    """Return ``-weights * x`` at the target classes: (N, C, L), int64 classes (N, L) in range, weights (N, L)."""
     n, _, length = x.shape
     picked = _reshape(gather_along(x, 1, _reshape(target, (n, 1, length))), (n, length))
     return _neg(_mul(picked, weights))

@@ -1,7 +1,7 @@
 """Exponentials, logarithms, trigonometry, rounding.
 
-MindSpore's float32 Exp, Log, Tanh and Sigmoid are approximations (2.10 on CPU: 2e-5 relative for Exp(88), 1e-4 for
-Tanh near 8), and its Expm1 and Log1p are ``exp(x) - 1`` and ``log(1 + x)``, without a correct digit near 0.
+MindSpore's float32 Exp, Log, Tanh and Sigmoid are approximations (2.10 on CPU: relative error 2e-5 for Exp(88), 1e-4 for Tanh near 8), and
+its Expm1 and Log1p are ``exp(x) - 1`` and ``log(1 + x)``, without a correct digit near 0.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _one_plus(raw: Raw) -> Raw:
 
 
 def _in_float32(primitive: Callable[[Raw], Raw], function: Callable[..., Any]) -> Callable[[Raw], Raw]:
-    """Return NumPy's function for float32, the primitive for the rest."""
+    """Return a kernel that is NumPy's function for float32, else the primitive."""
     exact = through_numpy(function)
 
     def forward(raw: Raw) -> Raw:
@@ -120,7 +120,7 @@ exp2 = chained("Exp2Backward0", _two_to, lambda x, y: _scaled(y, _LN2))
 
 
 def _row(name: str, primitive: Callable[[Raw], Raw], derivative: Callable[[Raw, Raw], Raw]) -> None:
-    """A primitive whose gradient is right for real numbers and missing for complex ones."""
+    """Define a row by a primitive whose gradient is correct for real numbers and missing for complex ones."""
     complex_form = chained(f"{name.capitalize()}Backward0", primitive, derivative, primitive)
 
     def forward(raw: Raw) -> Raw:
@@ -222,7 +222,7 @@ round_ = flat("RoundBackward0", _round_decimals)
 
 
 def composed_frac(raw: Raw) -> Raw:
-    """Return the part after the point."""
+    """Return the fractional part."""
     return prim_sub(raw, trunc(raw))
 
 
@@ -352,7 +352,7 @@ def _complex_angle(raw: Raw) -> Raw:
 
 
 def _complex_angle_backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:
-    """Return the gradient of the angle: its direction is i z / |z|^2; zero where z is."""
+    """Return the gradient of the angle, i z / |z|^2 times the gradient; zero at zero."""
     name = NAME_OF[raw.dtype]
     size = mul(raw, prim_conj(raw))
     zero = prim_equal(size, constant(0, size))
@@ -365,7 +365,7 @@ _angle_of_complex = node("AngleBackward0", _complex_angle, _complex_angle_backwa
 
 
 def composed_angle(raw: Raw) -> Raw:
-    """Return the argument of a complex number; 0 or pi for a real one."""
+    """Return the angle of a complex number; 0 or pi for a real one."""
     return _angle_of_complex(raw) if is_complex(raw) else _angle_of_real(raw)
 
 
@@ -392,7 +392,7 @@ def numpy_frexp(raw: Raw) -> tuple[Raw, Raw]:
 def define_numpy(
     op: str, function: Callable[..., Any], reason: str, dtypes: Any = FLOATS + COMPLEX
 ) -> None:
-    """Enter a row that leaves MindSpore on CPU."""
+    """Define a row computed by NumPy on the CPU."""
     define(op, cpu=function, dtypes=dtypes, via=VIA_HALF, numpy_reason=reason)
 
 

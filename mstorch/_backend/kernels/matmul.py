@@ -1,4 +1,4 @@
-"""Matrix products. oneDNN's kernels leak 1.3 KB a call on MindSpore 2.7.2 to 2.10; no other CPU kernel is as fast."""
+"""Matrix products. oneDNN's kernels leak 1.3 KB per call in MindSpore 2.7.2 to 2.10; no other CPU kernel is as fast."""
 from __future__ import annotations
 
 import numpy as np
@@ -16,7 +16,7 @@ _add = ops.Add()
 
 
 def _zeros(a: Raw, b: Raw, shape: tuple[int, ...]) -> Raw:
-    """Return a product without terms: MatMul over an inner dimension of 0 returns uninitialised memory."""
+    """Return zeros for an empty inner dimension, for which MatMul returns uninitialized memory."""
     nothing = from_numpy(np.zeros(shape, NP_DTYPE[NAME_OF[a.dtype]]))
     # Sums over no elements tie the result to both operands, for the tape.
     if not (a._requires_grad or b._requires_grad):
@@ -26,21 +26,21 @@ def _zeros(a: Raw, b: Raw, shape: tuple[int, ...]) -> Raw:
 
 
 def ops_mm(a: Raw, b: Raw) -> Raw:
-    """(n, m) × (m, p)."""
+    """Multiply (n, m) × (m, p)."""
     if a.size == 0 or b.size == 0:
         return _zeros(a, b, (a.shape[0], b.shape[1]))
     return _MM[False, False](a, b)
 
 
 def ops_bmm(a: Raw, b: Raw) -> Raw:
-    """(…, n, m) × (…, m, p) over equal leading dimensions."""
+    """Multiply (…, n, m) × (…, m, p) with equal leading dimensions."""
     if a.size == 0 or b.size == 0:
         return _zeros(a, b, (*a.shape[:-1], b.shape[-1]))
     return _BMM(a, b)
 
 
 def ops_linear(x: Raw, weight: Raw) -> Raw:
-    """(…, m) × (p, m) transposed."""
+    """Multiply (…, m) by the transpose of (p, m)."""
     if x.size == 0 or weight.size == 0:
         return _zeros(x, weight, (*x.shape[:-1], weight.shape[0]))
     if len(x.shape) == 2:
@@ -50,7 +50,7 @@ def ops_linear(x: Raw, weight: Raw) -> Raw:
 
 
 def ops_linear_bias(bias: Raw, x: Raw, weight: Raw) -> Raw:
-    """(…, m) × (p, m) transposed, plus (p,)."""
+    """Multiply (…, m) by the transpose of (p, m), and add (p,)."""
     if x.size == 0 or weight.size == 0:
         return _add(_zeros(x, weight, (*x.shape[:-1], weight.shape[0])), bias)
     if len(x.shape) == 2:

@@ -1,4 +1,4 @@
-"""Normalisation kernels."""
+"""Normalization kernels."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -39,7 +39,7 @@ def _normalized(x: Raw, axes: tuple[int, ...], eps: float) -> tuple[Raw, Raw, Ra
 
 
 def composed_batch_norm(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
-    """Any dtype: the normalised values, and the mean and the variance (biased) of each channel."""
+    """Normalize in any dtype; also return the mean and the biased variance of each channel."""
     axes = (0, *range(2, len(x.shape)))
     shape = (1, -1, *([1] * (len(x.shape) - 2)))
     y, mean, var, _ = _normalized(x, axes, eps)
@@ -71,7 +71,7 @@ def _train_backward(ctx: Any, g: Raw, *_: Any) -> tuple[Raw | None, ...]:
 
 
 def _differentiable_gradients(g: Raw, x: Raw, weight: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
-    """Return the gradients made of differentiable operations, for double backward."""
+    """Return the gradients composed of differentiable operations, for double backward."""
     axes = (0, *range(2, len(x.shape)))
     shape = (1, -1, *([1] * (len(x.shape) - 2)))
     normal, _, _, inverse = _normalized(x, axes, eps)
@@ -87,7 +87,7 @@ _train_node = tape.function_node("NativeBatchNormBackward0", _train_forward, _tr
 
 
 def ops_batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
-    """(N, C, *) normalised by its own statistics, with the mean and the biased variance (C) of each channel."""
+    """Normalize (N, C, *) by its own statistics; also return the mean and the biased variance (C) of each channel."""
     if x.size == 0:
         nothing = full(tuple(weight.shape), 0, NAME_OF[x.dtype])
         return filled(tuple(x.shape), 0, NAME_OF[x.dtype], x, weight, bias), nothing, nothing
@@ -101,7 +101,7 @@ def ops_batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Ra
 
 
 def composed_batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw, eps: float) -> Raw:
-    """(N, C, *) normalised by given statistics: one multiplication and one addition of the whole tensor."""
+    """Normalize (N, C, *) by given statistics, with one multiplication and one addition of the whole tensor."""
     shape = (1, -1, *([1] * (len(x.shape) - 2)))
     scale = _mul(weight, _rsqrt(_add(var, constant(eps, x))))
     shift = _sub(bias, _mul(mean, scale))
@@ -109,7 +109,7 @@ def composed_batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw
 
 
 def running_average(running: Raw, batch: Raw, factor: float, scale: float) -> Raw:
-    """``(1 - factor) * running + factor * scale * batch``: a few numbers, which the host adds faster than it can ask."""
+    """Return ``(1 - factor) * running + factor * scale * batch``, computed by NumPy on the CPU unless traced."""
     if not ON_CPU or tape.tracing() is not None:
         return _add(_mul(running, 1 - factor), _mul(batch, factor * scale))
     old, new = running.asnumpy(), batch.asnumpy()
@@ -127,7 +127,7 @@ _GRAD_EPSILON = 1e-7 if ON_CPU else 0.0
 
 
 def composed_layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
-    """Normalised over the dimensions from ``begin`` on, made of differentiable operations."""
+    """Normalize over the dimensions from ``begin`` on, by differentiable operations."""
     return _add(_mul(_normalized(x, tuple(range(begin, len(x.shape))), eps)[0], weight), bias)
 
 
@@ -139,10 +139,10 @@ def _layer_forward(ctx: Any, x: Raw, weight: Raw, bias: Raw, begin: int, eps: fl
 
 
 def _single_gradients(g: Raw, x: Raw, weight: Raw, begin: int, eps: float) -> tuple[Raw | None, ...]:
-    """Return the gradients where each element is normalised alone.
+    """Return the gradients if each element is normalized alone.
 
-    Those of x and the weight are zero but for rounding; torch's rounding is kept (its normalised value is what the product
-    ``inverse * x`` loses), for with a small epsilon it is not small.
+    Those of x and the weight are zero up to rounding; torch's rounding error, that of the normalized value ``inverse * x``, is reproduced,
+    as a small epsilon makes it large.
     """
     scaled = _mul(g, weight)
     inverse = _rsqrt(constant(eps, x))
@@ -177,7 +177,7 @@ _layer_node = tape.function_node("NativeLayerNormBackward0", _layer_forward, _la
 
 
 def ops_layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
-    """Mean 0 and variance 1 over the dimensions from ``begin`` on, times weight plus bias."""
+    """Return layer norm over the dimensions from ``begin`` on, times weight plus bias."""
     if x.size == 0:
         return filled(tuple(x.shape), 0, NAME_OF[x.dtype], x, weight, bias)
     if NAME_OF[x.dtype] != "float32" or tape.tracing() is not None or not 1e-6 <= eps < 1:
@@ -194,7 +194,7 @@ define("batch_norm_eval", cpu=composed_batch_norm_eval, dtypes=FLOATS, via=VIA_H
 
 
 def ops_batch_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, var: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
-    """Return the gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it gave."""
+    """Return the gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it returned."""
     shape = tuple(x.shape)
     if len(shape) not in (2, 4):
         g, x = (_reshape(raw, (*shape[:2], 1, -1)) for raw in (g, x))

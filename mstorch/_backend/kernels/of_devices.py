@@ -1,6 +1,6 @@
-"""Rows that only a device uses: windows of any strides, gradients and interpolations that are one kernel there.
+"""Rows for devices only: windows of any strides, and gradients and interpolation that are one kernel there.
 
-Host memory has NumPy's windows, and rules that compute gradients in one piece. On the CPU these rows are the host's.
+Host memory has NumPy's windows, and gradient rules in one piece. On the CPU these rows are the host's.
 """
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def _concat(axis: int) -> ops.Concat:
 
 @lru_cache(512)
 def _positions(size: int, before: int, after: int, mode: str) -> Raw:
-    """Return where each element of a padded axis comes from."""
+    """Return the source index of each element of a padded axis."""
     wanted = np.arange(-before, size + after)
     if mode == "replicate":
         wanted = wanted.clip(0, size - 1)
@@ -41,7 +41,7 @@ def _trimmed(raw: Raw, axis: int, before: int, after: int) -> Raw:
 
 
 def composed_pad(raw: Raw, pads: tuple[int, ...], value: float) -> Raw:
-    """Return constants around the last dimensions: (before, after) of the last first; negative numbers cut off."""
+    """Pad the last dimensions with a constant: (before, after) of the last first; negative numbers crop."""
     rank = len(raw.shape)
     name = NAME_OF[raw.dtype]
     out = list(raw.shape)
@@ -67,7 +67,7 @@ def composed_pad(raw: Raw, pads: tuple[int, ...], value: float) -> Raw:
 
 
 def composed_pad_like(raw: Raw, pads: tuple[int, ...], mode: str) -> Raw:
-    """Return the tensor's own elements around the last dimensions: mirrored, repeated at the edge, or from the other side."""
+    """Pad the last dimensions with the tensor's own elements: reflect, replicate or circular."""
     rank = len(raw.shape)
     for i in range(len(pads) // 2):
         before, after = pads[2 * i], pads[2 * i + 1]

@@ -48,7 +48,7 @@ _max_node = node("MaxPool2DWithIndicesBackward0", _max_forward, _max_backward, _
 
 
 def ops_max_pool(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> Raw:
-    """(N, C, *spatial) → (N, C, *out): the largest value of each window. A NaN among numbers is passed over."""
+    """Return the maximum of each window: (N, C, *spatial) → (N, C, *out). NaN among numbers is ignored."""
     simple = len(kernel) == 2 and not any(padding) and dilation == (1, 1)
     if simple and x.size and NAME_OF[x.dtype] == "float32" and out == tuple(
         (n - k) // s + 1 for n, k, s in zip(x.shape[2:], kernel, stride)
@@ -58,7 +58,7 @@ def ops_max_pool(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation:
 
 
 def _first_largest(columns: Raw, table: np.ndarray) -> Raw:
-    """Return where (N, C, window, out) is largest in each window, as positions (N, C, out) among the input's."""
+    """Return the position in the input of the maximum of each window of (N, C, window, out)."""
     lowest = extreme(columns, -1)
     if tape.tracing() is None:
         values = columns.asnumpy()
@@ -83,9 +83,9 @@ def _first_largest(columns: Raw, table: np.ndarray) -> Raw:
 def _pick(
     x: Raw, table: np.ndarray, out: Sizes, outside: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[Raw, Raw]:
-    """Return the largest value of each window, the first of equals, above all a NaN, the last of them, and its position among the input's.
+    """Return the maximum of each window (the first of equal ones, or the last NaN), and its position in the input.
 
-    ``outside`` has the windows of padding alone, whose largest value is the lowest there is.
+    ``outside``: the windows that contain padding only, whose maximum is the dtype's lowest value.
     """
     n, c = x.shape[:2]
     if x.size == 0 or table.shape[1] == 0:
@@ -106,13 +106,13 @@ def _pick(
 def composed_max_pool_indices(
     x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> tuple[Raw, Raw]:
-    """Return the largest value of each window and its position in the flattened spatial dimensions (int64)."""
+    """Return the maximum of each window and its position in the flattened spatial dimensions (int64)."""
     numbers = (tuple(x.shape[2:]), kernel, stride, padding, dilation, out)
     return _pick(x, strided_table(*numbers), out, outside_windows(*numbers))
 
 
 def composed_adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
-    """Windows that divide the input into ``out`` parts: largest values and their positions."""
+    """Return the maxima of windows that divide the input into ``out`` parts, and their positions."""
     return _pick(x, adaptive_table(tuple(x.shape[2:]), out), out)
 
 
@@ -148,7 +148,7 @@ _avg_node = node("AvgPool2DBackward0", _avg_forward, _avg_backward, _avg_forward
 def _divisors(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, name: str
 ) -> Raw:
-    """Return one over the number of elements that each window counts."""
+    """Return the reciprocal of each window's element count."""
     counts = np.ones((), np.int64)
     for n, k, s, p, o in zip(sizes, kernel, stride, padding, out):
         start = np.arange(o) * s - p
@@ -161,7 +161,7 @@ def _divisors(
 def ops_avg_pool(
     x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
 ) -> Raw:
-    """(N, C, *spatial) → (N, C, *out): the mean of each window."""
+    """Return the mean of each window: (N, C, *spatial) → (N, C, *out)."""
     n, c = x.shape[:2]
     sizes = tuple(x.shape[2:])
     name = NAME_OF[x.dtype]
@@ -184,7 +184,7 @@ def _shares(sizes: Sizes, out: Sizes, name: str) -> Raw:
 
 
 def ops_adaptive_avg_pool(x: Raw, out: Sizes) -> Raw:
-    """(N, C, *spatial) → (N, C, *out): means of windows that divide the input into ``out`` parts."""
+    """Return the means of windows that divide the input into ``out`` parts: (N, C, *spatial) → (N, C, *out)."""
     n, c = x.shape[:2]
     sizes = tuple(x.shape[2:])
     if x.size == 0 or 0 in out:

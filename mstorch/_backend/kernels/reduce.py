@@ -1,4 +1,4 @@
-"""Reduction kernels. ``dims`` is a tuple of dimensions counted from the front, never empty for a tensor with any."""
+"""Reduction kernels. ``dims`` is a tuple of nonnegative dimensions, empty only for a 0-d tensor."""
 from __future__ import annotations
 
 from typing import Any
@@ -47,7 +47,7 @@ def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) 
 
 
 def constant(raw: Raw, shape: tuple[int, ...], value: Any) -> Raw:
-    """Return a tensor of one value in the dtype of ``raw``."""
+    """Return a constant tensor in the dtype of ``raw``."""
     return from_numpy(np.full(shape, value, NP_DTYPE[NAME_OF[raw.dtype]]))
 
 
@@ -65,12 +65,12 @@ of_nothing = function_node("ReduceEmpty", _empty_forward, _empty_backward)
 
 
 def over_nothing(raw: Raw, dims: tuple[int, ...], keepdim: bool, value: Any) -> Raw:
-    """Return the reduction of a tensor without elements: ``value`` everywhere."""
+    """Return the reduction of an empty tensor, filled with ``value``."""
     return of_nothing(raw, reduced_shape(tuple(raw.shape), dims, keepdim), value)
 
 
 def _linear_node(name: str, prim: dict[bool, Any], scaled: bool) -> Any:
-    """ReduceSum or ReduceMean with a gradient that can be differentiated again; MindSpore's own cannot (2.10)."""
+    """Return ReduceSum or ReduceMean with a gradient that is differentiable again; MindSpore's own is not (2.10)."""
 
     def forward(ctx: Any, raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
         result = prim[keepdim](raw, dims)
@@ -133,7 +133,7 @@ def ops_any(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
 
 
 def has_nan(raw: Raw) -> bool:
-    """Return whether a floating tensor may hold NaN (a sum shows it at the speed of memory); True in a trace."""
+    """Return whether a floating-point tensor may contain NaN (tested by a sum); True in a trace."""
     if NAME_OF[raw.dtype] not in FLOATS:
         return False
     if tracing() is not None:
@@ -143,7 +143,7 @@ def has_nan(raw: Raw) -> bool:
 
 
 def _extreme(prim: dict[bool, Any], raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
-    """ReduceMax or ReduceMin, which skip NaN on CPU unless it comes first: with NaN as the result where there is one."""
+    """Run ReduceMax or ReduceMin with NaN propagation, which MindSpore's CPU kernels lack unless the first element is NaN."""
     result = prim[keepdim](raw, dims)
     if has_nan(raw):
         nan = _ANY[keepdim](_not_equal(raw, raw), dims)
@@ -185,7 +185,7 @@ def _amin_any(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
 
 
 def _arg(raw: Raw, dim: int, keepdim: bool, largest: bool) -> Raw:
-    """Return the index of the first extreme element along a dimension, int64; NaN counts as extreme."""
+    """Return the index of the first extremum along a dimension, int64; NaN counts as extremum."""
     if not raw.shape:
         return from_numpy(np.zeros((), np.int64))
     extreme = _MAX[True](raw, (dim,)) if largest else _MIN[True](raw, (dim,))
@@ -234,7 +234,7 @@ _behind = ops.CumProd(True, True)
 
 
 def _products_without(raw: Raw, dim: int) -> Raw:
-    """For each element, the product of the others along a dimension, exact where some of them are 0."""
+    """Return for each element the product of the others along a dimension, exact if some are 0."""
     return _mul(_before(raw, dim), _behind(raw, dim))
 
 

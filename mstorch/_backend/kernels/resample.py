@@ -1,4 +1,4 @@
-"""Resampling: linear maps along one axis, im2col and its transpose."""
+"""Resampling: linear maps along one axis, unfold and fold."""
 from __future__ import annotations
 
 import numpy as np
@@ -20,7 +20,7 @@ _sum = ops.ReduceSum(False)
 
 
 def composed_along(x: Raw, matrix: np.ndarray, taps: np.ndarray | None, axis: int) -> Raw:
-    """(…, n, …) → (…, m, …) by a matrix (n, m); the taps are the host kernel's."""
+    """Resample (…, n, …) to (…, m, …) by a matrix (n, m); ``taps`` is for the host kernel."""
     rank = len(x.shape)
     order = (*(i for i in range(rank) if i != axis), axis)
     moved = _transpose(x, order) if order != tuple(range(rank)) else x
@@ -32,7 +32,7 @@ def composed_along(x: Raw, matrix: np.ndarray, taps: np.ndarray | None, axis: in
 
 
 def ops_pick_along(x: Raw, positions: np.ndarray, axis: int) -> Raw:
-    """Return the elements at some positions of an axis."""
+    """Select positions of an axis."""
     return _gather(x, from_numpy(np.ascontiguousarray(positions, dtype=np.int32)), axis)
 
 
@@ -40,7 +40,7 @@ Sizes = tuple[int, ...]
 
 
 def composed_unfold(x: Raw, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> Raw:
-    """(N, C, *spatial) → (N, C * kernel elements, windows)."""
+    """Unfold (N, C, *spatial) to (N, C * kernel elements, windows)."""
     n, c = x.shape[:2]
     if x.size == 0:
         return filled((n, c * int(np.prod(kernel)), int(np.prod(out))), 0, NAME_OF[x.dtype], x)
@@ -51,7 +51,7 @@ def composed_unfold(x: Raw, kernel: Sizes, dilation: Sizes, padding: Sizes, stri
 def composed_fold(
     x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, blocks: Sizes
 ) -> Raw:
-    """(N, C * kernel elements, windows) → (N, C, *sizes): overlapping windows add up."""
+    """Fold (N, C * kernel elements, windows) to (N, C, *sizes), summing overlapping windows."""
     n = x.shape[0]
     count, length = int(np.prod(kernel)), int(np.prod(blocks))
     c = x.shape[1] // count

@@ -1,4 +1,4 @@
-"""The elementwise part of a step of an LSTM and of a GRU."""
+"""The elementwise part of LSTM and GRU cells."""
 from __future__ import annotations
 
 from mindspore import ops
@@ -15,14 +15,14 @@ _split4 = ops.Split(1, 4)
 
 
 def composed_lstm_cell(gates: Raw, cell: Raw) -> tuple[Raw, Raw]:
-    """Gates (N, 4H) in the order input, forget, cell, output, and the cell (N, H) → the next hidden state and cell."""
+    """Run an LSTM cell: gates (N, 4H) ordered input, forget, cell, output, and the cell state (N, H) → the next hidden and cell state."""
     i, f, g, o = _split4(gates)
     cell = _add(_mul(sigmoid(f), cell), _mul(sigmoid(i), tanh(g)))
     return _mul(sigmoid(o), tanh(cell)), cell
 
 
 def composed_gru_cell(from_input: Raw, from_hidden: Raw, hidden: Raw) -> Raw:
-    """Gates (N, 3H) in the order reset, update, new, and the hidden state (N, H) → the next hidden state."""
+    """Run a GRU cell: gates (N, 3H) ordered reset, update, new, and the hidden state (N, H) → the next hidden state."""
     xr, xz, xn = _split3(from_input)
     hr, hz, hn = _split3(from_hidden)
     reset, update = sigmoid(_add(xr, hr)), sigmoid(_add(xz, hz))

@@ -1,4 +1,4 @@
-"""Kernels of running sums, products and extremes along a dimension."""
+"""Kernels of cumulative sums, products and extrema along a dimension."""
 from __future__ import annotations
 
 from typing import Any
@@ -26,7 +26,7 @@ _clse = ops.CumulativeLogsumexp()
 
 
 def _widened(raw: Raw, function: Any, *args: Any) -> Raw:
-    """Compute in float64: torch accumulates single precision in double (error 5e-4 of 1 in a sum of 100,000 otherwise)."""
+    """Compute in float64: torch accumulates float32 in double (a sum of 100,000 would have an error of 5e-4 otherwise)."""
     return cast(function(cast(raw, "float64"), *args), "float32")
 
 
@@ -37,7 +37,7 @@ def ops_cumsum(raw: Raw, dim: int) -> Raw:
 
 
 def ops_running_sum(raw: Raw, dim: int) -> Raw:
-    """Running sums rounded after each addition, for sums whose order shows."""
+    """Return cumulative sums rounded after each addition, for sums whose order shows."""
     return _sum(raw, dim)
 
 
@@ -50,7 +50,7 @@ def _cumprod(raw: Raw, dim: int) -> Raw:
 
 
 def _cumprod_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Raw:
-    """Return sums of later gradients times products, divided by the element; at the first zero the products without it."""
+    """Return sums of later gradients times products, divided by the element; at the first zero by the products without it."""
     conjugate = prim_conj if NAME_OF[raw.dtype] in COMPLEX else _same
     zero = prim_equal(raw, constant(raw, (), 0))
     if not bool(zero.asnumpy().any()):
@@ -81,7 +81,7 @@ def composed_cumprod(raw: Raw, dim: int) -> Raw:
 
 
 def ops_cummax_indices(raw: Raw, dim: int) -> Raw:
-    """Return the index of the largest element so far (the last of equal ones; NaN is largest), int64."""
+    """Return the index of the maximum so far (the last of equal ones; NaN is largest), int64."""
     if raw.size == 0 or not raw.shape:
         return from_numpy(np.zeros(raw.shape, np.int64))
     prim = _LARGEST.get(dim)
@@ -91,7 +91,7 @@ def ops_cummax_indices(raw: Raw, dim: int) -> Raw:
 
 
 def ops_cummin_indices(raw: Raw, dim: int) -> Raw:
-    """Return the same of the smallest: Cummin has other rules for equal elements, so it is Cummax of what falls as it rises."""
+    """Return the index of the minimum so far, as Cummax of the order-reversed elements, because Cummin treats ties differently."""
     flipped = ops.neg(raw) if NAME_OF[raw.dtype] in FLOATS else ops.Invert()(raw)
     return ops_cummax_indices(flipped, dim)
 
@@ -107,7 +107,7 @@ def _logcumsumexp(raw: Raw, dim: int) -> Raw:
 
 
 def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Raw:
-    """``sum over later j of gradient[j] * exp(x - result[j])``, in logarithms, for each sign of the gradient apart."""
+    """Return ``sum over later j of gradient[j] * exp(x - result[j])``, in logarithms, separately for each sign of the gradient."""
     zeros = constant(gradient, tuple(gradient.shape), 0)
     if grad_mode.enabled:
         return _pairwise(gradient, raw, dim)
@@ -125,7 +125,8 @@ def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Ra
 
 
 def _pairwise(gradient: Raw, raw: Raw, dim: int) -> Raw:
-    """Return the same pair by pair, where it may be differentiated again: no logarithm of a gradient, and no large exponent."""
+    """Return the gradient of logcumsumexp pairwise, without logarithms of gradients or large exponents, so that it is differentiable again.
+    """
     shape = tuple(raw.shape)
     n = shape[dim]
     rows, columns = (*shape[: dim + 1], 1, *shape[dim + 1 :]), (*shape[:dim], 1, *shape[dim:])

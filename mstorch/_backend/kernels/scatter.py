@@ -1,4 +1,4 @@
-"""Kernels that write or add up elements by position."""
+"""Scatter kernels and their reductions."""
 from __future__ import annotations
 
 import numpy as np
@@ -43,7 +43,7 @@ unwritten = node("NothingWritten", _tied_forward, _tied_backward, lambda raw, ot
 
 
 def _flat_add(raw: Raw, positions: Raw, source: Raw) -> Raw:
-    """``raw`` (flat) plus ``source`` (flat) at positions (a column), which may repeat."""
+    """Add ``source`` (flat) to ``raw`` (flat) at positions (a column), which may repeat."""
     if NAME_OF[raw.dtype] in COMPLEX or recorded(source):
         # TensorScatterAdd takes no complex numbers, and its gradient cannot be differentiated again (MindSpore 2.10).
         return prim_add(raw, _segment_sum(source, cast(_reshape(positions, (-1,)), "int32"), raw.size))
@@ -51,7 +51,7 @@ def _flat_add(raw: Raw, positions: Raw, source: Raw) -> Raw:
 
 
 def ops_scatter(raw: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
-    """``source`` written ("none") or added ("add") at ``index`` along a dimension; source and index are of one shape."""
+    """Write ("none") or add ("add") ``source`` at ``index`` along a dimension; source and index have one shape."""
     if index.size == 0:
         return unwritten(raw, source)
     if not raw.shape:
@@ -64,7 +64,7 @@ def ops_scatter(raw: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
 
 
 def composed_put(raw: Raw, source: Raw, index: Raw, accumulate: bool) -> Raw:
-    """``source`` put (or added) at flat positions, which may count from the end."""
+    """Put (or add) ``source`` at flat positions, which may be negative."""
     if index.size == 0:
         return unwritten(raw, source)
     positions = _reshape(_flat_positions((raw.size,), (index,), tuple(index.shape)), (-1, 1))
@@ -73,7 +73,7 @@ def composed_put(raw: Raw, source: Raw, index: Raw, accumulate: bool) -> Raw:
 
 
 def composed_index_write(raw: Raw, source: Raw, dim: int, index: Raw, accumulate: bool) -> Raw:
-    """Return the entries ``index`` (a vector) of a dimension replaced by, or increased by, those of ``source``."""
+    """Replace the entries ``index`` (a vector) of a dimension by those of ``source``, or add them."""
     if index.size == 0 or raw.size == 0:
         return unwritten(raw, source)
     if not raw.shape:
@@ -128,9 +128,9 @@ def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
 def _reduce_backward(
     gradient: Raw, result: Raw, raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool
 ) -> tuple[Raw, None, Raw]:
-    """Return torch's gradients: a product divides if nothing is zero; tied extremes share theirs.
+    """Return torch's gradients: a product is divided if nothing is zero; tied extrema share theirs.
 
-    The own element counts as one of the ties even where it was not included, as in torch.
+    The element itself counts among the ties even if it was not included, as in torch.
     """
     shape = tuple(raw.shape)
     positions = dim_positions(shape, dim, index)
@@ -181,7 +181,7 @@ _reduce_node = node("ScatterReduceBackward", _reduced, _reduce_backward)
 
 
 def composed_scatter_reduce(raw: Raw, source: Raw, dim: int, index: Raw, how: str, include_self: bool) -> Raw:
-    """``source`` combined into ``raw`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
+    """Reduce ``source`` into ``raw`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
     if index.size == 0:
         return unwritten(raw, source)
     if not raw.shape:

@@ -1,4 +1,4 @@
-"""Kernels that repeat, reverse, move and mask elements."""
+"""Kernels of repeat, flip, roll and masks."""
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +21,7 @@ _select = ops.Select()
 
 
 def ops_tile(raw: Raw, repeats: tuple[int, ...]) -> Raw:
-    """``raw`` (with as many dimensions as ``repeats``) repeated along each dimension."""
+    """Repeat ``raw``, which has as many dimensions as ``repeats``, along each dimension."""
     if raw.size == 0 or 0 in repeats:
         return of_nothing(raw, tuple(n * r for n, r in zip(raw.shape, repeats)), 0)
     if all(r == 1 for r in repeats):
@@ -45,7 +45,7 @@ def ops_flip(raw: Raw, dims: tuple[int, ...]) -> Raw:
 
 
 def composed_roll(raw: Raw, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Raw:
-    """Return the elements moved ``shifts[i]`` places along ``dims[i]``, around the end."""
+    """Roll the elements by ``shifts[i]`` along ``dims[i]``."""
     result = raw
     for shift, dim in zip(shifts, dims):
         length = raw.shape[dim] if raw.shape else 1
@@ -59,7 +59,7 @@ _BANDS: dict[tuple[int, int, int, bool], np.ndarray] = {}
 
 
 def composed_triangle(raw: Raw, diagonal: int, lower: bool) -> Raw:
-    """Return the lower or upper triangle of matrices in the last two dimensions, zeros elsewhere."""
+    """Return the lower or upper triangle of matrices in the last two dimensions, with zeros elsewhere."""
     if raw.size == 0:
         return numpy_clone(raw)
     rows, columns = raw.shape[-2:]

@@ -1,4 +1,4 @@
-"""Sliding windows over the spatial dimensions as one gather: convolution, pooling and unfold of any rank and dtype."""
+"""Sliding windows over the spatial dimensions as one gather: convolution, pooling and unfold in any rank and dtype."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -15,20 +15,20 @@ _concat = ops.Concat(2)
 
 
 def _strided_axis(size: int, kernel: int, stride: int, before: int, dilation: int, out: int) -> np.ndarray:
-    """Return positions (kernel, out) in an axis of ``size``; -1 stands for padding."""
+    """Return positions (kernel, out) along an axis of ``size``; -1 stands for padding."""
     positions = np.arange(out)[None, :] * stride - before + np.arange(kernel)[:, None] * dilation
     return np.where((positions >= 0) & (positions < size), positions, -1)
 
 
 def _transposed_axis(size: int, kernel: int, stride: int, before: int, dilation: int, out: int) -> np.ndarray:
-    """Return which input position adds to output ``o`` through kernel element ``k`` of a transposed convolution."""
+    """Return the input position that contributes to output ``o`` through kernel element ``k`` of a transposed convolution."""
     reach = np.arange(out)[None, :] + before - np.arange(kernel)[:, None] * dilation
     positions = reach // stride
     return np.where((reach % stride == 0) & (positions >= 0) & (positions < size), positions, -1)
 
 
 def _adaptive_axis(size: int, out: int) -> np.ndarray:
-    """Return positions (longest window, out) of adaptive pooling; -1 fills up the shorter windows."""
+    """Return positions (longest window, out) of adaptive pooling; shorter windows are filled with -1."""
     starts = np.arange(out) * size // max(out, 1)
     stops = -(-(np.arange(1, out + 1) * size) // max(out, 1))
     longest = int((stops - starts).max(initial=1))
@@ -37,7 +37,7 @@ def _adaptive_axis(size: int, out: int) -> np.ndarray:
 
 
 def _combine(sizes: tuple[int, ...], axes: list[np.ndarray]) -> np.ndarray:
-    """Return flat positions (kernel elements, output elements) from the positions in each axis; -1 where any is -1."""
+    """Return flat positions (kernel elements, output elements) from the positions along each axis; -1 if any is -1."""
     flat = np.zeros((1, 1), np.int64)
     outside = np.zeros((1, 1), bool)
     for size, axis in zip(sizes, axes):
@@ -62,7 +62,7 @@ def outside_windows(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
     dilation: tuple[int, ...], out: tuple[int, ...],
 ) -> tuple[np.ndarray, np.ndarray] | None:  # fmt: skip
-    """Return which windows hold nothing but padding, and the positions that torch gives for them; None if there are none."""
+    """Return which windows contain padding only, and the positions that torch returns for them; None if there are none."""
     empty = (strided_table(sizes, kernel, stride, before, dilation, out) < 0).all(0)
     if not empty.any():
         return None
@@ -93,7 +93,7 @@ _INDICES: dict[int, tuple[np.ndarray, Raw, bool]] = {}
 
 
 def _index_of(table: np.ndarray, count: int) -> tuple[Raw, bool]:
-    """Return the table as a raw tensor in which padding is position ``count``, and whether there is padding."""
+    """Return the table as a raw tensor with padding at position ``count``, and whether there is padding."""
     found = _INDICES.get(id(table))
     if found is None or found[0] is not table:
         padded = bool((table < 0).any())
@@ -105,7 +105,7 @@ def _index_of(table: np.ndarray, count: int) -> tuple[Raw, bool]:
 
 
 def windows(x: Raw, table: np.ndarray, fill: float = 0) -> Raw:
-    """(N, C, *spatial) → (N, C, kernel elements, output elements), with ``fill`` for padding."""
+    """Unfold (N, C, *spatial) to (N, C, kernel elements, output elements), with ``fill`` for padding."""
     n, c = x.shape[:2]
     flat = _reshape(x, (n, c, -1))
     index, padded = _index_of(table, flat.shape[2])

@@ -1,4 +1,4 @@
-"""The product of small matrices, term by term."""
+"""Product of small matrices, term by term."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -19,10 +19,10 @@ def _split(axis: int, count: int) -> Any:
 
 
 def composed_small_matmul(a: Raw, b: Raw) -> Raw:
-    """(…, n, m) × (…, m, p), m > 0: the products are rounded and added in order.
+    """Multiply (…, n, m) × (…, m, p), m > 0, rounding each product and adding in order.
 
-    These are the bits that torch's own products of small matrices have; oneDNN fuses multiplication and addition, which
-    shows where large terms cancel, as in the exponential of a matrix.
+    The result equals torch's products of small matrices bit by bit; oneDNN fuses multiplication and addition, which shows under
+    cancellation, as in the matrix exponential.
     """
     count = a.shape[-1]
     if count == 1:

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm."""
+"""Softmax and log-softmax."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -30,7 +30,7 @@ def _primitives(dim: int) -> tuple[Any, Any]:
 
 
 def shifted(x: Raw, dim: int) -> np.ndarray:
-    """Return the elements less the largest along ``dim``, as an array in fresh memory."""
+    """Return the elements minus the maximum along ``dim``, as a new array."""
     values = x.asnumpy()
     return np.subtract(values, values.max(dim, keepdims=True), order="C")
 

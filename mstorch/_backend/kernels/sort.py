@@ -1,4 +1,4 @@
-"""Kernels of order: sorting, largest elements, searching in sorted sequences."""
+"""Sorting kernels: sort, topk, searchsorted."""
 from __future__ import annotations
 
 from typing import Any
@@ -24,7 +24,7 @@ _SEARCH = {right: ops.SearchSorted(MS_DTYPE["int64"], right) for right in (False
 
 
 def _sorted(raw: Raw, dim: int, descending: bool) -> Raw:
-    """Return the indices of a stable sort, int32. MindSpore's Sort is stable both ways, but takes NaN anyhow (2.10)."""
+    """Return the indices of a stable sort, int32. MindSpore's Sort is stable in both directions, but places NaN arbitrarily (2.10)."""
     prim = _SORT.get((dim, descending))
     if prim is None:
         prim = _SORT[dim, descending] = ops.Sort(dim, descending)
@@ -32,7 +32,7 @@ def _sorted(raw: Raw, dim: int, descending: bool) -> Raw:
 
 
 def ops_argsort(raw: Raw, dim: int, descending: bool, stable: bool) -> Raw:
-    """Return the indices of a stable sort; NaN counts as larger than every number."""
+    """Return the indices of a stable sort; NaN counts as largest."""
     if raw.size == 0 or not raw.shape:
         return from_numpy(np.zeros(raw.shape, np.int64))
     if not has_nan(raw):
@@ -44,19 +44,19 @@ def ops_argsort(raw: Raw, dim: int, descending: bool, stable: bool) -> Raw:
 
 
 def cpu_argsort(raw: Raw, dim: int, descending: bool, stable: bool) -> Raw:
-    """Return the same, of numbers of 64 bits, too, for which MindSpore's Sort has no right kernel."""
+    """Return the indices of a stable sort on the CPU, by NumPy for float64 and uint64, which MindSpore's Sort does not handle correctly."""
     if NAME_OF[raw.dtype] in ("float64", "uint64"):
         return from_numpy(host.numpy_argsort(raw.asnumpy(), dim, descending, stable))
     return ops_argsort(raw, dim, descending, stable)
 
 
 def cpu_kth_index(raw: Raw, k: int, dim: int) -> Raw:
-    """Return the index of the ``k``-th smallest element, counted from 0, of a stable sort; ``dim`` stays with length 1."""
+    """Return the index of the ``k``-th smallest element, from 0, of a stable sort; ``dim`` is kept with length 1."""
     return _part(cpu_argsort(raw, dim, False, True), dim, k)
 
 
 def ops_kth_index(raw: Raw, k: int, dim: int) -> Raw:
-    """Return the same by primitives alone."""
+    """Return the index of the ``k``-th smallest element, by primitives only."""
     return _part(ops_argsort(raw, dim, False, True), dim, k)
 
 
@@ -65,7 +65,7 @@ def _part(order: Raw, dim: int, k: int) -> Raw:
 
 
 def ops_topk_indices(raw: Raw, k: int, dim: int, largest: bool, in_order: bool) -> Raw:
-    """Return the indices of the ``k`` largest (or smallest) elements in order; NaN counts as larger than every number."""
+    """Return the indices of the ``k`` largest (or smallest) elements in order; NaN counts as largest."""
     shape = tuple(raw.shape)
     if has_nan(raw):
         order = (cpu_argsort if NAME_OF[raw.dtype] == "float64" else ops_argsort)(raw, dim, largest, True)
@@ -81,7 +81,7 @@ def ops_topk_indices(raw: Raw, k: int, dim: int, largest: bool, in_order: bool) 
 
 
 def ops_searchsorted(sequence: Raw, values: Raw, right: bool) -> Raw:
-    """Return where the values would stand in sorted sequences along the last dimension, int64."""
+    """Return the insertion points of values in sorted sequences along the last dimension, int64."""
     if values.size == 0 or sequence.size == 0:
         return from_numpy(np.zeros(values.shape, np.int64))
     if not values.shape:
@@ -90,7 +90,7 @@ def ops_searchsorted(sequence: Raw, values: Raw, right: bool) -> Raw:
 
 
 def numpy_lexicographic_order(raw: Raw) -> Raw:
-    """Return the order that sorts the rows of a matrix, int64."""
+    """Return the indices that sort the rows of a matrix lexicographically, int64."""
     array = raw.asnumpy()
     keys = tuple(array[:, i] for i in range(array.shape[1] - 1, -1, -1))
     return from_numpy(np.ascontiguousarray(np.lexsort(keys) if keys else np.arange(array.shape[0]), np.int64))

@@ -1,4 +1,4 @@
-"""Special functions: MindSpore's kernels where they are right, compositions of them, SciPy in float64 for the rest."""
+"""Special functions: MindSpore's kernels where they are correct, compositions of them, SciPy in float64 for the rest."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 
 
 def scipy_function(name: str) -> Callable[..., Raw]:
-    """Return a function of scipy.special on raw tensors, computed in float64. SciPy, which MindSpore needs, loads late."""
+    """Return a scipy.special function on raw tensors, computed in float64. SciPy, a dependency of MindSpore, is imported on first use."""
 
     def forward(*args: Any) -> Raw:
         function = getattr(importlib.import_module("scipy.special"), name)
@@ -65,7 +65,7 @@ def _plus(raw: Raw, term: float) -> Raw:
 
 
 def _gauss(raw: Raw) -> Raw:
-    """``exp(-x^2)``."""
+    """Return ``exp(-x^2)``."""
     return exp(prim_neg(prim_mul(raw, raw)))
 
 
@@ -141,7 +141,7 @@ def _gammainc_slope(first: Raw, second: Raw) -> Raw:
 
 
 def _no_derivative(of: Raw, words: str) -> None:
-    """Raise where torch has no formula either: zeros would be a silently wrong gradient."""
+    """Raise NotImplementedError where torch has no gradient either, instead of a silently wrong zero."""
     if of._requires_grad:
         raise NotImplementedError(f"the derivative for '{words}' is not implemented.")
 
@@ -195,7 +195,7 @@ entr = chained("SpecialEntrBackward0", _entr, lambda x, y: prim_sub(prim_neg(log
 
 
 def _over(first: Raw, raw: Raw, at_zero: float) -> Raw:
-    """``first / raw``, and a limit at 0."""
+    """Return ``first / raw``, with a given limit at 0."""
     zero = prim_equal(raw, constant(0, raw))
     quotient = composed_div(first, prim_select(zero, constant(1, raw), raw))
     return prim_select(zero, constant(at_zero, raw), quotient)
@@ -218,7 +218,9 @@ i1e: Callable[..., Raw] = chained("SpecialI1EBackward0", _i1e, _i1e_slope)
 
 
 def _positive_only(primitive: Callable[[Raw], Raw], at_zero: float) -> Callable[[Raw], Raw]:
-    """Return the function with NaN for negative numbers, for which MindSpore's kernels give infinity, and without NaN at 0 for BesselY1."""
+    """Return the function with NaN for negative numbers, where MindSpore's kernels return infinity, and the limit at 0, where BesselY1
+    returns NaN.
+    """
 
     def composed(raw: Raw) -> Raw:
         zero = constant(0, raw)

@@ -1,4 +1,4 @@
-"""Kernels under storage cells and views: reading and writing parts of a storage, reshapes, copies."""
+"""Kernels under storages and views: reading and writing parts of a storage, reshaping, copying."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +17,7 @@ _scatter_update = ops.TensorScatterUpdate()
 
 
 def follows(raw: Raw) -> bool:
-    """Return whether MindSpore's tape records operations on the tensor now (in eager mode)."""
+    """Return whether MindSpore's tape records operations on the tensor (in eager mode)."""
     return tape.grad_mode.enabled and raw._requires_grad and tape.tracing() is None
 
 
@@ -34,7 +34,7 @@ _reshape_recorded = tape.function_node("View", _reshape_forward, _reshape_backwa
 
 
 def ops_reshape(raw: Raw, shape: tuple[int, ...]) -> Raw:
-    """Return the elements in another shape, over the same memory."""
+    """Return a reshaped alias."""
     return _reshape_recorded(raw, tuple(shape)) if follows(raw) else _reshape(raw, tuple(shape))
 
 
@@ -51,7 +51,7 @@ _permute_recorded = tape.function_node("Permute", _permute_forward, _permute_bac
 
 
 def ops_permute(raw: Raw, order: tuple[int, ...]) -> Raw:
-    """Return dimensions in another order, over the same memory."""
+    """Return an alias with permuted dimensions."""
     if not order:
         return raw
     return _permute_recorded(raw, tuple(order)) if follows(raw) else _transpose(raw, tuple(order))
@@ -75,7 +75,7 @@ _expand_recorded = tape.function_node("Expand", _expand_forward, _expand_backwar
 
 
 def mint_expand(raw: Raw, shape: tuple[int, ...]) -> Raw:
-    """Return dimensions of length 1 repeated, over the same memory."""
+    """Return an alias with dimensions of length 1 expanded."""
     return _expand_recorded(raw, tuple(shape)) if follows(raw) else mint.broadcast_to(raw, shape)
 
 
@@ -95,14 +95,14 @@ _total_recorded = tape.function_node("Sum", _total_forward, _total_backward)
 
 
 def ops_total(raw: Raw, dims: tuple[int, ...]) -> Raw:
-    """Return the sum over some dimensions, which stay with length 1, of a tensor with elements; differentiable any number of times."""
+    """Sum a non-empty tensor over dimensions, which are kept with length 1; differentiable any number of times."""
     if not dims:
         return raw
     return _total_recorded(raw, tuple(dims)) if follows(raw) else _sum(raw, dims)
 
 
 def composed_storage_scatter(raw: Raw, index: Raw, new: Raw) -> Raw:
-    """Return a copy of ``raw`` with the elements at flat positions ``index`` replaced by ``new`` of the index's shape."""
+    """Return a copy of ``raw`` with the elements at flat positions ``index`` replaced by ``new``, which has the index's shape."""
     if index.size == 0:
         return raw
     flat = _scatter_update(_reshape(raw, (-1,)), _reshape(index, (-1, 1)), _reshape(new, (-1,)))
@@ -110,7 +110,7 @@ def composed_storage_scatter(raw: Raw, index: Raw, new: Raw) -> Raw:
 
 
 def copy_memory(raw: Raw) -> Raw:
-    """Return a copy in fresh memory, not recorded."""
+    """Return a copy, not recorded."""
     return from_numpy(raw.asnumpy().copy(order="C"))
 
 
@@ -126,7 +126,7 @@ _clone_recorded = tape.function_node("Clone", _clone_forward, _clone_backward)
 
 
 def numpy_clone(raw: Raw) -> Raw:
-    """Return a copy in fresh memory. MindSpore's Clone has no CPU kernel, and an arithmetic copy would change -0.0."""
+    """Return a copy. MindSpore's Clone has no CPU kernel, and an arithmetic copy would change -0.0."""
     if tape.tracing() is not None:
         return ops.deepcopy(raw)
     if tape.grad_mode.enabled and raw._requires_grad:

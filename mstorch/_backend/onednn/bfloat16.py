@@ -1,9 +1,9 @@
-"""bfloat16 as its bits (uint16): conversions, arithmetic and functions of single elements.
+"""bfloat16 as bits (uint16): casts, arithmetic and elementwise functions.
 
-Arrays lie without gaps, in one order. They are taken in blocks of powers of two, so that few kernels serve arrays of all sizes; what is
-left over is the end of one more block, which computes some elements again. Results are others than the operands.
+Arrays are dense and in the same order. They are processed in blocks whose sizes are powers of two, so that few kernels serve all sizes; the
+remainder is the end of one more block, which recomputes some elements. Results must not alias operands.
 
-The processor's instruction that rounds to bfloat16 makes zeros of numbers below 1.2e-38: ``..halves`` looks out for them.
+The processor's rounding instruction flushes numbers below 1.2e-38 to zero, for which ``..halves`` checks.
 """
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _slope(kind: int, size: int) -> Primitive:
 
 
 def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at: int) -> None:
-    """Run a kernel over so many elements, or rows, from addresses, whose elements lie so many bytes apart (0: the same for all)."""
+    """Run a kernel over ``size`` elements or rows, from addresses with the given byte steps per element (0: the same for all)."""
     block = min(1 << (size.bit_length() - 1), _MOST)
     primitive = prepared(make, *key, block)
     if block == size:
@@ -86,7 +86,7 @@ def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at
 
 
 def _sum_after(layout: Layout) -> Any:
-    """Return the attributes with which a kernel adds an array to its result before it is rounded."""
+    """Return the attributes with which a kernel adds an array to its result before rounding."""
     attributes, steps = made("primitive_attr_create"), made("post_ops_create")
     done = LIBRARY.dnnl_post_ops_append_binary(steps, ADD, layout.handle) or LIBRARY.dnnl_primitive_attr_set_post_ops(attributes, steps)
     LIBRARY.dnnl_post_ops_destroy(steps)
@@ -97,7 +97,7 @@ def _sum_after(layout: Layout) -> Any:
 
 
 def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Primitive:
-    """(N, C, elements) times a number of each channel, plus one of each channel or of each element."""
+    """Scale (N, C, elements) by one number per channel, and add one per channel or per element."""
     images, numbers = rows(shape, element), rows((1, shape[1], 1))
     summand = rows(shape) if whole else rows((1, shape[1], 1))
     attributes = _sum_after(summand)
@@ -126,12 +126,12 @@ def _place_after() -> int | None:
 
 
 def scales() -> bool:
-    """Return whether the library has ``scaled``."""
+    """Return whether the library supports ``scaled``."""
     return _place_after() is not None
 
 
 def scaled(x: np.ndarray, numbers: np.ndarray, summand: np.ndarray, out: np.ndarray) -> None:
-    """(N, C, elements), of single precision or the bits of bfloat16, times (C), plus (C) or the shape of ``x``, rounded once."""
+    """Scale (N, C, elements) of float32 or bfloat16 bits by (C), and add (C) or an array of the shape of ``x``, rounded once."""
     whole = summand.ndim == 3
     expect(x.shape == out.shape and x.dtype.char == out.dtype.char and numbers.size == x.shape[1])
     expect(numbers.dtype.char == summand.dtype.char == "f" and summand.size == (x.size if whole else x.shape[1]))
@@ -139,38 +139,38 @@ def scaled(x: np.ndarray, numbers: np.ndarray, summand: np.ndarray, out: np.ndar
 
 
 def convert(x: np.ndarray, out: np.ndarray) -> None:
-    """Single precision to bfloat16 (to nearest, halves to even), or back."""
+    """Convert float32 to bfloat16 (round to nearest, ties to even), or back."""
     source, target = _KINDS[x.dtype.char], _KINDS[out.dtype.char]
     expect(x.size == out.size)
     _run(_conversion, (source, target), x.size, (x.itemsize, out.itemsize), address(x), address(out))
 
 
 def binary(kind: int, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-    """Return the sum, difference, … of elements of two arrays."""
+    """Compute the sum, difference, … of two arrays elementwise."""
     expect(x.size == y.size == out.size and x.dtype.char == y.dtype.char == out.dtype.char == "H")
     _run(_binary, (kind,), x.size, (2, 2, 2), address(x), address(y), address(out))
 
 
 def with_number(kind: int, x: np.ndarray, number: np.ndarray, out: np.ndarray) -> None:
-    """``binary`` of elements and one number, of bfloat16 or of single precision."""
+    """Compute ``binary`` of an array and one number, in bfloat16."""
     expect(x.size == out.size and number.size == 1 and x.dtype.char == out.dtype.char == "H")
     _run(_with_number, (kind, _KINDS[number.dtype.char]), x.size, (2, 0, 2), address(x), address(number), address(out))
 
 
 def with_row(kind: int, x: np.ndarray, row: np.ndarray, out: np.ndarray) -> None:
-    """``binary`` of each row of elements and one row."""
+    """Compute ``binary`` of each row of an array and one row."""
     width = row.size
     expect(x.size == out.size and not x.size % width and x.dtype.char == row.dtype.char == out.dtype.char == "H")
     _run(_with_row, (kind, width), x.size // width, (2 * width, 0, 2 * width), address(x), address(row), address(out))
 
 
 def function(kind: int, x: np.ndarray, out: np.ndarray) -> None:
-    """A function of each element."""
+    """Compute an elementwise function."""
     expect(x.size == out.size and x.dtype.char == out.dtype.char == "H")
     _run(_function, (kind,), x.size, (2, 2), address(x), address(out))
 
 
 def slope(kind: int, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
-    """``g`` times the function's slope at each element."""
+    """Compute ``g`` times the function's derivative at each element."""
     expect(x.size == g.size == out.size and x.dtype.char == g.dtype.char == out.dtype.char == "H")
     _run(_slope, (kind,), x.size, (2, 2, 2), address(x), address(g), address(out))

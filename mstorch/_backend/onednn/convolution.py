@@ -1,7 +1,7 @@
-"""Convolutions in one to three dimensions and their two gradients, in the layouts that the kernels like best.
+"""Convolutions in one to three dimensions and their two gradients, in the layouts that the kernels prefer.
 
-The arrays lie as they lie (in rows, or channels last): what a kernel wants in another layout goes by way of scratch memory, that a
-thread keeps one of for each argument.
+Arrays keep their layout (row-major or channels last); arguments that a kernel wants in another one are reordered through scratch memory, of
+which each thread keeps one per argument.
 """
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Scratch(threading.local):
         self.parts: dict[str, np.ndarray] = {}
 
     def address(self, name: str, size: int) -> int:
-        """Return scratch memory of so many bytes, valid until the next call."""
+        """Return scratch memory of ``size`` bytes, valid until the next call."""
         part = self.parts.get(name)
         if part is None or part.nbytes < size:
             part = self.parts[name] = np.empty(-(-size // 4), np.float32)
@@ -77,7 +77,7 @@ def _descriptor(
 
 
 class _Convolution:
-    """One kernel with the copies that its arguments need."""
+    """A kernel with the reorders that its arguments need."""
 
     __slots__ = ("primitive", "steps")
 
@@ -100,7 +100,7 @@ class _Convolution:
         self.primitive = Primitive(descriptor, places)
 
     def __call__(self, arrays: Sequence[np.ndarray], bias: np.ndarray | None) -> None:
-        """Compute from all arrays but the last, into the last."""
+        """Compute from all arrays but the last into the last."""
         at = [address(array) for array in arrays]
         taken = list(at)
         for number, (name, size, copy) in enumerate(self.steps):
@@ -127,7 +127,7 @@ def _made(
 
 
 def _in_groups(weights: np.ndarray, groups: int) -> np.ndarray:
-    """(out, in / groups, ...) → (groups, out / groups, in / groups, ...): a view."""
+    """View (out, in / groups, ...) as (groups, out / groups, in / groups, ...)."""
     step, shape = weights.strides[0], weights.shape
     own = shape[0] // groups
     return np.lib.stride_tricks.as_strided(weights, (groups, own, *shape[1:]), (step * own, *weights.strides))
@@ -137,10 +137,11 @@ def convolve(
     kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: tuple[Sizes, Sizes, Sizes],
     groups: int,
 ) -> bool:  # fmt: skip
-    """Compute a convolution or a gradient of it from two of (input, weights, output) into the third; False: there is no kernel.
+    """Compute a convolution or one of its gradients from two of (input, weights, output) into the third; return False if there is no
+    kernel.
 
-    ``geometry`` is the stride, the padding of both sides and the dilation. The arrays hold elements of single precision, or the bits of
-    bfloat16, of which the gradient of the weights is of single precision. So is the bias.
+    ``geometry`` is the stride, the symmetric padding and the dilation. The arrays are float32, or bfloat16 bits, for which the gradient of
+    the weights is float32. So is the bias.
     """
     source, weights, result = arrays
     if groups != 1:

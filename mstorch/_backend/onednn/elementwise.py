@@ -1,4 +1,4 @@
-"""Functions of single elements, and their gradients: arrays of single precision in rows, long ones in blocks."""
+"""Elementwise functions and their gradients on row-major float32 arrays; long ones in blocks."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def _backward(kind: int, size: int, alpha: float) -> Primitive:
 
 
 def _whole(make: Any, kind: int, alpha: float, arrays: tuple[np.ndarray, ...], share: Sharing) -> None:
-    """Run a kernel over flat arrays, of which the last takes the result."""
+    """Run a kernel over flat arrays, the last of which receives the result."""
     size = arrays[0].size
     expect(arrays[1].size == size and arrays[1].dtype.char == "f")
     if size <= BLOCK:
@@ -62,7 +62,7 @@ def _whole(make: Any, kind: int, alpha: float, arrays: tuple[np.ndarray, ...], s
 
 
 def usable(*arrays: Any) -> bool:
-    """Return whether these are elements of single precision in rows, and the library is there."""
+    """Return whether these are row-major float32 arrays, and the library is available."""
     for array in arrays:
         if array.dtype.char != "f" or not array.size or not array.flags.c_contiguous:
             return False
@@ -77,7 +77,7 @@ def forward(kind: int, x: np.ndarray, share: Sharing, alpha: float = 0.0) -> np.
 
 
 def backward(kind: int, x: np.ndarray, g: np.ndarray, share: Sharing, alpha: float = 0.0) -> np.ndarray:
-    """``g`` times the function's slope at each element."""
+    """Return ``g`` times the function's derivative at each element."""
     out = np.empty(x.shape, np.float32)
     _whole(_backward, kind, alpha, (x, g, out), share)
     return out

@@ -1,4 +1,4 @@
-"""Products of matrices of single precision, or of bfloat16 into single precision."""
+"""Matrix products of float32, or of bfloat16 into float32."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ _SGEMM = LIBRARY.dnnl_sgemm if FOUND else None
 
 
 def _operand(a: np.ndarray) -> tuple[np.ndarray, bytes, int]:
-    """Return a matrix whose rows or columns lie together (a copy where neither do), which of the two, and how far apart they are."""
+    """Return a matrix with contiguous rows or columns (a copy if neither are), which of them, and the leading dimension."""
     (rows, columns), (step, inner), size = a.shape, a.strides, a.itemsize
     if inner == size and step >= size * columns and not step % size:
         return a, b"N", step // size
@@ -28,9 +28,9 @@ _GEMM: dict[str, Any] = {"f": _SGEMM, "H": HALF_GEMM}
 
 
 def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float = 0.0) -> None:
-    """``out = a @ b + beta * out`` of (n, k), (k, m) and (n, m), float32; the rows of ``out`` lie together, none is empty.
+    """Compute ``out = a @ b + beta * out`` for (n, k), (k, m) and (n, m), float32 and non-empty; the rows of ``out`` are contiguous.
 
-    The two to multiply may be the bits of bfloat16 (uint16).
+    The factors may be bfloat16 bits (uint16).
     """
     kind = a.dtype.char
     expect(kind == b.dtype.char and kind in _GEMM and out.dtype.char == "f" and a.ndim == b.ndim == 2 and out.shape == (len(a), b.shape[1]))
@@ -46,7 +46,7 @@ _ONE = np.ones(1, np.float32)
 
 
 def add_multiple(factor: float, x: np.ndarray, into: np.ndarray) -> None:
-    """``into += factor * x`` of flat arrays, float32, each sum rounded once: the product of a 1×1 and a 1×n matrix."""
+    """Compute ``into += factor * x`` for flat float32 arrays, rounding each sum once, as the product of a 1×1 and a 1×n matrix."""
     if factor == 0 or not x.size:  # the library would not look at x, of which infinities and NaN count
         with quiet():
             into += x * np.float32(factor)
@@ -64,9 +64,9 @@ def _products(shapes: tuple[tuple[int, ...], ...], steps: tuple[tuple[int, ...],
 
 
 def _laid(a: np.ndarray) -> np.ndarray:
-    """Return matrices whose rows or columns lie together: a copy where neither do, or where some run backward.
+    """Return matrices with contiguous rows or columns: a copy if neither are, or if strides are negative.
 
-    Where matrices repeat along a dimension its size becomes 1, over which the kernel repeats them.
+    An expanded batch dimension is reduced to length 1, which the kernel broadcasts.
     """
     *outer, step, inner = a.strides
     if 0 in outer:
@@ -80,7 +80,7 @@ def _laid(a: np.ndarray) -> np.ndarray:
 
 
 def products(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """``out = a @ b`` of (..., n, k), (..., k, m) and (..., n, m), float32, none empty, with the same leading sizes, at most four."""
+    """Compute ``out = a @ b`` for non-empty float32 (..., n, k), (..., k, m) and (..., n, m) with the same leading sizes, at most four."""
     expect(a.dtype.char == b.dtype.char == out.dtype.char == "f")
     if any(not step and not other for step, other in zip(a.strides[:-2], b.strides[:-2])):
         a = np.ascontiguousarray(a)  # one of them has to have the size of the result

@@ -1,4 +1,4 @@
-"""The shared library: where it lies, what its functions take, and the errors that they give."""
+"""The shared library: its path, the signatures of its functions, and its errors."""
 from __future__ import annotations
 
 import ctypes
@@ -19,7 +19,7 @@ class _Version(ctypes.Structure):
 
 
 class Argument(ctypes.Structure):
-    """The argument at one place of a primitive's call, as the library's struct."""
+    """The library's struct for one argument of a primitive's call."""
 
     _fields_ = [("place", INT), ("memory", POINTER)]
 
@@ -80,7 +80,7 @@ def _path() -> str | None:
 
 
 def _load() -> ctypes.CDLL | None:
-    """Return the library with its functions' types; None where there is none, or one with threads of its own."""
+    """Return the library with typed functions; None if it is missing, or uses threads of its own."""
     path = _path() if os.environ.get("MSTORCH_ONEDNN", "1") != "0" else None
     if path is None:
         return None
@@ -108,9 +108,9 @@ _AVX512_BF16 = 0xE7  # the bits of AVX-512 with its instructions for bfloat16
 
 
 def _products_of_halves() -> Any:
-    """Return the library's product of bfloat16 into single precision; None if the processor lacks instructions for bfloat16.
+    """Return the library's product of bfloat16 into float32; None if the processor lacks bfloat16 instructions.
 
-    It stands in no header, but among the functions that the library offers; its arguments are those of sgemm.
+    It is exported but in no header; its arguments are those of sgemm.
     """
     if not FOUND or LIBRARY.dnnl_get_effective_cpu_isa() & _AVX512_BF16 != _AVX512_BF16:
         return None
@@ -122,11 +122,11 @@ def _products_of_halves() -> Any:
 
 HALF_GEMM: Any = _products_of_halves()
 FOUND_HALVES = HALF_GEMM is not None
-"""Whether the library computes in bfloat16 here."""
+"""Whether the library computes in bfloat16 on this processor."""
 
 
 def describe() -> str:
-    """Return the version that computes and its widest instructions, for ``python -m mstorch env``."""
+    """Return the library's version and its widest instruction set, for ``python -m mstorch env``."""
     if not FOUND:
         return "not used"
     version = LIBRARY.dnnl_version().contents
@@ -144,7 +144,7 @@ NO_MEMORY = 1  # the status of a call that found none
 
 
 def made(function: str, *arguments: Any) -> Any:
-    """Return what one of the library's functions makes: a handle."""
+    """Call one of the library's functions that create an object; return the handle."""
     handle = POINTER()
     status = getattr(LIBRARY, "dnnl_" + function)(ctypes.byref(handle), *arguments)
     if status == NO_MEMORY:
@@ -155,7 +155,7 @@ def made(function: str, *arguments: Any) -> Any:
 
 
 def sizes(values: Any) -> Any:
-    """Sizes, strides or paddings as the library takes them."""
+    """Return sizes, strides or paddings as the library's array type."""
     return _DIMS(*values)
 
 
@@ -163,5 +163,5 @@ ENGINE: Any = made("engine_create", _CPU, 0) if FOUND else None
 
 
 def stream() -> Any:
-    """Return a stream of the CPU: what primitives of one thread run on."""
+    """Return an in-order CPU stream."""
     return made("stream_create", ENGINE, _IN_ORDER)

@@ -1,4 +1,4 @@
-"""The largest of each window and its gradient, of finite numbers of single precision: the kernels know no NaN and no infinity."""
+"""Max pooling and its gradient for finite float32: the kernels ignore NaN and infinity."""
 from __future__ import annotations
 
 import numpy as np
@@ -56,7 +56,8 @@ _EMPTY = np.finfo(np.float32).min  # what the kernel gives for a window of paddi
 
 
 def max_pool(x: np.ndarray, y: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
-    """Return the largest of each window of (N, C, *spatial) in rows, into ``y``; False: there is no kernel, or a window of padding alone.
+    """Write the maximum of each window of a row-major (N, C, *spatial) into ``y``; return False if there is no kernel, or a window of
+    padding only.
 
     ``geometry``: kernel, stride, padding, dilation, and the spatial sizes of the result.
     """
@@ -68,7 +69,7 @@ def max_pool(x: np.ndarray, y: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
 
 
 def max_pool_backward(x: np.ndarray, g: np.ndarray, out: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
-    """``g`` at the first of the largest of each window, into ``out``; False: there is no kernel, or a window of padding alone."""
+    """Scatter ``g`` to the first maximum of each window in ``out``; return False if there is no kernel, or a window of padding only."""
     expect(x.dtype.char == g.dtype.char == "f" and x.ndim == g.ndim == len(geometry[-1]) + 2)
     expect(g.shape == (*x.shape[:2], *geometry[-1]) and x.shape == out.shape)
     made = prepared(_backward, x.shape, *geometry)

@@ -1,7 +1,6 @@
-"""Primitives: kernels that oneDNN makes for one set of shapes, kept by each thread, and called with arrays.
+"""Primitives: kernels that oneDNN creates for one set of shapes, cached per thread, and called with arrays.
 
-A thread keeps its own ones, for a primitive's scratch memory belongs to the thread that made it. Elements are of single precision where
-nothing else is said.
+Each thread has its own, because a primitive's scratch memory belongs to the thread that created it. The default dtype is float32.
 """
 from __future__ import annotations
 
@@ -32,9 +31,9 @@ _WRITTEN_BACKWARD = frozenset((BY_SOURCE, BY_WEIGHTS, BY_SCALE, BY_SHIFT))
 
 
 class Layout:
-    """A memory descriptor: sizes and strides in elements, or the layout that the kernel likes best.
+    """Memory descriptor: sizes and strides in elements, or the layout that the kernel prefers.
 
-    ``in_rows``: the elements lie in rows without gaps, whatever the strides of an array that is handed over.
+    ``in_rows``: the elements are row-major and dense, whatever the strides of an array that is passed.
     """
 
     __slots__ = ("handle", "in_rows")
@@ -55,12 +54,12 @@ class Layout:
 
 
 def rows(shape: Sequence[int], kind: int = FLOAT32) -> Layout:
-    """Return elements in rows, without gaps."""
+    """Return a dense row-major layout."""
     return Layout(shape, contiguous_strides(shape), in_rows=True, kind=kind)
 
 
 class Descriptor:
-    """The library's handle of a primitive's description."""
+    """Handle of a primitive descriptor."""
 
     __slots__ = ("handle",)
 
@@ -70,19 +69,19 @@ class Descriptor:
         self.handle = made(function + "_primitive_desc_create", *given)
 
     def layout(self, name: str) -> Any:
-        """Return the layout of one of the arguments, as the kernel takes it; it lives as long as this."""
+        """Return the layout that the kernel expects for an argument; it is valid as long as the descriptor."""
         return POINTER(LIBRARY.dnnl_primitive_desc_query_md(self.handle, QUERY[name], 0))
 
     def bytes(self, name: str) -> int:
-        """Return bytes that an argument takes in the kernel's layout."""
+        """Return the size in bytes of an argument in the kernel's layout."""
         return int(LIBRARY.dnnl_memory_desc_get_size(self.layout(name)))
 
     def size(self, name: str) -> int:
-        """Return elements of single precision that an argument takes in the kernel's layout."""
+        """Return the size in float32 elements of an argument in the kernel's layout."""
         return self.bytes(name) // 4
 
     def takes(self, name: str, layout: Layout) -> bool:
-        """Return whether an argument in this layout needs no copy."""
+        """Return whether an argument in this layout needs no reorder."""
         return bool(LIBRARY.dnnl_memory_desc_equal(self.layout(name), layout.handle))
 
     def __del__(self) -> None:
@@ -91,10 +90,10 @@ class Descriptor:
 
 
 class Primitive:
-    """A kernel with a place for each argument, called with the arrays in the order of the places.
+    """A kernel with a slot per argument, called with the arrays in slot order.
 
-    A place whose layout has strides takes an array that has them, or an address. For a place in rows an array that does not lie so is
-    copied, and one that is written refused: an address says nothing about strides, and this is where arrays become addresses.
+    A slot whose layout has strides takes an array with the same strides, or an address. For a row-major slot other arrays are copied, or
+    refused if they are written to: addresses carry no strides, and this is where arrays become addresses.
     """
 
     __slots__ = ("handle", "memories", "arguments", "count", "places")
@@ -154,12 +153,12 @@ _EXECUTE: Any = LIBRARY.dnnl_primitive_execute if FOUND else None
 
 
 def begin() -> None:
-    """Prepare this thread for a kernel that is not a primitive (40 ns, once it is prepared)."""
+    """Prepare this thread for a kernel that is not a primitive (40 ns after the first time)."""
     _own.stream  # noqa: B018
 
 
 def prepared(make: Callable[..., Any], *key: Any) -> Any:
-    """Return what ``make(*key)`` makes, once for each thread."""
+    """Return ``make(*key)``, cached per thread."""
     kept = _own.kept
     found = kept.get((make, key))
     if found is None:
@@ -187,17 +186,17 @@ address = _address_of if sys.implementation.name == "cpython" and _address_of(_p
 
 
 def copier(source: Any, target: Any) -> Primitive:
-    """Return a copy from one layout into another."""
+    """Return a reorder from one layout to another."""
     descriptor = Descriptor("reorder", source, ENGINE, target, ENGINE, None)
     return Primitive(descriptor, ((SOURCE, source), (RESULT, target)))
 
 
 def none() -> Any:
-    """No layout."""
+    """Return the empty layout."""
     return ctypes.c_void_p()
 
 
 def expect(fits: bool, otherwise: str = "a tensor that backward needs was given another shape or dtype since it was saved") -> None:
-    """Raise RuntimeError for arrays of the wrong size, beyond which a kernel would read."""
+    """Raise RuntimeError for arrays of a wrong size, beyond which a kernel would read."""
     if not fits:
         raise RuntimeError(otherwise)

@@ -1,4 +1,4 @@
-"""Softmax and layer normalisation along the rows of (rows, length) arrays of single precision, or of the bits of bfloat16 (uint16)."""
+"""Softmax and layer norm along the rows of (rows, length) arrays of float32 or bfloat16 bits (uint16)."""
 from __future__ import annotations
 
 import numpy as np
@@ -45,7 +45,7 @@ def _softmax_backward(kind: int, element: int, count: int, length: int) -> Primi
 
 
 def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
-    """Softmax of each row, or its logarithm; of bfloat16 where each number is finite."""
+    """Compute softmax or log-softmax of each row; bfloat16 rows must be finite."""
     expect(x.shape == out.shape and x.dtype.char == out.dtype.char)
     prepared(_softmax, kind, _KINDS[x.dtype.char], *x.shape)(x, out)
     if x.dtype.char != "f":
@@ -56,7 +56,7 @@ def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
 
 
 def softmax_backward(kind: int, y: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
-    """The gradient of rows from that of their softmax ``y``."""
+    """Compute the gradient of rows from that of their softmax ``y``."""
     expect(y.shape == g.shape == out.shape and y.dtype.char == g.dtype.char == out.dtype.char)
     prepared(_softmax_backward, kind, _KINDS[y.dtype.char], *y.shape)(y, g, out)
 
@@ -82,9 +82,9 @@ def _layer_norm_backward(element: int, count: int, length: int, eps: float) -> P
 
 
 def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, out: np.ndarray) -> np.ndarray:
-    """Return each row with mean 0 and variance 1, times ``scale`` plus ``shift``; returns the means and the biased variances (2, rows).
+    """Write layer norm of each row, times ``scale`` plus ``shift``, into ``out``; return the means and the biased variances (2, rows).
 
-    All but the rows are of single precision.
+    Only the rows may be bfloat16; the other arrays are float32.
     """
     expect(scale.size == shift.size == x.shape[1] and x.dtype.char == out.dtype.char and scale.dtype.char == shift.dtype.char == "f")
     statistics = np.empty((2, x.shape[0]), np.float32)
@@ -96,7 +96,7 @@ def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, 
 def layer_norm_backward(
     x: np.ndarray, scale: np.ndarray, g: np.ndarray, statistics: np.ndarray, eps: float, out: np.ndarray
 ) -> np.ndarray:  # fmt: skip
-    """Return the gradient of rows into ``out``; returns those of scale and shift (2, length)."""
+    """Write the gradient of rows into ``out``; return those of scale and shift (2, length)."""
     expect(x.dtype.char == g.dtype.char == out.dtype.char and scale.dtype.char == "f")
     expect(x.shape == g.shape == out.shape and scale.size == x.shape[1] and statistics.size == 2 * len(x))
     found = np.empty((2, x.shape[1]), np.float32)

@@ -1,9 +1,9 @@
-"""A stack of its own for the signal handlers of each thread that runs the library's kernels.
+"""An alternate signal stack for each thread that runs the library's kernels.
 
-Products of matrices in oneDNN 3.10 (its sgemm with AVX-512, and what its matmul primitive runs with AVX2) use the stack pointer as one more
-register: it points into a matrix's memory, where the system would write what a handler returns to. Python's handlers run on the
-thread's alternate stack if there is one, so every thread gets one. It costs nothing by the call, where blocking signals around each
-kernel takes 1.5 µs, and serves whichever kernels a processor is given.
+Matrix products in oneDNN 3.10 (its sgemm with AVX-512, and its matmul primitive with AVX2) use the stack pointer as a general register: it
+points into a matrix, where the kernel of the operating system would push a signal frame. Python's handlers run on the thread's alternate
+stack if there is one, so every thread gets one. It costs nothing per call (blocking signals around each kernel takes 1.5 µs), and protects
+all kernels.
 """
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DISABLED = 2
 
 
 class _Stack(ctypes.Structure):
-    """The layout of Linux's ``stack_t``: an alternate signal stack."""
+    """Linux's ``stack_t``: an alternate signal stack."""
 
     _fields_ = [("start", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
 
 
 def _found() -> Any:
-    """Return the C library's sigaltstack; None where it is not Linux's."""
+    """Return the C library's sigaltstack; None on systems other than Linux."""
     function = getattr(ctypes.CDLL(None), "sigaltstack", None) if sys.platform == "linux" else None
     if function is not None:
         function.argtypes = [ctypes.POINTER(_Stack), ctypes.POINTER(_Stack)]
@@ -36,7 +36,7 @@ _left: list[mmap.mmap] = []  # of threads that did not free theirs: the system m
 
 
 def has_stack() -> bool:
-    """Return whether this thread's signal handlers have a stack of their own."""
+    """Return whether this thread has an alternate signal stack."""
     if _SIGALTSTACK is None:
         return False
     now = _Stack()
@@ -44,7 +44,7 @@ def has_stack() -> bool:
 
 
 class HandlersStack:
-    """A stack for this thread's signal handlers, where it has none; gone with the thread."""
+    """Alternate signal stack for this thread, unless it has one; removed when the thread ends."""
 
     def __init__(self) -> None:
         self.memory: mmap.mmap | None = None

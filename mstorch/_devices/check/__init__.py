@@ -1,6 +1,6 @@
-"""``python -m mstorch check``: the device beside the host, in processes of their own, and a report to send back.
+"""``python -m mstorch check``: compares the device with the host in subprocesses, and writes a report to send back.
 
-A group of items runs in one process, which a kernel that crashes ends: the group goes on in another one after the item that ended it.
+A group of items runs in one process; if a kernel crashes it, the group continues in a new one after that item.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..._backend import runtime, streams
 from ..._progress import Progress
 
 Item = tuple[str, Callable[[], str]]
-"""A name, and what says how the device differs from the host: nothing where it does not."""
+"""A name, and a function that describes how the device differs from the host; empty if it does not."""
 
 GROUPS = {
     "rows": "rows", "layouts": "rows", "sizes": "rows",
@@ -44,7 +44,7 @@ def items(group: str) -> list[Item]:
 
 
 def _memory() -> dict[str, int]:
-    """Return bytes of the device that tensors take, and the most so far, as MindSpore's pool tells; and the most of the host's."""
+    """Return the current and peak bytes that tensors occupy on the device, from MindSpore's pool, and the host's peak."""
     gc.collect()
     told = streams.memory_stats() if runtime.DEVICE_TARGET != "CPU" else {}
     found = {word: int(told.get(f"allocated_bytes.all.{key}", 0)) for word, key in (("allocated", "current"), ("most", "peak"))}
@@ -55,7 +55,7 @@ _VERSION_FILES = ("version.cfg", "version.info", "opp/version.info")
 
 
 def cann() -> str:
-    """Return the version of CANN that the environment points to, from its own files; empty where there is none."""
+    """Return the version of CANN in the environment, from its own files; empty without CANN."""
     for variable in ("ASCEND_TOOLKIT_HOME", "ASCEND_HOME_PATH", "ASCEND_OPP_PATH"):
         home = Path(os.environ.get(variable) or "/usr/local/Ascend/ascend-toolkit/latest")
         for path in (*sorted(home.glob("*/ascend_toolkit_install.info")), *(home / name for name in _VERSION_FILES)):
@@ -66,7 +66,7 @@ def cann() -> str:
 
 
 def work(group: str, first: int) -> int:
-    """Run the items of a group from a place on: a line of JSON before each of them, and one after it; and what memory there was."""
+    """Run the items of a group from an index on, with a line of JSON before and after each, and memory usage at the end."""
     before = _memory()
     found = items(group)
     for place, (name, run) in enumerate(found):
@@ -90,7 +90,7 @@ def _line(error: BaseException) -> str:
 
 
 def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield a worker's lines as they come; the last one says how it ended, if that was before the end of its items."""
+    """Yield a worker's lines as they arrive; the last one reports a premature end."""
     environment = {**os.environ, "ASCEND_LAUNCH_BLOCKING": "1"}  # errors come at the call that they belong to
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     shown: queue.Queue[str | None] = queue.Queue()
@@ -126,10 +126,9 @@ def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def results(group: str, progress: Progress | None = None) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """Return the outcome of each item of a group, by its name: ``text`` ("" where the device is the host's equal) and ``seconds``; and
-    memory.
+    """Return the outcome of each item of a group by name: ``text`` ("" if device and host agree) and ``seconds``; and memory usage.
 
-    Memory is what the last process of the group had before its items and after them; nothing where it did not come to the end.
+    Memory usage is that of the group's last process before and after its items; empty if it crashed.
     """
     memory: dict[str, Any] = {}
     found: dict[str, dict[str, Any]] = {}
@@ -156,7 +155,7 @@ def results(group: str, progress: Progress | None = None) -> tuple[dict[str, dic
 
 
 def main(arguments: list[str]) -> int:
-    """Print the report and write it as JSON; 1 if anything differs, raises or ends a process."""
+    """Print the report and write it as JSON; return 1 if anything differs, raises or crashes."""
     parser = argparse.ArgumentParser(prog="mstorch check", description="Each kernel and common programs of the device beside the host.")
     parser.add_argument("--json", metavar="FILE", default="mstorch-check.json", help="where the report goes that is to be sent back")
     parser.add_argument("--only", metavar="GROUP", action="append", choices=list(GROUPS), help=f"of {', '.join(GROUPS)}; may be repeated")

@@ -1,4 +1,4 @@
-"""Random numbers of the device: their moments, that a seed repeats them, and that they are not all alike."""
+"""Random numbers of the device: moments, reproducibility by seed, and non-constancy."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -42,5 +42,5 @@ def _drawn(draw: Callable[[str], Any], mean: float, deviation: float) -> str:
 
 
 def random() -> list[Item]:
-    """Distributions by their moments."""
+    """Return checks of distributions by their moments."""
     return [(name, partial(_drawn, *given)) for name, given in DRAWS.items()]

@@ -1,4 +1,4 @@
-"""Common calls on the device beside the host, forward and backward; writes through views; attention."""
+"""Common calls on the device compared with the host, forward and backward; writes through views; attention."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ F, nn = torch.nn.functional, torch.nn
 
 
 def beside(program: Program, close: tuple[float, float] = (1e-3, 1e-4)) -> str:
-    """Return how what a program gives on the device differs from what it gives on the host."""
+    """Describe how a program's results on the device differ from those on the host."""
     here, there = program("cpu"), [item.detach().cpu() for item in program(str(devices.current()))]
     for place, (one, other) in enumerate(zip(here, there, strict=True)):
         if one.shape != other.shape or one.dtype != other.dtype:
@@ -91,7 +91,7 @@ def _call(function: Callable[[Any, Any], Any], place: str) -> list[Any]:
 
 
 def operations() -> list[Item]:
-    """Common calls, forward and backward."""
+    """Return checks of common calls, forward and backward."""
     close = {"half": (1e-2, 2e-2), "bfloat16": (1e-2, 2e-2)}
     return [(name, partial(beside, partial(_call, function), close.get(name, (1e-3, 1e-4)))) for name, function in CALLS.items()]
 
@@ -115,7 +115,7 @@ WRITES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def memory() -> list[Item]:
-    """Writes through views, which the base and other views show."""
+    """Return checks of writes through views, which the base and other views must see."""
     return [(name, partial(beside, partial(_written, write))) for name, write in WRITES.items()]
 
 
@@ -129,7 +129,7 @@ def _attended(kind: Any, options: dict[str, Any], place: str) -> list[Any]:
 
 
 def attention() -> list[Item]:
-    """Attention in three dtypes: plain, causal, with masks that hide some rows entirely."""
+    """Return checks of attention in three dtypes: plain, causal, with masks that hide some rows entirely."""
     hidden = torch.zeros(32, 32)
     hidden[5], hidden[7, :4] = float("-inf"), float("-inf")
     options: dict[str, dict[str, Any]] = {

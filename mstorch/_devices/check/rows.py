@@ -1,6 +1,6 @@
-"""Each row of the table on its sample call, in the dtypes that it takes, beside the host's row.
+"""Each row of the table on its sample call, in all of its dtypes, compared with the host's row.
 
-Of contiguous tensors, transposed ones, ones with steps, ones without dimensions and ones without elements.
+With contiguous, transposed, strided, 0-d and empty tensors.
 """
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CLOSE = {"float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2)}
 
 
 def transposed(array: np.ndarray) -> Raw:
-    """Return the same elements, which lie in the other order of dimensions."""
+    """Return the same elements in transposed memory order."""
     base = from_numpy(np.ascontiguousarray(array.T))
     return primitive_window(base, array.shape, contiguous_strides(array.T.shape)[::-1], 0)
 
 
 def sliced(array: np.ndarray) -> Raw:
-    """Return the same elements, every other one of a longer memory, from its second one on."""
+    """Return the same elements with a stride of 2, from the second element of a longer memory."""
     memory = np.full((*array.shape[:-1], 2 * array.shape[-1]), 7).astype(array.dtype)
     memory[..., 1::2] = array
     strides = contiguous_strides(memory.shape)
@@ -58,7 +58,7 @@ def _arrays(values: Any) -> Iterator[np.ndarray]:
 
 
 def difference(found: Any, wanted: Any, close: tuple[float, float] = (1e-3, 1e-4)) -> str:
-    """Return how two results differ in shape, dtype, or by more than rounding; an empty text if they agree."""
+    """Describe how two results differ in shape, dtype, or by more than rounding; empty if they agree."""
     mine, theirs = list(_arrays(found)), list(_arrays(wanted))
     if [(item.shape, item.dtype) for item in mine] != [(item.shape, item.dtype) for item in theirs]:
         return "other shapes or dtypes: " + ", ".join(f"{item.dtype}{list(item.shape)}" for item in mine)
@@ -70,7 +70,7 @@ def difference(found: Any, wanted: Any, close: tuple[float, float] = (1e-3, 1e-4
 
 
 def _in_kind(value: Any, first: np.dtype, kind: np.dtype) -> Any:
-    """Return a sample's arguments with another dtype for that of the first."""
+    """Return a sample's arguments cast from the dtype ``first`` to another."""
     if first == kind:
         return value
     if isinstance(value, np.ndarray) and value.dtype == first:
@@ -103,13 +103,13 @@ def _calls() -> Iterator[tuple[str, list[Any], np.dtype]]:
 
 
 def _kinds(op: str, first: np.dtype) -> list[str]:
-    """Return the dtype of a row's sample, and each other one that the row and the host's row take."""
+    """Return the dtype of a row's sample, and all others that the row and the host's row support."""
     own = NAME_OF_NP[first]
     return [own, *(name for name in KINDS if name != own and first.kind == "f" and _takes(op, name))]
 
 
 def rows() -> list[Item]:
-    """Return every row in each dtype, of contiguous tensors."""
+    """Return checks of every row in each dtype, on contiguous tensors."""
     return [
         (f"{op}, {name}", partial(_compared, op, name, _in_kind(args, first, NP_DTYPE[name]), _plain))
         for op, args, first in _calls() for name in _kinds(op, first)
@@ -117,7 +117,7 @@ def rows() -> list[Item]:
 
 
 def layouts() -> list[Item]:
-    """Return every row in each dtype, of tensors that lie transposed, or with steps."""
+    """Return checks of every row in each dtype, on transposed and strided tensors."""
     if not HAS_WINDOWS:
         return []
     return [
@@ -136,19 +136,19 @@ def _nothing(array: np.ndarray) -> np.ndarray:
 
 
 def _names_dimensions(args: list[Any]) -> bool:
-    """Return whether whole numbers are among the arguments: dimensions, which what has none cannot be asked for."""
+    """Return whether integers are among the arguments, as dimensions, which 0-d tensors do not have."""
     return any(arg.__class__ is int or (isinstance(arg, (list, tuple)) and _names_dimensions(list(arg))) for arg in args)
 
 
 def _of_size(value: Any, shape: tuple[int, ...], change: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """Return a sample's arguments with another size for the arrays of the first one's shape."""
+    """Return a sample's arguments with a changed size for the arrays of the first one's shape."""
     if isinstance(value, np.ndarray) and value.shape == shape and value.size:
         return change(value)
     return type(value)(_of_size(item, shape, change) for item in value) if isinstance(value, (list, tuple)) else value
 
 
 def _serves(op: str, name: str, args: list[Any], shape: tuple[int, ...]) -> bool:
-    """Return whether the host's row takes such arguments, and gives what has no dimension or no elements either."""
+    """Return whether the host's row supports such arguments, and returns a 0-d or empty result too."""
     if op not in HOST:
         return False
     try:
@@ -160,7 +160,7 @@ def _serves(op: str, name: str, args: list[Any], shape: tuple[int, ...]) -> bool
 
 
 def sizes() -> list[Item]:
-    """Return rows whose result has its operand's shape, in each dtype, of tensors without dimensions and without elements."""
+    """Return checks of rows whose result has their operand's shape, in each dtype, on 0-d and empty tensors."""
     found: list[Item] = []
     for op, args, first in _calls():
         shape = next(_arrays(args)).shape

@@ -1,4 +1,4 @@
-"""Steps of optimizers, autocast with scaled gradients, and small networks on the device, beside the host."""
+"""Optimizer steps, autocast with gradient scaling, and small networks on the device, compared with the host."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -35,12 +35,12 @@ def _stepped(make: Callable[[Any], Any], place: str) -> list[Any]:
 
 
 def optimizers() -> list[Item]:
-    """Return parameters after six steps."""
+    """Return checks of the parameters after six steps."""
     return [(name, partial(beside, partial(_stepped, make))) for name, make in OPTIMIZERS.items()]
 
 
 class _Block(nn.Module):
-    """A layer of a language model."""
+    """Layer of a language model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class _Block(nn.Module):
 
 
 class _Recurrent(nn.Module):
-    """The last step of an LSTM."""
+    """Network that returns the last output of an LSTM."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ NETWORKS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, Any]]]] = {
 
 
 def _trained(make: Callable[[], Any], batch: Callable[[], tuple[Any, Any]], kind: Any, place: str) -> list[Any]:
-    """Return the losses of ten steps; with ``kind`` under autocast, with scaled gradients where that is float16."""
+    """Return the losses of ten steps; with ``kind`` under autocast, with gradient scaling if it is float16."""
     torch.manual_seed(0)
     net = make()
     batches = [batch() for _ in range(10)]
@@ -103,12 +103,12 @@ def _trained(make: Callable[[], Any], batch: Callable[[], tuple[Any, Any]], kind
 
 
 def networks() -> list[Item]:
-    """Return the losses of a language model, a network of images and an LSTM in training."""
+    """Return checks of the training losses of a language model, an image network and an LSTM."""
     return [(name, partial(beside, partial(_trained, *given, torch.float32), (1e-2, 1e-2))) for name, given in NETWORKS.items()]
 
 
 def autocast() -> list[Item]:
-    """Return the same in half precision."""
+    """Return checks of the training losses in half precision."""
     return [
         (f"{name}, {kind}", partial(beside, partial(_trained, *given, kind), (5e-2, 5e-2)))
         for name, given in NETWORKS.items() for kind in (torch.bfloat16, torch.float16)

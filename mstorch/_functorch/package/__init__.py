@@ -1,4 +1,4 @@
-"""functorch: the package that torch installs beside itself, with the older names of ``torch.func``."""
+"""functorch: the package that torch installs besides itself, with the former names of ``torch.func``."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""functorch.einops."""
+"""functorch.einops: ``rearrange``."""
 from __future__ import annotations
 
 from ...func import rearrange

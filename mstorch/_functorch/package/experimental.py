@@ -1,4 +1,4 @@
-"""functorch.experimental."""
+"""functorch.experimental: function transforms, and ``vmap`` in chunks."""
 from __future__ import annotations
 
 from ...func import functionalize, hessian, jacfwd, jvp, replace_all_batch_norm_modules_

@@ -126,7 +126,7 @@ def logical_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBa
 
 
 def _constant(input: TensorBase, value: bool, kept: bool = True) -> TensorBase:
-    """Return a bool tensor filled with one value, with the strides of a copy of ``input``, or of an elementwise result."""
+    """Return a constant bool tensor, with the strides of a copy of ``input`` or, unless ``kept``, of an elementwise result."""
     shape = input._shape
     strides = None if input._stride is None else preserved_strides(shape, input._stride) if kept else result_strides((input,), shape)
     return beside(laid_out(np.full(input._shape, value, bool), strides), input)

@@ -229,17 +229,17 @@ def _kernel_function(name: str, words: str, op: str | None = None) -> Callable[.
     return function
 
 
-bessel_j0 = _kernel_function("bessel_j0", "The Bessel function of the first kind, order 0.")
-bessel_j1 = _kernel_function("bessel_j1", "The Bessel function of the first kind, order 1.")
-bessel_y0 = _kernel_function("bessel_y0", "The Bessel function of the second kind, order 0.")
-bessel_y1 = _kernel_function("bessel_y1", "The Bessel function of the second kind, order 1.")
-airy_ai = _kernel_function("airy_ai", "Airy's function Ai.")
-modified_bessel_i0 = _kernel_function("modified_bessel_i0", "The modified Bessel function of the first kind, order 0.", "i0")
-modified_bessel_i1 = _kernel_function("modified_bessel_i1", "The modified Bessel function of the first kind, order 1.", "i1")
-modified_bessel_k0 = _kernel_function("modified_bessel_k0", "The modified Bessel function of the second kind, order 0.")
-modified_bessel_k1 = _kernel_function("modified_bessel_k1", "The modified Bessel function of the second kind, order 1.")
-scaled_modified_bessel_k0 = _kernel_function("scaled_modified_bessel_k0", "``exp(x) * modified_bessel_k0(x)``.")
-scaled_modified_bessel_k1 = _kernel_function("scaled_modified_bessel_k1", "``exp(x) * modified_bessel_k1(x)``.")
+bessel_j0 = _kernel_function("bessel_j0", "Return the Bessel function of the first kind, order 0.")
+bessel_j1 = _kernel_function("bessel_j1", "Return the Bessel function of the first kind, order 1.")
+bessel_y0 = _kernel_function("bessel_y0", "Return the Bessel function of the second kind, order 0.")
+bessel_y1 = _kernel_function("bessel_y1", "Return the Bessel function of the second kind, order 1.")
+airy_ai = _kernel_function("airy_ai", "Return the Airy function Ai.")
+modified_bessel_i0 = _kernel_function("modified_bessel_i0", "Return the modified Bessel function of the first kind, order 0.", "i0")
+modified_bessel_i1 = _kernel_function("modified_bessel_i1", "Return the modified Bessel function of the first kind, order 1.", "i1")
+modified_bessel_k0 = _kernel_function("modified_bessel_k0", "Return the modified Bessel function of the second kind, order 0.")
+modified_bessel_k1 = _kernel_function("modified_bessel_k1", "Return the modified Bessel function of the second kind, order 1.")
+scaled_modified_bessel_k0 = _kernel_function("scaled_modified_bessel_k0", "Return ``exp(x) * modified_bessel_k0(x)``.")
+scaled_modified_bessel_k1 = _kernel_function("scaled_modified_bessel_k1", "Return ``exp(x) * modified_bessel_k1(x)``.")
 
 
 def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callable[[int, Any, Any, Any], Any]) -> Any:
@@ -307,51 +307,51 @@ def _affine(factor: float, term: float) -> Callable[[Any], Any]:
 
 
 chebyshev_polynomial_t = _polynomial(
-    "chebyshev_polynomial_t", "Chebyshev's polynomial of the first kind, degree ``n``.", _same, _chebyshev
+    "chebyshev_polynomial_t", "Return the Chebyshev polynomial of the first kind, degree ``n``.", _same, _chebyshev
 )
 chebyshev_polynomial_u = _polynomial(
-    "chebyshev_polynomial_u", "Chebyshev's polynomial of the second kind, degree ``n``.", _twice, _chebyshev
+    "chebyshev_polynomial_u", "Return the Chebyshev polynomial of the second kind, degree ``n``.", _twice, _chebyshev
 )
 chebyshev_polynomial_v = _polynomial(
-    "chebyshev_polynomial_v", "Chebyshev's polynomial of the third kind, degree ``n``.", _affine(2, -1), _chebyshev
+    "chebyshev_polynomial_v", "Return the Chebyshev polynomial of the third kind, degree ``n``.", _affine(2, -1), _chebyshev
 )
 chebyshev_polynomial_w = _polynomial(
-    "chebyshev_polynomial_w", "Chebyshev's polynomial of the fourth kind, degree ``n``.", _affine(2, 1), _chebyshev
+    "chebyshev_polynomial_w", "Return the Chebyshev polynomial of the fourth kind, degree ``n``.", _affine(2, 1), _chebyshev
 )
 shifted_chebyshev_polynomial_t = _polynomial(
     "shifted_chebyshev_polynomial_t",
-    "Chebyshev's polynomial of the first kind, shifted, degree ``n``.",
+    "Return the Chebyshev polynomial of the first kind, shifted, degree ``n``.",
     _affine(2, -1),
     _shifted,
 )
 shifted_chebyshev_polynomial_u = _polynomial(
     "shifted_chebyshev_polynomial_u",
-    "Chebyshev's polynomial of the second kind, shifted, degree ``n``.",
+    "Return the Chebyshev polynomial of the second kind, shifted, degree ``n``.",
     _affine(4, -2),
     _shifted,
 )
 shifted_chebyshev_polynomial_v = _polynomial(
     "shifted_chebyshev_polynomial_v",
-    "Chebyshev's polynomial of the third kind, shifted, degree ``n``.",
+    "Return the Chebyshev polynomial of the third kind, shifted, degree ``n``.",
     _affine(4, -3),
     _shifted,
 )
 shifted_chebyshev_polynomial_w = _polynomial(
     "shifted_chebyshev_polynomial_w",
-    "Chebyshev's polynomial of the fourth kind, shifted, degree ``n``.",
+    "Return the Chebyshev polynomial of the fourth kind, shifted, degree ``n``.",
     _affine(4, -1),
     _shifted,
 )
 hermite_polynomial_h = _polynomial(
-    "hermite_polynomial_h", "Hermite's polynomial H of degree ``n``.", _twice, _hermite_h
+    "hermite_polynomial_h", "Return the Hermite polynomial H of degree ``n``.", _twice, _hermite_h
 )
 hermite_polynomial_he = _polynomial(
-    "hermite_polynomial_he", "Hermite's polynomial He of degree ``n``.", _same, _hermite_he
+    "hermite_polynomial_he", "Return the Hermite polynomial He of degree ``n``.", _same, _hermite_he
 )
 laguerre_polynomial_l = _polynomial(
-    "laguerre_polynomial_l", "Laguerre's polynomial of degree ``n``.", _affine(-1, 1), _laguerre
+    "laguerre_polynomial_l", "Return the Laguerre polynomial of degree ``n``.", _affine(-1, 1), _laguerre
 )
-legendre_polynomial_p = _polynomial("legendre_polynomial_p", "Legendre's polynomial of degree ``n``.", _same, _legendre)
+legendre_polynomial_p = _polynomial("legendre_polynomial_p", "Return the Legendre polynomial of degree ``n``.", _same, _legendre)
 
 
 @operation(one_device=OneDevice())

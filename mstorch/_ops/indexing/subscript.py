@@ -235,7 +235,7 @@ def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
 
 
 def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-    """Return the broadcast shape of the index tensors, the indexed dimensions, and whether that shape comes first in the result."""
+    """Return the broadcast shape of the index tensors, the indexed dimensions, and whether that shape leads in the result."""
     if len(advanced) == 1:
         ((dim, index),) = advanced.items()
         return index._shape, (dim,), True

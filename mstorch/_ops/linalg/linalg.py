@@ -166,7 +166,7 @@ def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
 
 
 def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool) -> None:
-    """Raise torch's errors unless factors, pivots and right-hand side fit together."""
+    """Raise torch's errors unless the shapes of factors, pivots and right-hand side match."""
     name, size = "linalg.lu_solve", shape_of(LU)[-1]
     if LU._dtype is not B._dtype:
         raise RuntimeError(

@@ -104,7 +104,7 @@ def is_contiguous(self: TensorBase, *, memory_format: memory_format = contiguous
 
 
 def contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> Any:
-    """Return the tensor itself if it is contiguous, else a contiguous copy."""
+    """Return the tensor if it is contiguous, else a contiguous copy."""
     _check_rank(memory_format, len(self._shape))
     return self if is_contiguous(self, memory_format=memory_format) else clone(self, memory_format=memory_format)
 
@@ -304,7 +304,7 @@ def _conversion(name: str, kind: dtype) -> Any:
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
-    method.__doc__ = f"Converted to {kind!r}; the tensor itself if it has that dtype."
+    method.__doc__ = f"Return the tensor cast to {kind!r}; itself if it has that dtype."
     return method
 
 

@@ -274,7 +274,7 @@ def _not_here(name: str) -> Callable[..., Any]:
         raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    method.__doc__ = "Raises NotImplementedError: the tensor is not quantized."
+    method.__doc__ = "Raise NotImplementedError: the tensor is not quantized."
     return method
 
 
@@ -285,7 +285,7 @@ def _no_device(name: str, error: type[Exception], text: str) -> Callable[..., An
         raise error(text)
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    method.__doc__ = f"Raises {error.__name__}: there is no such device."
+    method.__doc__ = f"Raise {error.__name__}: there is no such device."
     return method
 
 

@@ -115,7 +115,7 @@ def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: TensorBase
 
 
 def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase | None) -> TensorBase:
-    """Return numbers drawn with tensor parameters, on their device; the shape alone, on the meta device."""
+    """Return numbers drawn with tensor parameters, on their device; a meta tensor for meta parameters."""
     sample = finish(meta_tensor(array, kind), out) if array.__class__ is tuple else _tensor(array, kind, False, out)
     if out is None:
         for parameter in parameters:

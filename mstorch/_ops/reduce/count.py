@@ -324,7 +324,7 @@ def _short(value: float) -> str:
 
 
 def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out: TensorBase | None = None) -> TensorBase:
-    """Return how many elements fall into each of ``bins`` equal bins between ``min`` and ``max`` (the data's, if equal)."""
+    """Return the number of elements in each of ``bins`` equal bins between ``min`` and ``max`` (the data's, if equal)."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:

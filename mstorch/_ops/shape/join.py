@@ -74,7 +74,7 @@ def _common(tensors: Sequence[Any]) -> dtype:
 
 
 def _check_kind(kind: dtype, out: TensorBase | None) -> None:
-    """Raise torch's error if a dtype cannot be cast to that of ``out`` (or None)."""
+    """Raise torch's error if a dtype cannot be cast to that of ``out``; None is accepted."""
     if out is not None and not can_cast(kind, out._dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
 

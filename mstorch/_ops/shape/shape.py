@@ -461,7 +461,7 @@ def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return finish_exactly(_copied(shown), out)
 
     copy.__name__ = copy.__qualname__ = name
-    copy.__doc__ = f"What ``{name[:-5]}`` shows, as a copy."
+    copy.__doc__ = f"Return ``{name[:-5]}`` as a copy."
     return copy
 
 
@@ -530,7 +530,7 @@ def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
-    method.__doc__ = f"Show what ``{name[:-1]}`` would return; returns the tensor."
+    method.__doc__ = f"Apply ``{name[:-1]}`` in place; return the tensor."
     return method
 
 

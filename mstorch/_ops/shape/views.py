@@ -289,7 +289,7 @@ def unsqueeze(input: TensorBase, dim: int) -> Any:
 
 @operation(forms=SIZE)
 def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
-    """Expand dimensions of length 1 without a copy (stride 0); -1 keeps a length; new dimensions come in front."""
+    """Expand dimensions of length 1 without a copy (stride 0); -1 keeps a length; new dimensions are prepended."""
     own, strides = shape_of(input), strides_of(input)
     wanted = shape_args(size, "expand")
     lead = len(wanted) - len(own)
@@ -524,7 +524,7 @@ def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -
 
 
 def unfold(self: Any, dimension: int, size: int, step: int) -> TensorBase:
-    """Return a view of sliding windows of ``size`` along a dimension, ``step`` apart, as a new last dimension."""
+    """Return a view of sliding windows of ``size`` along a dimension, with stride ``step``, as a new last dimension."""
     own, strides = shape_of(self), strides_of(self)
     dimension = wrap_dim(dimension, len(own))
     length = own[dimension] if own else 1

@@ -65,7 +65,7 @@ def stft(
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
     return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Any:  # fmt: skip
-    """Return the Fourier transforms of windows of the signal, ``hop_length`` apart: (*, T) → (*, F, frames), complex."""
+    """Return the Fourier transforms of windows of the signal, with stride ``hop_length``: (*, T) → (*, F, frames), complex."""
     n_fft, hop_length, win_length = map(_number, (n_fft, hop_length, win_length))
     if center:
         if align_to_window is not None:

@@ -64,7 +64,7 @@ def general_hamming(
     M: int, *, alpha: float = 0.54, sym: bool = True, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return ``alpha - (1 - alpha) * cos``."""
+    """Return the generalized Hamming window ``alpha - (1 - alpha) * cos(2π n / (M - 1))``; with ``sym=False`` the divisor is M."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
@@ -181,7 +181,7 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return ``alpha - beta * cos``."""
+    """Return the Hamming window ``alpha - beta * cos(2π n / N)`` for n < N; unless ``periodic``, the divisor is N - 1."""
     if pin_memory:
         devices.refuse_pinning(device)
     kind = _old_kind("hamming_window", window_length, dtype)

@@ -28,13 +28,13 @@ class _Deprecated(nn.Module):
 
 
 class Mish(_Deprecated):
-    """Applies x · tanh(softplus(x)); deprecated for ``torch.nn.Mish``."""
+    """Applies x · tanh(softplus(x)); deprecated in favor of ``torch.nn.Mish``."""
 
     activation = staticmethod(F.mish)
 
 
 class SiLU(_Deprecated):
-    """Applies x · sigmoid(x); deprecated for ``torch.nn.SiLU``."""
+    """Applies x · sigmoid(x); deprecated in favor of ``torch.nn.SiLU``."""
 
     activation = staticmethod(F.silu)
 
@@ -51,7 +51,7 @@ class BiLSTM(nn.Module):
         self.fw_rnn, self.bw_rnn = nn.LSTM(input_size, hidden_size), nn.LSTM(input_size, hidden_size)
 
     def forward(self, inputs: Any) -> Any:
-        """Return (L, N, 2 · hidden_size)."""
+        """Run the LSTM; return (L, N, 2 · hidden_size)."""
         return torch.cat((self.fw_rnn(inputs)[0], torch.flip(self.bw_rnn(torch.flip(inputs, [0]))[0], [0])), 2)
 
 

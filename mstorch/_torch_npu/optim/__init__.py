@@ -71,19 +71,19 @@ class _Absent:
 
 
 class NpuFusedRMSpropTF(_Absent):
-    """Raises NotImplementedError."""
+    """Raises NotImplementedError when constructed."""
 
 
 class NpuFusedAdamP(_Absent):
-    """Raises NotImplementedError."""
+    """Raises NotImplementedError when constructed."""
 
 
 class NpuFusedBertAdam(_Absent):
-    """Raises NotImplementedError."""
+    """Raises NotImplementedError when constructed."""
 
 
 class NpuFusedLamb(_Absent):
-    """Raises NotImplementedError."""
+    """Raises NotImplementedError when constructed."""
 
 
 __all__ = [

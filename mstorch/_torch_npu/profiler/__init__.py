@@ -12,7 +12,7 @@ from ...profiler import schedule as schedule
 
 
 class ProfilerActivity(enum.Enum):
-    """What is timed: the host part of operations."""
+    """Activities that can be timed: the host part of operations."""
 
     CPU = 0
     NPU = 5
@@ -26,7 +26,7 @@ class ExportType(enum.Enum):
 
 
 class ProfilerLevel(enum.Enum):
-    """How much the device collects; stored, not used."""
+    """Level of detail of the device's records; stored, not used."""
 
     Level_none = "Level_none"
     Level0 = "Level0"
@@ -49,7 +49,7 @@ class AiCMetrics(enum.Enum):
 
 
 class _ExperimentalConfig:
-    """The settings of torch_npu's profiler; stored only. A warning says that no counters are collected."""
+    """Settings of torch_npu's profiler, stored only. Warns that no counters are collected."""
 
     def __init__(
         self, profiler_level: ProfilerLevel = ProfilerLevel.Level0, aic_metrics: AiCMetrics = AiCMetrics.AiCoreNone, l2_cache: bool = False,

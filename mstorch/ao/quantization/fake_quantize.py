@@ -267,10 +267,10 @@ def _switching(name: str, doc: str) -> Callable[..., Any]:
     return switch
 
 
-disable_fake_quant = _switching("disable_fake_quant", "Let a module round no more, if it does: ``model.apply(disable_fake_quant)``.")
-enable_fake_quant = _switching("enable_fake_quant", "Let a module round, if it can: ``model.apply(enable_fake_quant)``.")
-disable_observer = _switching("disable_observer", "Let a module observe no more, if it does: ``model.apply(disable_observer)``.")
-enable_observer = _switching("enable_observer", "Let a module observe, if it can: ``model.apply(enable_observer)``.")
+disable_fake_quant = _switching("disable_fake_quant", "Disable a module's fake-quantization, if any: ``model.apply(disable_fake_quant)``.")
+enable_fake_quant = _switching("enable_fake_quant", "Enable a module's fake-quantization, if any: ``model.apply(enable_fake_quant)``.")
+disable_observer = _switching("disable_observer", "Disable a module's observer, if it has one: ``model.apply(disable_observer)``.")
+enable_observer = _switching("enable_observer", "Enable a module's observer, if it has one: ``model.apply(enable_observer)``.")
 
 __all__ = [
     "FakeQuantize", "FakeQuantizeBase", "FixedQParamsFakeQuantize", "FusedMovingAvgObsFakeQuantize",

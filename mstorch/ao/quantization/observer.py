@@ -384,7 +384,7 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
 
 
 class FixedQParamsObserver(ObserverBase):
-    """Has a fixed scale and zero point, whatever it observes."""
+    """Observer with a fixed scale and zero point, independent of the data."""
 
     scale: Any
     zero_point: Any
@@ -425,7 +425,7 @@ class _Unasked(ObserverBase):
 
 
 class PlaceholderObserver(_Unasked):
-    """Only stores how something is to be quantized."""
+    """Observer that only stores its dtype and quantization settings, without statistics."""
 
     def __init__(
         self, dtype: Any = torch.float32, custom_op_name: str = "", compute_dtype: Any = None, quant_min: int | None = None,

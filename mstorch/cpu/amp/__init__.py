@@ -1,4 +1,4 @@
-"""torch.cpu.amp: names that torch.amp has replaced."""
+"""torch.cpu.amp: deprecated names of torch.amp."""
 from __future__ import annotations
 
 from .autocast_mode import autocast

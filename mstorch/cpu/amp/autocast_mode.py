@@ -1,4 +1,4 @@
-"""Names that torch.amp has replaced."""
+"""Deprecated names of torch.amp."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from ...amp import autocast_mode
 
 
 class autocast(autocast_mode.autocast):
-    """Deprecated: ``torch.amp.autocast("cpu", …)``."""
+    """Deprecated form of ``torch.amp.autocast("cpu", …)``."""
 
     def __init__(self, enabled: bool = True, dtype: Any = bfloat16, cache_enabled: bool = True) -> None:
         warn(

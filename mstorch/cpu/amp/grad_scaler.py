@@ -1,4 +1,4 @@
-"""Names that torch.amp has replaced."""
+"""Deprecated names of torch.amp."""
 from __future__ import annotations
 
 from ...amp._older import DeviceGradScaler
@@ -8,6 +8,6 @@ __all__ = ["GradScaler"]
 
 
 class GradScaler(DeviceGradScaler):
-    """Deprecated: ``torch.amp.GradScaler("cpu", …)``."""
+    """Deprecated form of ``torch.amp.GradScaler("cpu", …)``."""
 
     _named = "cpu"

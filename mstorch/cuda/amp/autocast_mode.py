@@ -1,4 +1,4 @@
-"""Names that torch.amp has superseded."""
+"""Deprecated names of torch.amp."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from ...amp import autocast_mode
 
 
 class autocast(autocast_mode.autocast):
-    """Deprecated: ``torch.amp.autocast("cuda", …)``."""
+    """Deprecated form of ``torch.amp.autocast("cuda", …)``."""
 
     def __init__(self, enabled: bool = True, dtype: Any = float16, cache_enabled: bool = True) -> None:
         warn(
@@ -20,7 +20,7 @@ class autocast(autocast_mode.autocast):
 
 
 def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
-    """Deprecated: ``torch.amp.custom_fwd(…, device_type="cuda")``."""
+    """Deprecated form of ``torch.amp.custom_fwd(…, device_type="cuda")``."""
     warn(
         "`torch.cuda.amp.custom_fwd(args...)` is deprecated. Please use `torch.amp.custom_fwd(args..., device_type='cuda')` "
         "instead.",
@@ -30,7 +30,7 @@ def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
 
 
 def custom_bwd(bwd: Any) -> Any:
-    """Deprecated: ``torch.amp.custom_bwd(…, device_type="cuda")``."""
+    """Deprecated form of ``torch.amp.custom_bwd(…, device_type="cuda")``."""
     warn(
         "`torch.cuda.amp.custom_bwd(args...)` is deprecated. Please use `torch.amp.custom_bwd(args..., device_type='cuda')` "
         "instead.",

@@ -1,4 +1,4 @@
-"""Names that torch.amp has superseded."""
+"""Deprecated names of torch.amp."""
 from __future__ import annotations
 
 from ...amp._older import DeviceGradScaler
@@ -8,6 +8,6 @@ __all__ = ["GradScaler"]
 
 
 class GradScaler(DeviceGradScaler):
-    """Deprecated: ``torch.amp.GradScaler("cuda", …)``."""
+    """Deprecated form of ``torch.amp.GradScaler("cuda", …)``."""
 
     _named = "cuda"

@@ -22,12 +22,12 @@ def _counted(group: Any, mine: int) -> int:
 
 @by_the_host
 def _go_on(group: Any) -> Any:
-    """Start to tell the other ranks that this one continues; return a Work."""
+    """Notify the other ranks that this one continues; return a Work."""
     return all_reduce(full((1,), 1.0, device="cpu"), group=group, async_op=True)
 
 
 class JoinHook:
-    """What a rank does for a Joinable after its last input: ``main_hook`` in each further iteration, then ``post_hook``."""
+    """Hooks of a Joinable after its rank's last input: ``main_hook`` in each further iteration, then ``post_hook``."""
 
     def main_hook(self) -> None:
         """Mirror the collectives that the other ranks call in one iteration."""

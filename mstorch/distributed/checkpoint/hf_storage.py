@@ -7,14 +7,14 @@ from ..._hook import not_yet
 
 
 class HuggingFaceStorageReader:
-    """Raises NotImplementedError."""
+    """Raises NotImplementedError when constructed."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"mstorch: torch.distributed.checkpoint with {cls.__name__} {not_yet()}")
 
 
 class HuggingFaceStorageWriter(HuggingFaceStorageReader):
-    """Raises NotImplementedError."""
+    """Raises NotImplementedError when constructed."""
 
 
 __all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter"]

@@ -32,7 +32,7 @@ class BytesStorageMetadata:
 
 @dataclasses.dataclass
 class Metadata:
-    """The entries by name, and the path through dicts and lists to each."""
+    """Metadata of a checkpoint: its entries by name, and the path to each in nested dicts and lists."""
 
     state_dict_metadata: dict[str, Any]
     planner_data: dict[str, tuple[Any, ...]] | None = None

@@ -13,7 +13,7 @@ from ..tensor._dtensor import DTensor, distribute_tensor, wrapped
 
 @dataclasses.dataclass
 class StateDictOptions:
-    """Whether state dicts have full tensors (``full_state_dict``), only on rank 0 (with ``cpu_offload``), broadcast from it."""
+    """Options of state dicts: full tensors (``full_state_dict``), only on rank 0 (with ``cpu_offload``), broadcast from rank 0, …"""
 
     full_state_dict: bool = False
     cpu_offload: bool = False

@@ -66,7 +66,7 @@ def named_state(model: Any, optimizer: Any, rank0_only: bool, prefix_of: Any, on
 
 
 def loadable_state(model: Any, optimizer: Any, given: dict[str, Any], prefix_of: Any) -> dict[str, Any]:
-    """Convert a state with full tensors by name to what ``optimizer.load_state_dict`` takes."""
+    """Convert a state dict with full tensors by name to the form of ``optimizer.load_state_dict``."""
     numbers = {id(one): number for number, one in enumerate(one for group in optimizer.param_groups for one in group["params"])}
     state: dict[int, Any] = {}
     for owner, part in _owners(model):

@@ -86,11 +86,11 @@ class FSDPModule:
         self._each(recurse, lambda module: setattr(module._shards, "reshard_after_forward", reshard_after_forward))
 
     def set_modules_to_forward_prefetch(self, modules: list[Any]) -> None:
-        """Set modules whose all-gather starts when this module's parameters are there for forward."""
+        """Set modules whose all-gather starts when this module's parameters have been gathered for forward."""
         self._shards.before_forward = _shards_of(modules)
 
     def set_modules_to_backward_prefetch(self, modules: list[Any]) -> None:
-        """Set modules whose all-gather starts when this module's parameters are there for backward."""
+        """Set modules whose all-gather starts when this module's parameters have been gathered for backward."""
         self._shards.before_backward = _shards_of(modules)
 
     def set_gradient_divide_factor(self, factor: float) -> None:

@@ -108,7 +108,7 @@ class Shards:
 
     @property
     def together(self) -> bool:
-        """Whether the modules have the whole parameters."""
+        """Whether the modules currently hold the gathered parameters."""
         return bool(self.owners) and all(owner.whole is not None for owner in self.owners)
 
     def prepare(self) -> None:

@@ -10,7 +10,8 @@ from ...nn.modules.batchnorm import _BatchNorm
 
 
 class ShardingStrategy(enum.Enum):
-    """What is sharded: parameters, gradients and states; only gradients and states; nothing; or within machines."""
+    """What FSDP shards: parameters, gradients and optimizer states; only gradients and states; nothing; or everything within each machine.
+    """
 
     FULL_SHARD = enum.auto()
     SHARD_GRAD_OP = enum.auto()
@@ -89,21 +90,21 @@ class OptimStateDictConfig:
 
 @dataclasses.dataclass
 class FullOptimStateDictConfig(OptimStateDictConfig):
-    """Full tensors, on every rank or only on rank 0."""
+    """Config of optimizer state dicts with full tensors, on every rank or only on rank 0."""
 
     rank0_only: bool = False
 
 
 @dataclasses.dataclass
 class LocalOptimStateDictConfig(OptimStateDictConfig):
-    """Flat shards."""
+    """Config of optimizer state dicts with each rank's flat shards."""
 
     offload_to_cpu: bool = False
 
 
 @dataclasses.dataclass
 class ShardedOptimStateDictConfig(OptimStateDictConfig):
-    """Sharded tensors."""
+    """Config of optimizer state dicts with sharded tensors."""
 
     _use_dtensor: bool = False
 

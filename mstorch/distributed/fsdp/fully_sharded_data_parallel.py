@@ -401,7 +401,7 @@ class FullyShardedDataParallel(Module):
         model: Any, optim: Any, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False, load_directly: bool = False,
         group: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Convert a state with full tensors by name to what ``optim.load_state_dict`` takes here."""
+        """Convert a state dict with full tensors by name to the form of ``optim.load_state_dict``."""
         if is_named_optimizer:
             _refuse(".optim_state_dict_to_load(is_named_optimizer=True)")
         found = loadable_state(model, optim, optim_state_dict, _prefixes(model))

@@ -117,7 +117,7 @@ def _recursive_wrap(
     module: Any, auto_wrap_policy: Callable[..., bool], wrapper_cls: Callable[..., Any], ignored_modules: set[Any],
     ignored_params: set[Any], only_wrap_children: bool = False, **kwargs: Any,
 ) -> tuple[Any, int]:  # fmt: skip
-    """Wrap submodules as a policy says, inner ones first; return the module and the number of wrapped elements."""
+    """Wrap submodules by a policy, inner ones first; return the module and the number of wrapped elements."""
     for part in module.modules():
         if part not in ignored_modules and isinstance(wrapper_cls, type) and isinstance(part, wrapper_cls):
             raise AssertionError(f"Child module {part} is already wrapped by {wrapper_cls}")

@@ -14,7 +14,7 @@ from .._agent import Agent, Job
 
 @dataclasses.dataclass
 class LaunchConfig:
-    """How many processes and machines run a function, and how."""
+    """Configuration of a launch: the number of processes and machines, and the rendezvous."""
 
     min_nodes: int
     max_nodes: int
@@ -49,7 +49,7 @@ with open(sys.argv[2] + os.environ["RANK"], "wb") as file:
 
 
 class elastic_launch:
-    """Runs a module-level function, or a program, in processes as a LaunchConfig says.
+    """Runs a module-level function, or a program, in processes by a LaunchConfig.
 
     The call returns a dict from rank to result. Raises ChildFailedError when a process fails.
     """

@@ -86,7 +86,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             other.update({key: value for key, value in one.items() if key != "params"})
 
     def step(self, closure: Callable[[], float] | None = None, **kwargs: Any) -> float | None:
-        """Update this rank's shard of the parameters, and receive the others; return what ``closure`` returns."""
+        """Update this rank's shard of the parameters, and receive the others; return the value of ``closure``."""
         Join.notify_join_context(self)
         self._options(self.param_groups, self.optim.param_groups)
         loss = self.optim.step(**kwargs) if closure is None else self.optim.step(closure=closure, **kwargs)

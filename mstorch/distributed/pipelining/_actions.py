@@ -58,7 +58,7 @@ class _Action(NamedTuple):
 
     @staticmethod
     def from_str(action_string: str) -> _Action | None:
-        """Parse what ``repr`` writes; return None for an empty string."""
+        """Parse the repr of an action; return None for an empty string."""
         text = action_string.strip()
         if not text:
             return None
@@ -152,7 +152,7 @@ def interleaved(rank: int, size: int, local: int, microbatches: int, in_round: i
 
 
 def aligned(orders: dict[int, list[_Action | None]], last: int, backward: bool) -> list[dict[int, _Action]]:
-    """Return what each rank does at each time slot, if all keep their order and nothing starts before its inputs are there.
+    """Return each rank's action per time slot, if all keep their order and no action starts before its inputs have arrived.
 
     ``last`` is the last stage. All ranks compute the same result, so each knows what it receives when. Raise AssertionError on a deadlock.
     """

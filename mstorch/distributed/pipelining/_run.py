@@ -16,7 +16,7 @@ from ._actions import FORWARD, _Action
 from .stage import PipelineStage, as_tuple
 
 _BEHIND = 2
-"""How many batches may be on their way; more would only keep tensors that were sent. No process waits for a later one than it has begun."""
+"""Maximum number of batches in flight; more would only keep sent tensors alive. No process waits for a later one than it has begun."""
 
 
 class _Batch:
@@ -58,7 +58,7 @@ class Run:
         self._begun: deque[_Batch] = deque()
         self._told: list[Any] = []
         self._knew = {index: stage.outputs is not None for index, stage in stages.items()}
-        """Which stages had told the next one what they send before this step."""
+        """Stages that had sent their output metadata to the next one before this step."""
 
     def go(self, times: list[dict[int, _Action]]) -> None:
         """Run this rank's actions, and wait until all that it sent has been read."""
@@ -119,7 +119,7 @@ class Run:
         target.receive(number, tensors)
 
     def _arrivals(self, action: _Action) -> list[tuple[Any, ...]]:
-        """Return what another rank's action delivers: its key, the receive buffers, the sender, and what to do on arrival."""
+        """Return the values that another rank's action sends: key, receive buffers, sender, and the callback on arrival."""
         index, kind, number, _ = action
         target = index + 1 if kind is FORWARD else index - 1
         stage = self._stages.get(target)

@@ -15,7 +15,7 @@ DEFAULT_CHUNK_DIM = 0
 
 
 class _CustomReducer:
-    """How results that are not concatenated are merged: reduced by ``reduce_fn``, starting with ``init_value``."""
+    """Merges results that are not concatenated: reduced by ``reduce_fn``, starting with ``init_value``."""
 
     def __init__(self, init_value: Any, reduce_fn: Callable[[Any, Any], Any]) -> None:
         self.init_value = init_value
@@ -23,7 +23,7 @@ class _CustomReducer:
 
 
 class _LossReducer(_CustomReducer):
-    """A reducer of losses."""
+    """Reducer of losses over microbatches."""
 
 
 sum_reducer = _LossReducer(torch.tensor(0.0, device="cpu"), operator.add)

@@ -53,9 +53,9 @@ class _PipelineStageBase:
         self.output_chunks: list[Any] = []
         self.fwd_cache: dict[int, tuple[tuple[Any, ...], tuple[Any, ...]]] = {}
         self.activations: dict[int, tuple[Any, ...]] = {}
-        """By microbatch: what came from the stage before."""
+        """Activations received from the previous stage, by microbatch."""
         self.gradients: dict[int, tuple[Any, ...]] = {}
-        """By microbatch: gradients that came from the stage after."""
+        """Gradients received from the next stage, by microbatch."""
 
     @property
     def is_first(self) -> bool:

@@ -47,7 +47,7 @@ def _made(make: Callable[..., Any]) -> Callable[..., DTensor]:
         return distribute_tensor(made, device_mesh, placements)
 
     function.__name__ = function.__qualname__ = make.__name__
-    function.__doc__ = f"``torch.{make.__name__}`` of a shape, spread over a mesh."
+    function.__doc__ = f"Return ``torch.{make.__name__}`` as a DTensor on a mesh."
     return function
 
 

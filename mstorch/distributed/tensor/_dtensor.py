@@ -276,7 +276,7 @@ def _data(func: Any, access: str, args: tuple[Any, ...]) -> Any:
 
 
 replicating = [False]
-"""Whether plain tensors beside DTensors count as replicated (``experimental.implicit_replication``)."""
+"""Whether plain tensors mixed with DTensors count as replicated (``experimental.implicit_replication``)."""
 
 
 def _scalar_backward(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ import dataclasses
 
 
 class Placement:
-    """How a tensor is distributed along one mesh dimension."""
+    """Distribution of a tensor along one mesh dimension."""
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Return whether this is a Shard, along ``dim`` if given."""

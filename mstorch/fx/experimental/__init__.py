@@ -1,4 +1,4 @@
-"""torch.fx.experimental: what programs use for tracing with dynamic sizes."""
+"""torch.fx.experimental: helpers for tracing with dynamic sizes."""
 
 from ..._hook import missing as _missing
 

@@ -10,7 +10,7 @@ from ..node import Node, map_aggregate
 
 
 class TensorMetadata(NamedTuple):
-    """A tensor's metadata."""
+    """A tensor's shape, dtype, strides and layout, which shape propagation records on nodes."""
 
     shape: Any
     dtype: Any

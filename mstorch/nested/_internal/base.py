@@ -18,14 +18,14 @@ from ..._tensor import Tensor
 
 
 class Unanswered(NotImplementedError):
-    """Raised when a nested tensor is asked for an attribute that only a plain one has."""
+    """Raised for an attribute of a nested tensor that only plain tensors have."""
 
 
 def _refused(what: str) -> Any:
     def refuse(self: Tensor) -> NoReturn:
         raise Unanswered(f"mstorch: this operation is not there for nested tensors: it asks one for its {what}")
 
-    return property(refuse, doc=f"No {what}: raises, so that no other operation computes with what is not there.")
+    return property(refuse, doc=f"Raise an error: a nested tensor has no {what}.")
 
 
 def _of_values(name: str) -> Any:
@@ -35,7 +35,7 @@ def _of_values(name: str) -> Any:
     def write(self: Any, value: Any) -> None:
         setattr(self._values, name, value)
 
-    return property(read, write, doc=f"``{name}`` of the tensor that keeps the elements.")
+    return property(read, write, doc=f"``{name}`` of the values tensor.")
 
 
 class Nested(Tensor):
@@ -180,7 +180,9 @@ class Nested(Tensor):
         above.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
-        """Register ``hook(grad)`` to run whenever a gradient of the tensor is computed; what it returns replaces the gradient."""
+        """Register ``hook(grad)`` to run whenever a gradient of the tensor is computed; a return value other than None replaces the
+        gradient.
+        """
         return self._values.register_hook(lambda gradient: kept(hook(self._like(gradient))))
 
     def detach(self) -> Tensor:
@@ -198,7 +200,7 @@ class Nested(Tensor):
     def _set_data(self, other: Any) -> None:
         self._take(other)
 
-    data = property(_get_data, _set_data, doc="The same elements outside of autograd.")  # type: ignore[assignment]
+    data = property(_get_data, _set_data, doc="A detached alias of the tensor.")  # type: ignore[assignment]
 
     def _take(self, other: Any) -> None:
         self._values.data = other._values

@@ -33,7 +33,7 @@ def _aligned(kept: np.ndarray) -> bool:
 
 
 def _nested_tensor_from_mask_left_aligned(t: Any, mask: Any) -> bool:
-    """Return whether the True elements come first in each row of a mask."""
+    """Return whether the True elements of each row of a mask are its first ones."""
     return _aligned(_checked_mask(t, mask))
 
 

@@ -110,7 +110,7 @@ class NestedTensor(Nested):
 
     @property
     def layout(self) -> layout:
-        """torch.jagged."""
+        """The layout: torch.jagged."""
         return jagged
 
     @property
@@ -293,7 +293,7 @@ class NestedTensor(Nested):
         return memo[id(self)]
 
     def stored(self) -> tuple[Any, ...]:
-        """Return what a file stores of the tensor."""
+        """Return the parts of the tensor that a file stores."""
         return ({
             "values": self._values.detach(), "offsets": self._offsets, "lengths": self._lengths, "_ragged_idx": self._ragged_idx,
             "_metadata_cache": self._metadata_cache, "requires_grad": self.requires_grad,
@@ -361,7 +361,7 @@ class ViewNestedFromBuffer:
 
     @staticmethod
     def apply(values: Any, offsets: Any, metadata_cache: dict[str, Any] | None = None) -> Any:
-        """Return a view of ``values``."""
+        """Return a nested tensor that is a view of ``values``."""
         known = metadata_cache or {}
         return of_values(alias(values), offsets, None, 1, _extremes(known.get("min_seqlen"), known.get("max_seqlen")))
 

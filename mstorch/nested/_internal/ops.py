@@ -70,7 +70,7 @@ def inner(input: Any, dim: int, name: str, ragged: bool = False, more: int = 0) 
 
 
 def matches(input: Any, size: Sequence[Any]) -> bool:
-    """Return whether a size starts like ``input``'s, up to the ragged dimension; -1 matches anything."""
+    """Return whether a size begins with ``input``'s, up to the ragged dimension; -1 matches any length."""
     own = input._size[: input._ragged_idx + 1]
     given = tuple(size)[: input._ragged_idx + 1]
     return len(own) == len(given) and all(one == other or isinstance(other, int) and other == -1 for one, other in zip(own, given))

@@ -121,7 +121,7 @@ class StridedNested(Nested):
         return rows if rows._values.numel() == count else in_buffer(rows._values.narrow(0, 0, count), self._sizes)
 
     def stored(self) -> tuple[Any, ...]:
-        """Return what a file stores of the tensor."""
+        """Return the parts of the tensor that a file stores."""
         return self._values.detach(), self._nested_tensor_size(), self._nested_tensor_strides(), self._nested_tensor_storage_offsets()
 
 

@@ -135,7 +135,7 @@ def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
 
 @form("select")
 def select(public: Function, input: Any, dim: int, index: int) -> Tensor:
-    """Return a component, or a view of an index in each component."""
+    """Return component ``index`` for dimension 0, else the view ``select(dim - 1, index)`` of each component."""
     place, count = wrap_dim(dim, input.dim()), len(input._sizes)
     if place == 0:
         if not count:

@@ -32,9 +32,9 @@ def _maximum(rank: int) -> Any:
         return pools.max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
     pool.__name__ = pool.__qualname__ = f"max_pool{rank}d"
-    pool.__doc__ = "The largest value of each window; with ``return_indices`` also its position."
+    pool.__doc__ = "Return the maximum of each window; with ``return_indices`` also its index."
     pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"max_pool{rank}d_with_indices"
-    pool_with_indices.__doc__ = "The largest value of each window and its position among the spatial elements."
+    pool_with_indices.__doc__ = "Return the maximum of each window, and its index in the flattened spatial dimensions."
     return operation(autocast=FLOAT32_ON_CPU if rank == 3 else Casts())(pool), operation(pool_with_indices)
 
 
@@ -52,9 +52,9 @@ def _adaptive_maximum(rank: int) -> Any:
         return (values, indices) if return_indices else values
 
     pool.__name__ = pool.__qualname__ = f"adaptive_max_pool{rank}d"
-    pool.__doc__ = "Largest values of windows that divide the input into ``output_size`` parts."
+    pool.__doc__ = "Return the maxima of windows that divide the input into ``output_size`` parts."
     pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"adaptive_max_pool{rank}d_with_indices"
-    pool_with_indices.__doc__ = "Largest values of windows that divide the input, and their positions."
+    pool_with_indices.__doc__ = "Return the maxima of windows that divide the input, and their indices."
     declare = operation(autocast=FLOAT32_ON_CPU if rank == 3 else Casts())
     return declare(pool), declare(pool_with_indices)
 
@@ -114,9 +114,9 @@ def _fractional(rank: int) -> Any:
         return found if return_indices else found[0]
 
     pool.__name__ = pool.__qualname__ = f"fractional_max_pool{rank}d"
-    pool.__doc__ = "The largest value of each of ``output_size`` windows at random distances."
+    pool.__doc__ = "Return the maximum of each of ``output_size`` windows at random positions."
     pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"fractional_max_pool{rank}d_with_indices"
-    pool_with_indices.__doc__ = "The largest value of each window at random distances, and its position."
+    pool_with_indices.__doc__ = "Return the maximum of each window at random positions, and its index."
     declare = operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice())
     return declare(pool), declare(pool_with_indices)
 

@@ -19,7 +19,7 @@ _LARGE_SPARSE_BLOCK_SIZE = 1 << 30
 
 
 class AuxRequest(NamedTuple):
-    """Which auxiliary outputs are requested."""
+    """Selects the auxiliary outputs."""
 
     lse: bool = False
     max_scores: bool = False

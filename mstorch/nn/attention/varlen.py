@@ -9,7 +9,7 @@ from ..._tensor import Tensor
 
 
 class AuxRequest(NamedTuple):
-    """Which auxiliary outputs are requested."""
+    """Selects the auxiliary outputs."""
 
     lse: bool = False
 

@@ -13,7 +13,7 @@ from ._trees import changed, holds_ours
 
 
 def take_words(cls: Any, base: Any) -> None:
-    """Make ``construct`` the forward of a class below ``base``, and ``bprop`` the backward."""
+    """Use ``construct`` as the forward of a subclass of ``base``, and ``bprop`` as its backward."""
     own = vars(cls)
     # A method of that name is the program's own where forward is another one; forward need not be a function.
     inherits = cls.forward is not base.forward and getattr(cls.forward, "__name__", "") != "construct"

@@ -90,11 +90,11 @@ class CellMixin:
                     yield name, native_parameter(buffer, name)
 
     def insert_param_to_cell(self, param_name: str, param: Any, check_name_contain_dot: bool = True) -> None:
-        """Do what ``register_parameter`` does, as MindSpore names it; in torch, a parameter's name has no dots."""
+        """Register a parameter, under MindSpore's name of ``register_parameter``; in torch, a parameter's name has no dots."""
         self.register_parameter(param_name, as_torchs(param_name, param))
 
     def insert_child_to_cell(self, child_name: str, child_cell: Any) -> None:
-        """Do what ``add_module`` does, as MindSpore names it."""
+        """Add a child module, under MindSpore's name of ``add_module``."""
         self.add_module(child_name, child_cell)
 
     def add_flags(self, **flags: Any) -> Any:
@@ -116,7 +116,7 @@ class CellMixin:
             self.__dict__["_mstorch_float_type"] = kind
 
     def set_train(self, mode: bool = True) -> Self:
-        """Do what ``train`` does, as MindSpore names it."""
+        """Set the training mode, under MindSpore's name of ``train``."""
         tape.stop_recording()  # as in add_flags
         return self.train(mode)
 
@@ -146,7 +146,7 @@ class CellMixin:
     construct.__wrapped__ = _unreadable  # type: ignore[attr-defined]
 
     def _mstorch_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-        """Run a call, as a graph if ``compile()`` or MindSpore's graph mode ask for it."""
+        """Run a call, as a graph if ``compile()`` or MindSpore's graph mode requests it."""
         if self._mstorch_float_type is not None:
             return _precision.run(self, self._mstorch_run_as_is, args, kwargs)
         return self._mstorch_run_as_is(*args, **kwargs)

@@ -72,7 +72,7 @@ class HookMixin:
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Register ``hook(module, args)`` to run before each forward; what it returns replaces the arguments."""
+        """Register ``hook(module, args)`` to run before each forward; a return value other than None replaces the arguments."""
         hooks = self.__dict__
         marks = hooks["_forward_pre_hooks_with_kwargs"] if with_kwargs else None
         return _add(hooks["_forward_pre_hooks"], hook, prepend, marks)
@@ -80,7 +80,7 @@ class HookMixin:
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
-        """Register ``hook(module, args, output)`` to run after each forward; what it returns replaces the output."""
+        """Register ``hook(module, args, output)`` to run after each forward; a return value other than None replaces the output."""
         hooks = self.__dict__
         return _add(
             hooks["_forward_hooks"], hook, prepend, hooks["_forward_hooks_with_kwargs"] if with_kwargs else None,
@@ -88,7 +88,9 @@ class HookMixin:
         )  # fmt: skip
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Register ``hook(module, grad_input, grad_output)`` to run after the node that made the output; deprecated for the full hook."""
+        """Register ``hook(module, grad_input, grad_output)`` to run after the node that made the output; deprecated in favor of the full
+        hook.
+        """
         if self.__dict__["_is_full_backward_hook"] is True:
             raise RuntimeError(_ONE_KIND)
         object.__setattr__(self, "_is_full_backward_hook", False)
@@ -311,14 +313,14 @@ class _Reaching(Node):
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Register ``hook(module, args)`` to run before every module's forward; what it returns replaces the arguments."""
+    """Register ``hook(module, args)`` to run before every module's forward; a return value other than None replaces the arguments."""
     return _add(global_hooks["forward_pre_hooks"], hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Register ``hook(module, args, output)`` to run after every module's forward; what it returns replaces the output."""
+    """Register ``hook(module, args, output)`` to run after every module's forward; a return value other than None replaces the output."""
     return _add(
         global_hooks["forward_hooks"], hook, False, global_hooks["forward_hooks_with_kwargs"] if with_kwargs else None,
         global_hooks["forward_hooks_always_called"] if always_call else None,
@@ -333,7 +335,9 @@ def _add_backward(hook: Callable[..., Any], full: bool) -> RemovableHandle:
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Register ``hook(module, grad_input, grad_output)`` to run after the node of every module's output; deprecated for the full hook."""
+    """Register ``hook(module, grad_input, grad_output)`` to run after the node of every module's output; deprecated in favor of the full
+    hook.
+    """
     return _add_backward(hook, False)
 
 
@@ -348,15 +352,18 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Register ``hook(module, name, child)`` to run when a child is added to any module; what it returns replaces the child."""
+    """Register ``hook(module, name, child)`` to run when a child is added to any module; a return value other than None replaces the child.
+    """
     return _add(global_hooks["module_registration_hooks"], hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Register ``hook(module, name, parameter)`` to run when a parameter is added to any module; what it returns replaces it."""
+    """Register ``hook(module, name, parameter)`` to run when a parameter is added to any module; a return value other than None replaces
+    it.
+    """
     return _add(global_hooks["parameter_registration_hooks"], hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Register ``hook(module, name, buffer)`` to run when a buffer is added to any module; what it returns replaces it."""
+    """Register ``hook(module, name, buffer)`` to run when a buffer is added to any module; a return value other than None replaces it."""
     return _add(global_hooks["buffer_registration_hooks"], hook)

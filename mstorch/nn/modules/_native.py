@@ -130,7 +130,7 @@ def is_buffer(name: str, tensor: Any) -> bool:
 
 
 def apply_native(module: Any, function: Callable[[Tensor], Tensor]) -> None:
-    """Do what ``Module._apply`` does, for the native children."""
+    """Apply a function to the native children, as ``Module._apply`` does."""
     for _, tensor in list(native_state(module)):
         raw = tensor._storage.parameter
         if raw is not None:

@@ -19,4 +19,4 @@ else:
 
 
 class ModuleParts(LooksMixin, OwnMixin, StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell):
-    """What Module consists of: torch's bookkeeping, and MindSpore's Cell."""
+    """Bases of Module: torch's bookkeeping, and MindSpore's Cell."""

@@ -30,7 +30,7 @@ class Threshold(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self) -> str:
@@ -48,7 +48,7 @@ class ReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.relu(input, self.inplace)
 
     def extra_repr(self) -> str:
@@ -68,7 +68,7 @@ class RReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
@@ -103,7 +103,7 @@ class Hardtanh(Module):
             raise AssertionError(f"max_val must be larger than min_val, got max_val={max_val}, min_val={min_val}")
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
@@ -133,7 +133,7 @@ class _InPlace(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return type(self)._function(input, self.inplace)
 
 
@@ -195,7 +195,7 @@ class ELU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
@@ -214,7 +214,7 @@ class CELU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.celu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
@@ -228,7 +228,7 @@ class _Plain(Module):
     _function: Any
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return type(self)._function(input)
 
 
@@ -272,7 +272,7 @@ class GLU(Module):
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*, 2n, *) → (*, n, *)."""
+        """Apply the layer: (*, 2n, *) → (*, n, *)."""
         return F.glu(input, self.dim)
 
     def extra_repr(self) -> str:
@@ -290,7 +290,7 @@ class GELU(Module):
         self.approximate = approximate
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
@@ -308,7 +308,7 @@ class Hardshrink(Module):
         self.lambd = lambd
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.hardshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
@@ -326,7 +326,7 @@ class Softshrink(Module):
         self.lambd = lambd
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.softshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
@@ -345,7 +345,7 @@ class LeakyReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
@@ -364,7 +364,7 @@ class Softplus(Module):
         self.threshold = threshold
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
@@ -390,7 +390,7 @@ class PReLU(Module):
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*); with several weights (N, C, *)."""
+        """Apply the layer: (*) → (*); with several weights (N, C, *)."""
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
@@ -407,7 +407,7 @@ class _Softmax(Module):
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return type(self)._function(input, self.dim)
 
     def extra_repr(self) -> str:
@@ -440,7 +440,7 @@ class Softmax2d(Module):
     """Applies softmax over the channels of (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, H, W) → (N, C, H, W), also without N."""
+        """Apply the layer: (N, C, H, W) → (N, C, H, W), or unbatched."""
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
         return F.softmax(input, -3)

@@ -68,7 +68,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             second.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> Any:
-        """Shape: (N, in_features), classes (N), or without N → log-probabilities of the targets (N), and the mean loss."""
+        """Apply the layer: (N, in_features), classes (N), or unbatched → log-probabilities of the targets (N), and the mean loss."""
         rank = target_.dim()
         if rank == 1:
             if input_.size(0) != target_.size(0):

@@ -85,7 +85,7 @@ class MultiheadAttention(Module):
         self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None, need_weights: bool = True,
         attn_mask: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """Shape: (L, N, E), (S, N, K), (S, N, V), also batch first or without N → (L, N, E), weights (N, L, S)."""
+        """Apply the layer: (L, N, E), (S, N, K), (S, N, V), also batch first or unbatched → (L, N, E), weights (N, L, S)."""
         if nested_in(query, key, value):
             masked = attn_mask is not None or key_padding_mask is not None
             return _nested_attention.attend(self, query, key, value, masked, need_weights, average_attn_weights)
@@ -126,7 +126,7 @@ class MultiheadAttention(Module):
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
     ) -> tuple[Tensor | None, int | None]:
-        """Return both masks merged, and the mask type: 1 for padding alone, 2 for (N, heads, L, L)."""
+        """Return both masks merged, and the mask type: 1 for a padding mask only, 2 for (N, heads, L, L)."""
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         batch, length, _ = query.shape

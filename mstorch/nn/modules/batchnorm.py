@@ -109,7 +109,7 @@ class _BatchNorm(_NormBase):
         return factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *)."""
+        """Apply the layer: (N, C, *) → (N, C, *)."""
         self._check_input_dim(input)
         factor = self._average_factor()
         with_batch = self.training or (self.running_mean is None and self.running_var is None)
@@ -172,7 +172,7 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *). All ranks have to run it, forward and backward."""
+        """Apply the layer: (N, C, *) → (N, C, *). All ranks have to run it, forward and backward."""
         self._check_input_dim(input)
         with_batch = self.training or (self.running_mean is None and self.running_var is None)
         if not (with_batch and self.training) or not _in_a_group(self.process_group):

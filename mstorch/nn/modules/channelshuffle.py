@@ -16,7 +16,7 @@ class ChannelShuffle(Module):
         self.groups = groups
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *)."""
+        """Apply the layer: (N, C, *) → (N, C, *)."""
         return F.channel_shuffle(input, self.groups)
 
     def extra_repr(self) -> str:

@@ -124,7 +124,7 @@ class _Conv(_ConvNd):
         return function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C_in, *) → (N, C_out, *), also without N."""
+        """Apply the layer: (N, C_in, *) → (N, C_out, *), or unbatched."""
         return self._conv_forward(input, self.weight, self.bias)
 
 
@@ -198,7 +198,7 @@ class _ConvTransposeNd(_ConvNd):
         return tuple(n - low for n, low in zip(size, lows))
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """Shape: (N, C_in, *) → (N, C_out, *), also without N; ``output_size`` selects among the possible sizes."""
+        """Apply the layer: (N, C_in, *) → (N, C_out, *), or unbatched; ``output_size`` selects among the possible sizes."""
         padding = self._output_padding(input, output_size)
         return type(self)._function(
             input, self.weight, self.bias, self.stride, self.padding, padding, self.groups, self.dilation

@@ -18,7 +18,7 @@ class PairwiseDistance(Module):
         self.keepdim = keepdim
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """Shape: (N, D), (N, D) → (N)."""
+        """Apply the layer: (N, D), (N, D) → (N)."""
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
@@ -33,7 +33,7 @@ class CosineSimilarity(Module):
         self.eps = eps
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """Shape: (*, D, *), (*, D, *) → (*, *)."""
+        """Apply the layer: (*, D, *), (*, D, *) → (*, *)."""
         return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 

@@ -20,7 +20,7 @@ class _DropoutNd(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return type(self)._function(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
@@ -56,7 +56,7 @@ class AlphaDropout(_DropoutNd):
     """Dropout that keeps mean and variance of self-normalizing networks (https://arxiv.org/abs/1706.02515)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.alpha_dropout(input, self.p, self.training)
 
 
@@ -64,7 +64,7 @@ class FeatureAlphaDropout(_DropoutNd):
     """Alpha dropout of whole channels (N, C, *)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *)."""
+        """Apply the layer: (N, C, *) → (N, C, *)."""
         return F.feature_alpha_dropout(input, self.p, self.training)
 
 

@@ -18,7 +18,7 @@ class Flatten(Module):
         self.end_dim = end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, *) → (N, the product of *), with the default arguments."""
+        """Apply the layer: (N, *) → (N, the product of *), with the default arguments."""
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
@@ -63,7 +63,7 @@ class Unflatten(Module):
                 )
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*, n, *) → (*, unflattened_size, *)."""
+        """Apply the layer: (*, n, *) → (*, unflattened_size, *)."""
         return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:

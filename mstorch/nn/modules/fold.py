@@ -30,7 +30,7 @@ class Fold(Module):
         self.stride = stride
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C * kernel elements, windows) → (N, C, *output_size), also without N."""
+        """Apply the layer: (N, C * kernel elements, windows) → (N, C, *output_size), or unbatched."""
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
@@ -60,7 +60,7 @@ class Unfold(Module):
         self.stride = stride
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C * kernel elements, windows), also without N."""
+        """Apply the layer: (N, C, *) → (N, C * kernel elements, windows), or unbatched."""
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:

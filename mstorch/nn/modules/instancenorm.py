@@ -55,7 +55,7 @@ class _InstanceNorm(_NormBase):
         )
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *), also without N."""
+        """Apply the layer: (N, C, *) → (N, C, *), or unbatched."""
         self._check_input_dim(input)
         channel = input.dim() - self._get_no_batch_dim()
         if input.size(channel) != self.num_features:

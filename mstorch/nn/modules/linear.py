@@ -20,7 +20,7 @@ class Identity(Module):
         super().__init__()
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return input
 
 
@@ -52,7 +52,7 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*, in_features) → (*, out_features)."""
+        """Apply the layer: (*, in_features) → (*, out_features)."""
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -94,7 +94,7 @@ class Bilinear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        """Shape: (*, in1_features), (*, in2_features) → (*, out_features)."""
+        """Apply the layer: (*, in1_features), (*, in2_features) → (*, out_features)."""
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:

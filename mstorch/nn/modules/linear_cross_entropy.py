@@ -39,7 +39,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         self.options = options
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (N, in_features), (N, *out_features) → (), or (N, *out_features) without reduction; also without N."""
+        """Return the loss: (N, in_features), (N, *out_features) → (), or (N, *out_features) without reduction; or unbatched."""
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(

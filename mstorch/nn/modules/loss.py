@@ -40,7 +40,7 @@ class L1Loss(_Loss):
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (*), (*) → (), or (*) without reduction."""
+        """Return the loss: (*), (*) → (), or (*) without reduction."""
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
@@ -50,7 +50,7 @@ class MSELoss(_Loss):
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (*), (*) → (), or (*) without reduction."""
+        """Return the loss: (*), (*) → (), or (*) without reduction."""
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
@@ -67,7 +67,7 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (N, C, *), (N, *) → (), or (N, *) without reduction."""
+        """Return the loss: (N, C, *), (N, *) → (), or (N, *) without reduction."""
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
@@ -94,7 +94,7 @@ class CrossEntropyLoss(_WeightedLoss):
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (N, C, *), (N, *) or (N, C, *) → (), or (N, *) without reduction."""
+        """Return the loss: (N, C, *), (N, *) or (N, C, *) → (), or (N, *) without reduction."""
         return F.cross_entropy(
             input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
             label_smoothing=self.label_smoothing,
@@ -116,7 +116,7 @@ class PoissonNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (*), (*) → (), or (*) without reduction."""
+        """Return the loss: (*), (*) → (), or (*) without reduction."""
         return F.poisson_nll_loss(
             log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
         )
@@ -133,7 +133,7 @@ class GaussianNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
-        """Shape: (*), (*), (*) → (), or (*) without reduction."""
+        """Return the loss: (*), (*), (*) → (), or (*) without reduction."""
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
 
 
@@ -149,7 +149,7 @@ class KLDivLoss(_Loss):
         self.log_target = log_target
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (*), (*) → (), or (*) without reduction."""
+        """Return the loss: (*), (*) → (), or (*) without reduction."""
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
@@ -159,7 +159,7 @@ class BCELoss(_WeightedLoss):
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (*), (*) → (), or (*) without reduction."""
+        """Return the loss: (*), (*) → (), or (*) without reduction."""
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
@@ -178,7 +178,7 @@ class BCEWithLogitsLoss(_Loss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (*), (*) → (), or (*) without reduction."""
+        """Return the loss: (*), (*) → (), or (*) without reduction."""
         return F.binary_cross_entropy_with_logits(
             input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction
         )
@@ -196,7 +196,7 @@ class HingeEmbeddingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (*), (*) → (), or (*) without reduction."""
+        """Return the loss: (*), (*) → (), or (*) without reduction."""
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
@@ -206,7 +206,7 @@ class MultiLabelMarginLoss(_Loss):
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (N, C), (N, C) → (), or (N) without reduction."""
+        """Return the loss: (N, C), (N, C) → (), or (N) without reduction."""
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
@@ -222,7 +222,7 @@ class SmoothL1Loss(_Loss):
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (*), (*) → (), or (*) without reduction."""
+        """Return the loss: (*), (*) → (), or (*) without reduction."""
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
@@ -236,7 +236,7 @@ class HuberLoss(_Loss):
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (*), (*) → (), or (*) without reduction."""
+        """Return the loss: (*), (*) → (), or (*) without reduction."""
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
@@ -246,7 +246,7 @@ class SoftMarginLoss(_Loss):
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (*), (*) → (), or (*) without reduction."""
+        """Return the loss: (*), (*) → (), or (*) without reduction."""
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
@@ -256,7 +256,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (N, C), (N, C) → (), or (N) without reduction."""
+        """Return the loss: (N, C), (N, C) → (), or (N) without reduction."""
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
@@ -272,7 +272,7 @@ class CosineEmbeddingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """Shape: (N, D), (N, D), (N) → (), or (N) without reduction."""
+        """Return the loss: (N, D), (N, D), (N) → (), or (N) without reduction."""
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
@@ -288,7 +288,7 @@ class MarginRankingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """Shape: (N), (N), (N) → (), or (N) without reduction."""
+        """Return the loss: (N), (N), (N) → (), or (N) without reduction."""
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
@@ -310,7 +310,7 @@ class MultiMarginLoss(_WeightedLoss):
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Shape: (N, C), (N) → (), or (N) without reduction."""
+        """Return the loss: (N, C), (N) → (), or (N) without reduction."""
         return F.multi_margin_loss(
             input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
         )
@@ -334,7 +334,7 @@ class TripletMarginLoss(_Loss):
         self.swap = swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """Shape: (N, D), (N, D), (N, D) → (), or (N) without reduction."""
+        """Return the loss: (N, D), (N, D), (N, D) → (), or (N) without reduction."""
         return F.triplet_margin_loss(
             anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap, reduction=self.reduction
         )
@@ -357,7 +357,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         self.swap = swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """Shape: (N, *), (N, *), (N, *) → (), or (N) without reduction."""
+        """Return the loss: (N, *), (N, *), (N, *) → (), or (N) without reduction."""
         return F.triplet_margin_with_distance_loss(
             anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
             reduction=self.reduction,
@@ -375,7 +375,7 @@ class CTCLoss(_Loss):
         self.zero_infinity = zero_infinity
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
-        """Shape: (T, N, C) or (T, C), targets (N, S) or (the sum of lengths) → (), or (N) without reduction."""
+        """Return the loss: (T, N, C) or (T, C), targets (N, S) or (the sum of lengths) → (), or (N) without reduction."""
         return F.ctc_loss(
             log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )

@@ -342,7 +342,7 @@ class Module(ModuleParts):
                 yield name, module
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """Yield this module and all descendants, without duplicates unless asked for."""
+        """Yield this module and all descendants, by default without duplicates."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 

@@ -23,7 +23,7 @@ class _PadNd(Module):
         self.padding = _sides(padding, self._rank)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *), also without N."""
+        """Apply the layer: (N, C, *) → (N, C, *), or unbatched."""
         return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:
@@ -41,7 +41,7 @@ class _ConstantPadNd(_PadNd):
         self.padding = _sides(padding, self._rank)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         return F.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:
@@ -162,7 +162,7 @@ class _CircularPadNd(_PadNd):
             raise ValueError(f"expected {low}D or {high}D input (got {input.dim()}D input)")
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *), also without N."""
+        """Apply the layer: (N, C, *) → (N, C, *), or unbatched."""
         self._check_input_dim(input)
         return F.pad(input, self.padding, "circular")
 

@@ -16,7 +16,7 @@ class PixelShuffle(Module):
         self.upscale_factor = upscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*, C * r², H, W) → (*, C, H * r, W * r)."""
+        """Apply the layer: (*, C * r², H, W) → (*, C, H * r, W * r)."""
         return F.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self) -> str:
@@ -34,7 +34,7 @@ class PixelUnshuffle(Module):
         self.downscale_factor = downscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*, C, H * r, W * r) → (*, C * r², H, W)."""
+        """Apply the layer: (*, C, H * r, W * r) → (*, C * r², H, W)."""
         return F.pixel_unshuffle(input, self.downscale_factor)
 
     def extra_repr(self) -> str:

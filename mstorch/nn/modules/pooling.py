@@ -27,7 +27,7 @@ class _MaxPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        """Shape: (N, C, *) → (N, C, *), also without N; with ``return_indices`` also the indices."""
+        """Apply the layer: (N, C, *) → (N, C, *), or unbatched; with ``return_indices`` also the indices."""
         return type(self)._function(
             input, self.kernel_size, self.stride, self.padding, self.dilation, ceil_mode=self.ceil_mode,
             return_indices=self.return_indices,
@@ -100,7 +100,7 @@ class AvgPool1d(_AvgPoolNd):
         self.count_include_pad = count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, L) → (N, C, L_out), also without N."""
+        """Apply the layer: (N, C, L) → (N, C, L_out), or unbatched."""
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
@@ -121,7 +121,7 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *), also without N."""
+        """Apply the layer: (N, C, *) → (N, C, *), or unbatched."""
         return type(self)._function(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
         )
@@ -159,7 +159,7 @@ class _LPPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *), also without N."""
+        """Apply the layer: (N, C, *) → (N, C, *), or unbatched."""
         return type(self)._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
@@ -203,7 +203,7 @@ class _AdaptiveMaxPoolNd(Module):
         self.return_indices = return_indices
 
     def forward(self, input: Tensor) -> Any:
-        """Shape: (N, C, *) → (N, C, *output_size), also without N; with ``return_indices`` also the indices."""
+        """Apply the layer: (N, C, *) → (N, C, *output_size), or unbatched; with ``return_indices`` also the indices."""
         return type(self)._function(input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
@@ -241,7 +241,7 @@ class _AdaptiveAvgPoolNd(Module):
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *output_size), also without N."""
+        """Apply the layer: (N, C, *) → (N, C, *output_size), or unbatched."""
         return type(self)._function(input, self.output_size)
 
     def extra_repr(self) -> str:
@@ -284,7 +284,7 @@ class _MaxUnpoolNd(Module):
         self.padding = numbers(padding, self._rank)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """Shape: (N, C, *), indices (N, C, *) → (N, C, *), also without N."""
+        """Apply the layer: (N, C, *), indices (N, C, *) → (N, C, *), or unbatched."""
         return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
@@ -352,7 +352,7 @@ class _FractionalMaxPoolNd(Module):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor) -> Any:
-        """Shape: (N, C, *) → (N, C, *output_size), also without N; with ``return_indices`` also the indices."""
+        """Apply the layer: (N, C, *) → (N, C, *output_size), or unbatched; with ``return_indices`` also the indices."""
         return type(self)._function(
             input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
             _random_samples=self._random_samples,

@@ -232,8 +232,7 @@ class RNNBase(Module):
     def _as_function(
         self, input: Tensor, states: tuple[Tensor, ...], batch_sizes: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Run the layer as the function of its weights that torch's layers call, which modes can intercept; packed input comes with
-        ``batch_sizes``.
+        """Run the layer as a function of its weights, which modes can intercept, as in torch; packed input is passed with ``batch_sizes``.
         """
         function = getattr(above.torch, self.mode.lower())
         rows, form = ((input,), (self.batch_first,)) if batch_sizes is None else ((input, batch_sizes), ())
@@ -344,7 +343,7 @@ class RNN(RNNBase):
     def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
 
     def forward(self, input: Any, hx: Tensor | None = None) -> Any:
-        """Shape: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
+        """Apply the layer: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, unbatched, or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
 
@@ -368,7 +367,7 @@ class LSTM(RNNBase):
     ) -> tuple[PackedSequence, tuple[Tensor, Tensor]]: ...
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> Any:
-        """Shape: (L, N, H_in), two states (D * layers, N, H) → (L, N, D * H), two states; batch first, without N, or packed."""
+        """Apply the layer: (L, N, H_in), two states (D * layers, N, H) → (L, N, D * H), two states; batch first, unbatched, or packed."""
         return self._forward(input, None if hx is None else tuple(hx))
 
 
@@ -387,7 +386,7 @@ class GRU(RNNBase):
     def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
 
     def forward(self, input: Any, hx: Tensor | None = None) -> Any:
-        """Shape: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
+        """Apply the layer: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, unbatched, or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
 
@@ -478,7 +477,7 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Shape: (N, in), (N, H) → (N, H), also without N."""
+        """Apply the layer: (N, in), (N, H) → (N, H), or unbatched."""
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._step(f"RNN_{self.nonlinearity.upper()}", input, None if hx is None else (hx,))[0]
@@ -494,7 +493,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Shape: (N, in), two states (N, H) → two states (N, H), also without N."""
+        """Apply the layer: (N, in), two states (N, H) → two states (N, H), or unbatched."""
         return self._step("LSTM", input, None if hx is None else tuple(hx))  # type: ignore[return-value]
 
 
@@ -508,7 +507,7 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Shape: (N, in), (N, H) → (N, H), also without N."""
+        """Apply the layer: (N, in), (N, H) → (N, H), or unbatched."""
         return self._step("GRU", input, None if hx is None else (hx,))[0]
 
 

@@ -56,7 +56,7 @@ class Embedding(Module):
             init.zeros_(self.weight.detach()[self.padding_idx])
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (*) → (*, embedding_dim)."""
+        """Apply the layer: (*) → (*, embedding_dim)."""
         return F.embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
@@ -135,7 +135,7 @@ class EmbeddingBag(Module):
             init.zeros_(self.weight.detach()[self.padding_idx])
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        """Shape: (B, N), or (N) with offsets (B) → (B, embedding_dim)."""
+        """Apply the layer: (B, N), or (N) with offsets (B) → (B, embedding_dim)."""
         return F.embedding_bag(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,

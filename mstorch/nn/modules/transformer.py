@@ -102,7 +102,7 @@ class TransformerEncoderLayer(Module):
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """Shape: (S, N, E), batch first or without N → the same."""
+        """Apply the layer: (S, N, E), batch first or unbatched → the same."""
         padding = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", _kind(src_mask), "src_mask", src.dtype)
         mask = F._canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
         x = src
@@ -147,7 +147,7 @@ class TransformerEncoder(Module):
     def forward(
         self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool | None = None
     ) -> Tensor:
-        """Shape: (S, N, E), batch first or without N → the same."""
+        """Apply the layer: (S, N, E), batch first or unbatched → the same."""
         padding = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", _kind(mask), "mask", src.dtype)
         mask = F._canonical_mask(mask, "mask", None, "", src.dtype, False)
         first: Any = self.layers[0]
@@ -228,7 +228,7 @@ class TransformerDecoderLayer(Module):
         tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool = False, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
-        """Shape: (T, N, E), memory (S, N, E), batch first or without N → (T, N, E)."""
+        """Apply the layer: (T, N, E), memory (S, N, E), batch first or unbatched → (T, N, E)."""
         x = tgt
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         other = (memory_mask, memory_key_padding_mask, memory_is_causal)
@@ -272,7 +272,7 @@ class TransformerDecoder(Module):
         tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
-        """Shape: (T, N, E), memory (S, N, E), batch first or without N → (T, N, E)."""
+        """Apply the layer: (T, N, E), memory (S, N, E), batch first or unbatched → (T, N, E)."""
         first: Any = self.layers[0]
         length = _get_seq_len(tgt, first.self_attn.batch_first)
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, length)
@@ -321,7 +321,7 @@ class Transformer(Module):
         tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
         src_is_causal: bool | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
-        """Shape: (S, N, E), (T, N, E), batch first or without N → (T, N, E)."""
+        """Apply the layer: (S, N, E), (T, N, E), batch first or unbatched → (T, N, E)."""
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch) != tgt.size(batch):
             raise RuntimeError("the batch number of src and tgt must be equal")

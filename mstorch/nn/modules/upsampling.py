@@ -9,7 +9,7 @@ from .module import Module
 
 
 class Upsample(Module):
-    """Applies ``interpolate``."""
+    """Upsamples to ``size`` or by ``scale_factor``, as ``interpolate`` does."""
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
     scale_factor: float | tuple[float, ...] | None
@@ -31,7 +31,7 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape: (N, C, *) → (N, C, *)."""
+        """Apply the layer: (N, C, *) → (N, C, *)."""
         return F.interpolate(
             input, self.size, self.scale_factor, self.mode, self.align_corners,
             recompute_scale_factor=self.recompute_scale_factor,

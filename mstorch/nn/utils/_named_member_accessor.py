@@ -39,8 +39,8 @@ def set_tensor(module: Module, name: str, tensor: Any) -> None:
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """Replace a tensor and return the old one. ``_MISSING`` stands for no tensor: one to be removed, or one that was missing (with
-    ``allow_missing``).
+    """Replace a tensor and return the old one. ``_MISSING`` as the value removes the tensor, as the result it means that there was none
+    (with ``allow_missing``).
     """
     _check_module(module)
     if tensor is not _MISSING and tensor is not None and not isinstance(tensor, Tensor):

@@ -52,7 +52,7 @@ class _Orthogonal(Module):
             self.register_buffer("base", None)
 
     def forward(self, x: Tensor) -> Any:
-        """Shape: (*, n, k) → (*, n, k)."""
+        """Apply the layer: (*, n, k) → (*, n, k)."""
         wide = x.size(-2) < x.size(-1)
         if wide:
             x = x.mT
@@ -205,7 +205,7 @@ class _SpectralNorm(Module):
             self._v.copy_(F.normalize(above.torch.mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
     def forward(self, weight: Tensor) -> Any:
-        """Shape: (*) → (*)."""
+        """Apply the layer; the result has the shape of the input."""
         if weight.dim() == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
         matrix = self._as_matrix(weight)

@@ -118,7 +118,7 @@ def _taken(module: Any, name: str) -> BasePruningMethod | None:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods on one tensor; each new one selects among the entries that the others left."""
+    """Sequence of pruning methods on one tensor; each method selects among the entries that the previous ones left."""
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[Any, ...] = ()
@@ -191,7 +191,7 @@ class _Amount(BasePruningMethod):
         self.amount = amount
 
     def _count(self, size: int) -> int:
-        """Return how many of ``size`` to prune."""
+        """Return the number of entries to prune out of ``size``."""
         count = _compute_nparams_toprune(self.amount, size)
         _validate_pruning_amount(count, size)
         return count
@@ -212,7 +212,7 @@ def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
 
 
 def _compute_nparams_toprune(amount: float, tensor_size: int) -> int:
-    """Return how many entries ``amount``, a count or a fraction of the size, stands for."""
+    """Return the number of entries given by ``amount``, a count or a fraction of the size."""
     return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
@@ -358,7 +358,7 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Any, name: str) -> Any:
-    """Install the mask of a parameter without pruning; return the module."""
+    """Add the pruning reparametrization to a parameter with a mask of ones; return the module."""
     Identity.apply(module, name)
     return module
 

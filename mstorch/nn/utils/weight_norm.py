@@ -67,7 +67,7 @@ class WeightNorm:
 
 
 def take_hook(module: Module, hooks: dict[int, Any], kind: type, name: str) -> Any:
-    """Remove and return the hook of that kind whose ``name`` is ``name``; None if there is none."""
+    """Remove and return the hook of that class with the given ``name``; None if there is none."""
     for key, hook in list(hooks.items()):
         inner = hook[0] if isinstance(hook, tuple) else hook
         if isinstance(inner, kind) and getattr(inner, "name", None) == name:

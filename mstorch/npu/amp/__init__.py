@@ -9,14 +9,14 @@ from ...amp import grad_scaler as scaling
 
 
 class autocast(autocast_mode.autocast):
-    """``torch.autocast("npu", …)``."""
+    """Context manager equivalent to ``torch.autocast("npu", …)``."""
 
     def __init__(self, enabled: bool = True, dtype: Any = float16, cache_enabled: bool = True) -> None:
         super().__init__("npu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
 
 class GradScaler(scaling.GradScaler):
-    """``torch.amp.GradScaler("npu", …)``."""
+    """Gradient scaler equivalent to ``torch.amp.GradScaler("npu", …)``."""
 
     def __init__(
         self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5, growth_interval: int = 2000,
@@ -26,12 +26,12 @@ class GradScaler(scaling.GradScaler):
 
 
 def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
-    """``torch.amp.custom_fwd(…, device_type="npu")``."""
+    """Decorate ``forward`` as ``torch.amp.custom_fwd(…, device_type="npu")`` does."""
     return autocast_mode.custom_fwd(fwd, device_type="npu", cast_inputs=cast_inputs)
 
 
 def custom_bwd(bwd: Any) -> Any:
-    """``torch.amp.custom_bwd(…, device_type="npu")``."""
+    """Decorate ``backward`` as ``torch.amp.custom_bwd(…, device_type="npu")`` does."""
     return autocast_mode.custom_bwd(bwd, device_type="npu")
 
 

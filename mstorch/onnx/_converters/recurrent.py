@@ -12,7 +12,7 @@ from .._writer import Writer, array
 from .table import converter
 
 _GATES = {"lstm": [0, 3, 1, 2], "gru": [1, 0, 2], "rnn_tanh": [0], "rnn_relu": [0]}
-"""Where each of ONNX's gates stands among torch's: i o f c from i f g o, z r h from r z n."""
+"""Position of each of ONNX's gates among torch's: i o f c from i f g o, z r h from r z n."""
 
 
 def _ordered(value: Value, gates: Sequence[int]) -> np.ndarray:

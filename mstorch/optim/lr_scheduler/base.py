@@ -126,7 +126,7 @@ class LRScheduler:
 
 
 class _LRScheduler(LRScheduler):
-    """The base class's name before torch 2.0, from which scripts still inherit."""
+    """Deprecated name of LRScheduler, from which older scripts inherit."""
 
 
 def _check_optimizer(optimizer: Any) -> None:

@@ -94,7 +94,7 @@ class CyclicLR(_MomentumCycle):
             self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
 
     def scale_fn(self, x) -> float:
-        """Return the amplitude's factor in cycle, or at iteration, ``x``."""
+        """Return the factor of the amplitude, as a function of the cycle or the iteration ``x``."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "exp_range":

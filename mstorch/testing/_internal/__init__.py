@@ -1,4 +1,4 @@
-"""torch.testing._internal: the test case that packages' own tests derive from."""
+"""torch.testing._internal: base classes of packages' own tests."""
 from __future__ import annotations
 
 from ..._hook import missing as _missing

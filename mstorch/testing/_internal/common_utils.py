@@ -1,4 +1,4 @@
-"""torch.testing._internal.common_utils: a test case that compares tensors, tests of several parameters, and small helpers."""
+"""torch.testing._internal.common_utils: a test case that compares tensors, parametrized tests, and small helpers."""
 from __future__ import annotations
 
 import functools
@@ -34,26 +34,26 @@ __all__ = [
 
 
 def set_rng_seed(seed: int = SEED) -> None:
-    """Seed torch, Python's random numbers and NumPy's."""
+    """Seed the random numbers of torch, Python and NumPy."""
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
 
 
 def freeze_rng_state(*args: Any, **kwargs: Any) -> Any:
-    """Return a context manager that puts the state of the random numbers back."""
+    """Return a context manager that restores the state of the random numbers."""
     return torch.random.fork_rng(*args, **kwargs)
 
 
 @undoing
 def set_default_dtype(undo: Undo, dtype: Any) -> None:
-    """Context manager within which tensors of Python's floats have a dtype."""
+    """Context manager that sets the default dtype."""
     undo[END:] = (default_dtype_again(),)
     torch.set_default_dtype(dtype)
 
 
 class TestCase(unittest.TestCase):
-    """A test case whose ``assertEqual`` compares tensors, numbers, arrays and containers of them, within ``precision`` and ``rel_tol``."""
+    """Test case whose ``assertEqual`` compares tensors, numbers, arrays and containers within ``precision`` and ``rel_tol``."""
 
     __test__ = False  # a base: nothing to collect
     precision: float = 0
@@ -65,7 +65,7 @@ class TestCase(unittest.TestCase):
         cls.__test__ = True
 
     def setUp(self) -> None:
-        """Start each test from the same seed."""
+        """Seed each test with the same seed."""
         set_rng_seed(SEED)
 
     def assertEqual(  # type: ignore[override]
@@ -73,9 +73,9 @@ class TestCase(unittest.TestCase):
         exact_dtype: bool = True, exact_device: bool = False, exact_layout: bool = False, exact_stride: bool = False,
         exact_is_coalesced: bool = False,
     ) -> None:  # fmt: skip
-        """Raise AssertionError unless ``x`` and ``y`` are close, as ``torch.testing.assert_close`` says it.
+        """Raise AssertionError unless ``x`` and ``y`` are close as defined by ``torch.testing.assert_close``.
 
-        A tensor is compared with a number, an array or a list by their values. Tolerances are at least those of the test case.
+        A tensor is compared with a number, an array or a list by value. Tolerances are at least those of the test case.
         """
         x, y = _comparable(x, y), _comparable(y, x)
         if not _is_numeric(x) or not _is_numeric(y):
@@ -100,13 +100,13 @@ class TestCase(unittest.TestCase):
         )  # fmt: skip
 
     def assertNotEqual(self, x: Any, y: Any, msg: Any = None, **options: Any) -> None:  # type: ignore[override]
-        """Raise AssertionError if ``assertEqual`` would not."""
+        """Raise AssertionError if ``assertEqual`` does not."""
         with self.assertRaises(AssertionError, msg=msg):
             self.assertEqual(x, y, msg, **options)
 
 
 def _is_numeric(value: Any) -> bool:
-    """Return whether ``assert_close`` takes it."""
+    """Return whether ``assert_close`` supports the value."""
     if isinstance(value, (list, tuple)) and not isinstance(value, str):
         return all(_is_numeric(one) for one in value)
     if isinstance(value, dict):
@@ -115,13 +115,11 @@ def _is_numeric(value: Any) -> bool:
 
 
 _HOLDERS = (Mapping, list, tuple, torch.Tensor)
-"""What has to be compared by its parts or elements, as tensors have no one truth."""
+"""Types that are compared by their parts or elements, because a tensor has no single truth value."""
 
 
 def _parts(x: Any, y: Any) -> list[tuple[Any, Any]] | None:
-    """Return the pairs that two containers of the same keys or length hold, of which some are no numbers; None if they are no such
-    containers.
-    """
+    """Return the pairs of items of two containers with the same keys or length that hold non-numeric items; None for other values."""
     if isinstance(x, Mapping) and isinstance(y, Mapping) and x.keys() == y.keys():
         return [(x[key], y[key]) for key in x]
     if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)) and len(x) == len(y):
@@ -130,7 +128,7 @@ def _parts(x: Any, y: Any) -> list[tuple[Any, Any]] | None:
 
 
 def _comparable(value: Any, other: Any) -> Any:
-    """Return numbers, arrays and lists as a tensor beside a tensor; an array as a tensor beside a number."""
+    """Convert numbers, arrays and lists to tensors beside a tensor, and arrays beside a number."""
     if isinstance(value, np.ndarray) and not isinstance(other, np.ndarray):
         value = torch.from_numpy(value)
     if isinstance(other, torch.Tensor) and not isinstance(value, torch.Tensor) and _is_numeric(value) and not isinstance(value, dict):
@@ -139,7 +137,7 @@ def _comparable(value: Any, other: Any) -> Any:
 
 
 class subtest:
-    """The values of one case of ``parametrize``, with a name and decorators of its own."""
+    """Values of one case of ``parametrize``, with a name and decorators of its own."""
 
     def __init__(self, arg_values: Any, name: str | None = None, decorators: Sequence[Callable[..., Any]] | None = None) -> None:
         self.arg_values, self.name, self.decorators = arg_values, name, list(decorators or ())
@@ -149,9 +147,9 @@ Cases = list[tuple[str, dict[str, Any], list[Callable[..., Any]]]]
 
 
 class parametrize:
-    """A decorator of test methods, or of a class: a test for each of the values of some arguments.
+    """Decorator of test methods or classes that makes a test for each set of argument values.
 
-    ``arg_str``: the arguments' names, between commas. ``name_fn``: the suffix of a test's name, by the values.
+    ``arg_str``: the arguments' names, separated by commas. ``name_fn``: returns the suffix of a test's name from the values.
     """
 
     def __init__(self, arg_str: str, arg_values: Iterable[Any], name_fn: Callable[..., str] | None = None) -> None:
@@ -187,7 +185,7 @@ class parametrize:
 
 
 def _word(name: str, value: Any, place: int) -> str:
-    """Return an argument in the name of a case; one that has no short text by its place."""
+    """Return an argument's part of a case's name; by position if it has no short text."""
     if isinstance(value, torch.dtype):
         return str(value).rpartition(".")[2]
     if isinstance(value, torch.device):
@@ -196,7 +194,7 @@ def _word(name: str, value: Any, place: int) -> str:
 
 
 def instantiate_parametrized_tests(generic_cls: type) -> type:
-    """Replace each parametrized test of a class by its cases; returns the class."""
+    """Replace each parametrized test of a class by its cases; return the class."""
     for name, test in list(vars(generic_cls).items()):
         cases = getattr(test, "_cases", None)
         if cases is None:
@@ -224,7 +222,7 @@ def _case(test: Callable[..., Any], name: str, values: dict[str, Any], decorator
 
 
 def slowTest(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a test that runs only where slow tests are asked for, which they are not."""
+    """Skip a test unless slow tests are enabled, which they are not."""
     return unittest.skip("test is slow; run with PYTORCH_TEST_WITH_SLOW to enable test")(fn)
 
 

@@ -36,7 +36,7 @@ class MappingKey:
 
 @dataclasses.dataclass(frozen=True)
 class GetAttrKey:
-    """The key of an attribute."""
+    """Key of an attribute in a key path."""
 
     name: str
 

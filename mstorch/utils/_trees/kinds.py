@@ -16,7 +16,7 @@ NO_SERIALIZED_TYPE_NAME_FOUND = "NO_SERIALIZED_TYPE_NAME_FOUND"
 
 
 class NodeDef(NamedTuple):
-    """How a node type is flattened, unflattened, and flattened with keys."""
+    """Functions of a node type: flatten, unflatten, and flatten with keys."""
 
     type: Any
     flatten_fn: Callable[[Any], tuple[list[Any], Any]]

@@ -26,7 +26,7 @@ class TreeSpec:
 
     @property
     def context(self) -> Any:
-        """What the container needs besides its children to be rebuilt."""
+        """The data besides the children from which the container is rebuilt."""
         return self._context
 
     @property
@@ -125,7 +125,7 @@ class _LeafKind(type):
 
 
 class LeafSpec(TreeSpec, metaclass=_LeafKind):
-    """The TreeSpec of a leaf."""
+    """TreeSpec of a leaf."""
 
     __slots__ = ()
 

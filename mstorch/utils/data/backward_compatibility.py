@@ -1,4 +1,4 @@
-"""torch.utils.data.backward_compatibility."""
+"""torch.utils.data.backward_compatibility: a worker initialization function that is not needed any more."""
 
 from typing_extensions import deprecated
 

@@ -274,7 +274,7 @@ def _context_of(context):
 
 
 class _BaseDataLoaderIter:
-    """One iteration over a loader; a subclass defines where the next data come from."""
+    """One iteration over a loader; a subclass implements the source of the data."""
 
     # The attributes are called as torch's: packages derive loaders that can be continued (torchdata) from this class.
     def __init__(self, loader: DataLoader) -> None:

@@ -59,7 +59,7 @@ def apply_sharding(
     instance_id: int,
     sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
 ) -> DataPipe:
-    """Call ``apply_sharding`` on all datapipes of the graph that have it. Raise RuntimeError if one comes after another."""
+    """Call ``apply_sharding`` on all datapipes of the graph that have it. Raise RuntimeError if one follows another."""
     _shard(traverse_dps(datapipe), num_of_instances, instance_id, sharding_group, None)
     return datapipe
 

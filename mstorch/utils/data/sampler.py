@@ -76,7 +76,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """The number of indices per iteration, read anew from the dataset's length if not given."""
+        """The number of indices per iteration; the dataset's current length if not given."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:

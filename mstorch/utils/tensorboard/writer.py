@@ -17,7 +17,7 @@ from . import summary as messages
 
 
 class FileWriter:
-    """One event file in a folder."""
+    """Writer of one event file in a folder."""
 
     def __init__(self, log_dir: Any, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = "") -> None:
         self.event_writer = EventFileWriter(str(log_dir), max_queue, flush_secs, filename_suffix)
@@ -38,11 +38,11 @@ class FileWriter:
         self.add_event(event_pb2.Event(summary=summary), global_step, walltime)
 
     def flush(self) -> None:
-        """Write what is pending to the disk."""
+        """Write pending data to the disk."""
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Write what is pending and close the file."""
+        """Write pending data and close the file."""
         self.event_writer.close()
 
     def reopen(self) -> None:
@@ -115,7 +115,7 @@ class SummaryWriter:
     def add_scalars(
         self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None, walltime: float | None = None
     ) -> None:
-        """Add several numbers to one chart; each gets a subfolder."""
+        """Add several numbers to one chart, each in a subfolder."""
         walltime = time.time() if walltime is None else walltime
         folder = self._get_file_writer().get_logdir()
         assert self.all_writers is not None
@@ -227,12 +227,12 @@ class SummaryWriter:
     # The files
 
     def flush(self) -> None:
-        """Write what is pending to the disk."""
+        """Write pending data to the disk."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
 
     def close(self) -> None:
-        """Write what is pending and close the files; the next value opens new ones."""
+        """Write pending data and close the files; the next value opens new ones."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
             writer.close()

@@ -16,7 +16,7 @@ _CHECKPOINT_PREFIX = f"{_CHECKPOINT_WRAPPED_MODULE}."
 
 
 class CheckpointImpl(enum.Enum):
-    """Which implementation of ``checkpoint`` is used: reentrant or not."""
+    """Implementation of ``checkpoint``: reentrant or not."""
 
     REENTRANT = enum.auto()
     NO_REENTRANT = enum.auto()

@@ -1,4 +1,4 @@
-"""Averagers: when parameters are averaged."""
+"""Averagers, which average parameters over a group in some steps."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

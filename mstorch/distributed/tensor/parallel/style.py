@@ -1,4 +1,4 @@
-"""Parallel styles: how a module's parameters, inputs and outputs are distributed over a 1-d mesh."""
+"""Parallel styles, which distribute a module's parameters, inputs and outputs over a 1-d mesh."""
 from __future__ import annotations
 
 from collections.abc import Callable

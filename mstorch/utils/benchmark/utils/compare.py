@@ -15,7 +15,7 @@ Row = tuple[int, "str | None", str]  # threads, environment, name
 
 
 class Colorize(enum.Enum):
-    """Which cells a time is compared with when it is coloured."""
+    """The cells with which a time is compared when it is coloured."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -61,7 +61,7 @@ class _Column:
 
 
 class Table:
-    """The text of one table; all ``results`` have one label."""
+    """Text of one table; all ``results`` have the same label."""
 
     def __init__(
         self, results: list[Measurement], colorize: Colorize, trim_significant_figures: bool, highlight_warnings: bool

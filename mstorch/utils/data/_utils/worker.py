@@ -1,4 +1,4 @@
-"""torch.utils.data._utils.worker: what a worker knows of itself, and the messages to workers that packages' loaders use."""
+"""torch.utils.data._utils.worker: a worker's information about itself, and the messages to workers that packages' loaders use."""
 from __future__ import annotations
 
 import os

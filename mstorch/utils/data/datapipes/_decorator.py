@@ -53,7 +53,7 @@ class guaranteed_datapipes_determinism(Block):
 
 
 class non_deterministic:
-    """Class decorator that marks a datapipe as non-deterministic, always or if a function of its arguments says so.
+    """Class decorator that marks a datapipe as non-deterministic, always or if a function of its arguments returns True.
 
     Raises TypeError for other classes than IterDataPipe, and when such a datapipe is constructed under
     ``guaranteed_datapipes_determinism``.
@@ -75,7 +75,7 @@ class non_deterministic:
             raise TypeError(f"{arg} can not be decorated by non_deterministic")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Construct the datapipe; if the decorator got a function, take the class instead."""
+        """Construct the datapipe; if the decorator was given a function, decorate the class instead."""
         if self.cls is not None:
             if _determinism:
                 raise TypeError(

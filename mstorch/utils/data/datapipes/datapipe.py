@@ -154,7 +154,7 @@ class Shuffling(PartlyKept):
 
 
 PASS = ("_valid_iterator_id", "_number_of_samples_yielded")
-"""What every pickle holds of a pass."""
+"""Attributes of an iteration that every pickle contains."""
 
 
 def _free(functions: dict[str, Callable], name: str) -> None:

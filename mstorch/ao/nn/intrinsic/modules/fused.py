@@ -8,7 +8,7 @@ from .....nn.utils.parametrize import type_before_parametrizations
 
 
 class _FusedModule(nn.Sequential):
-    """A Sequential of layers to be quantized as one; ``_kinds`` are their classes."""
+    """Base of Sequentials whose layers are quantized as one; ``_kinds`` are the classes of the layers."""
 
     _kinds: tuple[type, ...] = ()
 

@@ -42,7 +42,7 @@ __all__ = [
 
 
 def disable_capture() -> None:
-    """Make every operation that needs a new variable raise RuntimeError from now on."""
+    """Make every later operation that needs a new variable raise RuntimeError."""
     CaptureControl.disabled = True
 
 
@@ -220,7 +220,7 @@ def _found(name: str) -> Any:
 
 
 class CaptureCall(Capture):
-    """A recorded call."""
+    """A recorded call of a captured object."""
 
     def __init__(self, callable: Any, ctx: dict[str, Any] | None = None, **kwargs: Any) -> None:
         self.ctx = {"operations": [], "variables": []} if ctx is None else ctx

@@ -302,7 +302,7 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
         self.main_datapipe_exhausted = False
 
     def _find_next(self, instance_id: int) -> int:
-        """Read until a sample of the child comes, buffering the others'. Raise StopIteration at the end."""
+        """Read until the next sample of the child, buffering the others'. Raise StopIteration at the end."""
         while True:
             if self.main_datapipe_exhausted or self._child_stop[instance_id]:
                 raise StopIteration
@@ -421,7 +421,7 @@ class MultiplexerIterDataPipe(PartlyKept, IterDataPipe):
 
 @functional_datapipe("zip")
 class ZipperIterDataPipe(IterDataPipe[tuple[_T_co]]):
-    """Yields tuples of one sample of each datapipe, until one is exhausted. Raises TypeError for other objects.
+    """Yields tuples of one sample of each datapipe, until one is exhausted. Raises TypeError if an argument is not a datapipe.
 
     (functional name: ``zip``)
     """

@@ -102,7 +102,7 @@ def _needed(module: str, package: str, purpose: str, install: str) -> Any:
 
 
 class ImageHandler:
-    """Decodes images as ``imagespec`` says: for NumPy, torch or PIL, as uint8 or in [0, 1], grey, RGB or RGBA."""
+    """Decodes images by ``imagespec``: for NumPy, torch or PIL, as uint8 or in [0, 1], grey, RGB or RGBA."""
 
     def __init__(self, imagespec: str) -> None:
         if imagespec not in imagespecs:

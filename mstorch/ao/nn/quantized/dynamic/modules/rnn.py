@@ -279,7 +279,7 @@ class LSTM(RNNBase):
         return hx if permutation is None else tuple(_apply_permutation(part, permutation) for part in hx)
 
     def check_forward_args(self, input: Tensor, hidden: tuple[Tensor, Tensor], batch_sizes: Tensor | None) -> None:
-        """Raise RuntimeError if the input or a state has another shape."""
+        """Raise RuntimeError if the shape of the input or of a state is not the expected one."""
         self._check(input, tuple(hidden), batch_sizes)
 
 
@@ -343,12 +343,12 @@ class RNNCellBase(nn.Module):
         return found
 
     def check_forward_input(self, input: Any) -> None:
-        """Raise RuntimeError if the input has another size."""
+        """Raise RuntimeError if the input's second dimension is not ``input_size``."""
         if input.size(1) != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)}, expected {self.input_size}")
 
     def check_forward_hidden(self, input: Tensor, hx: Tensor, hidden_label: str = "") -> None:
-        """Raise RuntimeError if a state has another shape."""
+        """Raise RuntimeError if the shape of a state is not the expected one."""
         if input.size(0) != hx.size(0):
             raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{hidden_label} batch size {hx.size(0)}")
         if hx.size(1) != self.hidden_size:
