@@ -22,6 +22,7 @@ from ._core.hooks import warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch, is_torch
 from ._core.overriding import join, refuse_in_transform, state
+from ._core.promotion import WORDS
 from ._core.size import Size
 from ._core.storage import FIXED, NATIVE, Absent, Counter, Mirror, Storage
 from ._core.tangents import LEVELS, levels_of
@@ -288,7 +289,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if self._dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
         if self._dtype.ms is None:
-            raise TypeError(f"Got unsupported ScalarType {self._dtype.name.capitalize()}")
+            raise TypeError(f"Got unsupported ScalarType {WORDS[self._dtype.name]}")
         if self._storage.__class__ is Storage:
             FIXED.add(self._storage)  # memory that an array shows, too, cannot grow
         return array_of(self).view()

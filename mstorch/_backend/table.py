@@ -17,8 +17,10 @@ from .._quiet import quiet
 from . import runtime
 from .cast import cast
 from .float8 import (
+    COMPLEX_HALF,
     COMPUTED,
     EXPONENTS,
+    HELD,
     MOVED,
     MOVED_AS_BYTES,
     PAIRS,
@@ -308,14 +310,15 @@ class HostKernel(dict):
         if op == "isfinite" and name == EXPONENTS:
             return lambda array: np.ones(array.shape, np.bool_)  # torch takes its NaN for finite
         if op in ("eq", "ne") and name == PAIRS:
-            of_bytes: Function = self["uint8"]
+            of_bytes: Function = self[HELD[name]]
             return lambda *args: of_bytes(*map(as_bytes, args))
         if op == "isnan" and name == PAIRS:
             return lambda array: np.zeros(array.shape, np.bool_)
         if op not in MOVED and name not in COMPUTED.get(op, ()):
             raise NotImplementedError(f'"{op}" not implemented for {torch_type_name(name)}')
-        moving = through_bytes(self["uint8"], op, name) if op in MOVED else None
-        computing = through_numbers(self["float32"], name) if op not in MOVED or op == "put" else None
+        moving = through_bytes(self[HELD[name]], op, name) if op in MOVED else None
+        wide = "complex64" if name == COMPLEX_HALF else "float32"
+        computing = through_numbers(self[wide], op, name) if op not in MOVED or op == "put" else None
 
         def call(*args: Any) -> Any:
             refused = refuses(op, name, args)
@@ -347,9 +350,9 @@ class Kernel(dict):
     def _of_codes(self, name: str) -> Function:
         """Return the function of MindSpore's tensors for a dtype that they hold as bytes: that of bytes, where it moves them."""
         if self.op == "view_dtype":
-            return lambda raw, target: self["uint8"](raw, "uint8")
+            return lambda raw, target: self[HELD[name]](raw, HELD[target] if target in STORED else target)
         if self.op in MOVED_AS_BYTES:
-            return self["uint8"]
+            return self[HELD[name]]
 
         def refuse(*args: Any) -> Any:
             raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {runtime.DEVICE_TARGET})')
@@ -442,6 +445,7 @@ _TYPE_NAMES = {
     "bool": "'Bool'", "uint8": "'Byte'", "int8": "'Char'", "int16": "'Short'", "int32": "'Int'", "int64": "'Long'",
     "uint16": "'UInt16'", "uint32": "'UInt32'", "uint64": "'UInt64'", "float16": "'Half'", "bfloat16": "'BFloat16'",
     "float32": "'Float'", "float64": "'Double'", "complex64": "'ComplexFloat'", "complex128": "'ComplexDouble'",
+    "complex32": "'ComplexHalf'",
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from .._backend.float8 import STORED
 from .dtype import (
     bfloat16,
     bool_,
+    complex32,
     complex64,
     complex128,
     dtype,
@@ -39,6 +40,10 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
                 "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
                 f"{WORDS[type1.name]} and {WORDS[type2.name]}"
             )
+    if complex32 in (type1, type2):
+        other = type1 if type2 is complex32 else type2
+        if other.is_floating_point and other is not float16:
+            return other.to_complex()
     low, high = sorted((type1, type2), key=lambda d: (d.category, d._rank))
     if low.category != high.category:
         return complex128 if low is float64 and high is complex64 else high
@@ -55,7 +60,7 @@ WORDS = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
     "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
     "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
-    **{name: name.capitalize() for name in STORED},
+    **{name: name.capitalize() for name in STORED}, "complex32": "ComplexHalf",
 }  # fmt: skip
 _WITH_CLASS = frozenset(("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64"))  # torch.FloatTensor and so on
 
@@ -74,7 +79,7 @@ def scalar_dtype(value: Any) -> dtype:
     if isinstance(value, int):
         return int64
     if isinstance(value, complex):
-        return get_default_dtype().to_complex() if get_default_dtype() in (float32, float64) else complex64
+        return get_default_dtype().to_complex()
     return get_default_dtype()
 
 
@@ -92,7 +97,7 @@ def combine(dimensioned: dtype | None, zero_dim: dtype | None, wrapped: dtype | 
         elif other.category > result.category:
             if other.is_complex and result.is_floating_point:
                 # A complex number beside a real tensor keeps the tensor's precision.
-                result = complex128 if result is float64 else complex64
+                result = result.to_complex()
             else:
                 result = promote_types(result, other)
     assert result is not None

@@ -57,8 +57,8 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
     try:
         if kind is float4_e2m1fn_x2 and (value or value.__class__ is float):
             raise NotImplementedError("\"fill_cpu\" not implemented for 'Float4_e2m1fn_x2'")
-        if kind.name == "bfloat16" or kind.ms is None and (value or isinstance(value, float)):
-            array = numpy_cast(np.full(size, value, np.float32), kind.np)
+        if kind.name == "bfloat16" or kind.ms is None and (value or isinstance(value, (float, complex))):
+            array = numpy_cast(np.full(size, value, np.complex64 if kind.is_complex else np.float32), kind.np)
         elif value == 0 and not isinstance(value, float):
             array = np.zeros(size, kind.np)
         else:
