@@ -85,7 +85,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                 "torch.as_tensor(...) instead."
             )
         if len(args) == 1 and isinstance(args[0], TensorBase):
-            made = views.alias(args[0])
+            made: Any = views.alias(args[0])
         elif len(args) == 1 and not isinstance(args[0], int):
             made = creation.empty(args[0]) if isinstance(args[0], Size) else from_data.copied(args[0], kind)
         elif args:

@@ -251,8 +251,8 @@ def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[
 
 def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
     """Return the kernel of torch's that refuses a call of an operation that torch has for a dtype, by the shapes; "" where it computes."""
-    if name == COMPLEX_HALF:
-        return "scatter_gather_tensor_cpu" if op == "gather" and args[2].size else ""
+    if name == COMPLEX_HALF and op not in ("flip", "gather"):
+        return ""
     if op == "mul" and args[1].size == 1:
         return "mul_cpu_reduced_float"
     if op == "flip" and args[0].size:
