@@ -112,9 +112,7 @@ def is_watched() -> bool:
 def add(first: Any, second: Any) -> Any:
     """Return the sum of two gradients for the same tensor."""
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
-        if first.dtype == BFLOAT16 == second.dtype:
-            return _add.host["bfloat16"](first, second)
-        if first.dtype.names:
+        if first.dtype == BFLOAT16 == second.dtype or first.dtype.names:
             return _add.host[NAME_OF_NP[first.dtype]](first, second)
         found = silent.add(first, second)
         return found if found.__class__ is np.ndarray else np.asarray(found)
