@@ -27,7 +27,7 @@ def _compiled(code: PythonCode) -> Callable[..., Any]:
     name = f"<eval_with_key>.{next(_numbers)}"
     linecache.cache[name] = (len(code.src), None, code.src.splitlines(keepends=True), name)
     space = dict(code.globals)
-    exec(compile(code.src, name, "exec"), space)
+    exec(compile(code.src, name, "exec", dont_inherit=True), space)
     return space["forward"]
 
 
@@ -36,6 +36,9 @@ def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
     found = {}
     for name, value in code.globals.items():
         if name == "torch":
+            continue
+        if isinstance(value, str) or value is type(None) or value is Ellipsis:  # of annotations
+            found[name] = ("", value) if isinstance(value, str) else ("builtins", "Ellipsis") if value is Ellipsis else ("types", "NoneType")
             continue
         module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         if module is None or qualname is None:
@@ -48,8 +51,8 @@ def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, st
     """Return the GraphModule of a file: its code is traced anew."""
     space: dict[str, Any] = {"torch": sys.modules[__name__.partition(".")[0]]}
     for alias, (module, qualname) in imports.items():
-        value: Any = importlib.import_module(module)
-        for part in qualname.split("."):
+        value: Any = importlib.import_module(module) if module else qualname
+        for part in qualname.split(".") if module else ():
             value = getattr(value, part)
         space[alias] = value
     code_only = _CodeOnlyModule(members)

@@ -55,6 +55,9 @@ def _to_mkldnn(self: Any, dtype: Any = None) -> NoReturn:
     raise NotImplementedError("torch.Tensor.to_mkldnn: tensors of layout torch._mkldnn are not built")
 
 
+vars(_to_mkldnn)["_unbuilt"] = "torch.Tensor.to_mkldnn"
+
+
 def _no_cuda_array(self: Any) -> NoReturn:
     """Raise AttributeError: the memory is not CUDA's."""
     raise AttributeError(

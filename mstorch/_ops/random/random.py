@@ -63,7 +63,7 @@ _CALLED = {
 @tells_no_memory
 def draw(name: str, engine: Any, *args: Any) -> Any:
     """Draw numbers from ``_mt19937`` or, for an accelerator's stream, ``random_device``, by name; one thread at a time."""
-    if COMPLEX_HALF in args and name in ("uniform", "normal"):  # its parts, one after the other
+    if name in ("uniform", "normal") and args[-1] == COMPLEX_HALF:  # its parts, one after the other
         shape, first, second, _ = args
         halves = draw(name, engine, (*shape, 2), first, second / math.sqrt(2.0) if name == "normal" else second, "float16")
         return of_halves(halves)
@@ -244,6 +244,7 @@ def randperm(
     if pin_memory:
         devices.refuse_pinning(device)
     engine = _named_stream(generator, device)
+    n = int(n)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     kind = dtype or (out._dtype if out is not None else int64)
