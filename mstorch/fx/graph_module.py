@@ -37,8 +37,9 @@ def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
     for name, value in code.globals.items():
         if name == "torch":
             continue
-        if isinstance(value, str) or value is type(None) or value is Ellipsis:  # of annotations
-            found[name] = ("", value) if isinstance(value, str) else ("builtins", "Ellipsis") if value is Ellipsis else ("types", "NoneType")
+        of_annotations = {id(None.__class__): ("types", "NoneType"), id(...): ("builtins", "Ellipsis")}.get(id(value))
+        if isinstance(value, str) or of_annotations:
+            found[name] = of_annotations or ("", value)
             continue
         module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         if module is None or qualname is None:
