@@ -271,7 +271,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return object.__format__(self, spec)
 
     def __dir__(self) -> list[str]:
-        return sorted(set(dir(type(self))) | set(self.__dict__))
+        return sorted((set(dir(type(self))) | set(self.__dict__)) - {"__cuda_array_interface__"})
 
     # NumPy
 

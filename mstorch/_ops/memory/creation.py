@@ -15,7 +15,7 @@ from ..._core import device as devices
 from ..._core.above import above
 from ..._core.device import device
 from ..._core.device_tensors import as_asked, without_values
-from ..._core.dtype import by_name, dtype, float4_e2m1fn_x2, float64, get_default_dtype, int64
+from ..._core.dtype import by_name, complex32, complex64, dtype, float4_e2m1fn_x2, float64, get_default_dtype, int64
 from ..._core.formats import layout, memory_format, preserve_format, strided
 from ..._core.no_memory import no_memory
 from ..._core.promotion import scalar_dtype
@@ -187,7 +187,8 @@ def full(
     fill_value = python_number(fill_value)
     if out is not None:
         return fresh_out("full", _filled(shape_args((size,)), fill_value, dtype or out._dtype, False), out, requires_grad)
-    return _filled(shape_args((size,)), fill_value, dtype or scalar_dtype(fill_value), requires_grad, place)
+    kind = dtype or scalar_dtype(fill_value)
+    return _filled(shape_args((size,)), fill_value, complex64 if dtype is None and kind is complex32 else kind, requires_grad, place)
 
 
 @operation

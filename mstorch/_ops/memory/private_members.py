@@ -84,6 +84,12 @@ def _hooks(self: Any) -> OrderedDict[int, Function] | None:
     return above.autograd.graph.hooks_of(self)  # type: ignore[no-any-return]
 
 
+def _set_hooks(self: Any, hooks: Any) -> None:
+    vars(self)["_given_hooks"] = hooks  # kept, as the tensor's own part
+    for hook in hooks.values() if isinstance(hooks, dict) and self.requires_grad else ():
+        self.register_hook(hook)
+
+
 def _post_hooks(self: Any) -> OrderedDict[int, Function] | None:
     return None if self._auto is None else self._auto.post  # type: ignore[no-any-return]
 
@@ -98,7 +104,7 @@ NAMED_METHODS: dict[str, Function] = {
 }  # fmt: skip
 PROPERTIES = {
     "_grad_fn": _read("_grad_fn", lambda self: self.grad_fn, "``grad_fn``; set to None it takes the history away.", _detached),
-    "_backward_hooks": _read("_backward_hooks", _hooks, "The hooks of ``register_hook``, None without any."),
+    "_backward_hooks": _read("_backward_hooks", _hooks, "The hooks of ``register_hook``, None without any.", _set_hooks),
     "_post_accumulate_grad_hooks": _read(
         "_post_accumulate_grad_hooks", _post_hooks, "The hooks of ``register_post_accumulate_grad_hook``, None without any."
     ),
