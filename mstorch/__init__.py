@@ -181,14 +181,16 @@ from ._namespace import symbolic as _symbolic
 from ._namespace.entries import enter as _enter
 
 from ._namespace import legacy_types as _legacy_types
-from ._namespace import absent as _absent, inner as _inner, native_attention as _native_attention, view_copies as _view_copies
+from ._namespace import (
+    absent as _absent, inner as _inner, native_attention as _native_attention, packed_matrices as _packed_matrices,
+    view_copies as _view_copies,
+)  # fmt: skip
 
 _storage_classes = {UntypedStorage, TypedStorage, *storage._STORAGES.values()}
 _tensor_classes = {*_legacy_types.PLAIN, *_legacy_types.SPARSE.values()}
-globals().update({
-    **_foreach.FUNCTIONS, **_symbolic.FUNCTIONS, **_absent.FUNCTIONS, **_view_copies.FUNCTIONS, **_inner.FUNCTIONS,
-    **_native_attention.FUNCTIONS,
-})  # fmt: skip
+for _room in (_foreach, _symbolic, _absent, _view_copies, _inner, _native_attention, _packed_matrices):
+    globals().update(_room.FUNCTIONS)
+del _room
 newaxis = None
 torch = _above.torch = _sys.modules[__name__]  # torch.torch is torch
 _install()

@@ -22,6 +22,7 @@ from ._core.hooks import warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch, is_torch
 from ._core.overriding import join, refuse_in_transform, state
+from ._core.promotion import WORDS
 from ._core.size import Size
 from ._core.storage import FIXED, NATIVE, Absent, Counter, Mirror, Storage
 from ._core.tangents import LEVELS, levels_of
@@ -84,7 +85,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                 "torch.as_tensor(...) instead."
             )
         if len(args) == 1 and isinstance(args[0], TensorBase):
-            made = views.alias(args[0])
+            made: Any = views.alias(args[0])
         elif len(args) == 1 and not isinstance(args[0], int):
             made = creation.empty(args[0]) if isinstance(args[0], Size) else from_data.copied(args[0], kind)
         elif args:
@@ -270,7 +271,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return object.__format__(self, spec)
 
     def __dir__(self) -> list[str]:
-        return sorted(set(dir(type(self))) | set(self.__dict__))
+        return sorted((set(dir(type(self))) | set(self.__dict__)) - {"__cuda_array_interface__"})
 
     # NumPy
 
@@ -288,7 +289,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if self._dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
         if self._dtype.ms is None:
-            raise TypeError(f"Got unsupported ScalarType {self._dtype.name.capitalize()}")
+            raise TypeError(f"Got unsupported ScalarType {WORDS[self._dtype.name]}")
         if self._storage.__class__ is Storage:
             FIXED.add(self._storage)  # memory that an array shows, too, cannot grow
         return array_of(self).view()

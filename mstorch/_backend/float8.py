@@ -39,9 +39,14 @@ EXPONENTS = "float8_e8m0fnu"
 PAIRS = "float4_e2m1fn_x2"
 """Two numbers of four bits in a byte, which torch moves and does not convert."""
 
+COMPLEX_HALF = "complex32"
+"""Complex numbers of two numbers of half precision, which NumPy has not either: four bytes each."""
+
 FLOAT8 = (*_FORMATS, EXPONENTS)
-STORED = (*FLOAT8, PAIRS)
-NP_STORED: dict[str, np.dtype[Any]] = {name: np.dtype([(name, np.uint8)]) for name in STORED}
+STORED = (*FLOAT8, PAIRS, COMPLEX_HALF)
+HELD = {name: "uint32" if name == COMPLEX_HALF else "uint8" for name in STORED}
+"""The dtype of the integers that the codes of a dtype are."""
+NP_STORED: dict[str, np.dtype[Any]] = {name: np.dtype([(name, HELD[name])]) for name in STORED}
 NAME_OF_STORED: dict[Any, str] = {kind: name for name, kind in NP_STORED.items()}
 _BYTE = np.dtype(np.uint8)
 
@@ -56,15 +61,17 @@ MOVED_AS_BYTES = MOVED - {"flip", "gather", "pad", "pad_like", "put"}
 _FILLS = ("pad",)
 SIGNED = tuple(_FORMATS)
 COMPUTED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys("isnan mul".split(), FLOAT8), **dict.fromkeys("abs mm linear linear_bias addmm".split(), SIGNED),
-    "eq": STORED, "ne": STORED, "isinf": ("float8_e5m2",), "isfinite": ("float8_e5m2", EXPONENTS),
+    **dict.fromkeys("isnan mul".split(), (*FLOAT8, COMPLEX_HALF)), "abs": (*SIGNED, COMPLEX_HALF),
+    **dict.fromkeys("mm linear linear_bias addmm".split(), SIGNED),
+    "eq": STORED, "ne": STORED, "isinf": ("float8_e5m2", COMPLEX_HALF), "isfinite": ("float8_e5m2", EXPONENTS, COMPLEX_HALF),
+    **dict.fromkeys("add sub neg sgn conj real imag addcmul nonzero any all triangle linear_index count_nonzero".split(), (COMPLEX_HALF,)),
 }
 """Dtypes by kernel that torch's CPU computes, in single precision."""
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
     """Return a uint8 view of an array of codes."""
-    return array.view(_BYTE)
+    return array.view(array.dtype[0])
 
 
 def typed(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
@@ -127,12 +134,37 @@ def _codes(name: str) -> np.ndarray:
 
 def decoded(array: np.ndarray, name: str) -> np.ndarray:
     """Decode an array of codes to float32."""
+    if name == COMPLEX_HALF:
+        return halves_of(array).astype(np.float32).reshape(-1).view(np.complex64).reshape(array.shape)
     return _values(name)[as_bytes(array)]
+
+
+def halves_of(array: np.ndarray) -> np.ndarray:
+    """Return the parts of complex numbers of half precision, along a last dimension."""
+    return np.ascontiguousarray(as_bytes(array)).reshape(-1).view(np.float16).reshape(*array.shape, 2)
+
+
+def of_halves(parts: np.ndarray) -> np.ndarray:
+    """Return complex numbers of half precision from their parts along the last dimension."""
+    kind = NP_STORED[COMPLEX_HALF]
+    return np.ascontiguousarray(parts, np.float16).reshape(-1).view(np.uint32).view(kind).reshape(parts.shape[:-1])
+
+
+def turned(array: np.ndarray, conj: bool, neg: bool) -> np.ndarray:
+    """Return complex numbers of half precision with another sign of their imaginary parts, or of both."""
+    parts = halves_of(array).copy()
+    if neg:
+        parts = -parts
+    if conj:
+        parts[..., 1] = -parts[..., 1]
+    return of_halves(parts)
 
 
 def shown(array: np.ndarray) -> np.ndarray:
     """Return the values of codes for printing, in float64; the bytes for pairs, which have no values."""
     name = NAME_OF_STORED[array.dtype]
+    if name == COMPLEX_HALF:
+        return decoded(array, name)
     with quiet():  # of NaN that signal
         return (as_bytes(array) if name == PAIRS else decoded(array, name)).astype(np.float64)
 
@@ -148,6 +180,10 @@ def numbers(array: np.ndarray) -> np.ndarray:
 
 def encoded(array: np.ndarray, name: str) -> np.ndarray:
     """Encode a float32 array with torch's rounding, in row-major memory."""
+    if name == COMPLEX_HALF:
+        with quiet():
+            parts = np.ascontiguousarray(array, np.complex64).reshape(-1).view(np.float32).astype(np.float16)
+        return of_halves(parts.reshape(*array.shape, 2))
     bits = np.ascontiguousarray(array).view(np.uint32)
     places = (bits >> 16).astype(np.uint16)
     places |= (bits & np.uint32(0xFFFF)) != 0  # below the sixteenth bit it only counts whether there is anything
@@ -172,6 +208,12 @@ def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np
         return array.copy()
     if PAIRS in (source, name):
         raise not_for("copy_kernel", "float4_e2m1fn_x2")
+    if name is None and source == COMPLEX_HALF:
+        return cast(decoded(array, source), target)
+    if name == COMPLEX_HALF:
+        return encoded(cast(array, np.dtype(np.complex64)) if source is None else decoded(array, source), name)
+    if source == COMPLEX_HALF and name is not None:
+        return encoded(decoded(array, source).real, name)
     if name is None:
         assert source is not None
         return _values_in(source, target, cast)[as_bytes(array)]
@@ -197,19 +239,21 @@ def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..
 def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
     """Return a byte kernel that only moves data as a kernel of a dtype of codes."""
     kind = NP_STORED[name]
-    moved = _around(function, kind, as_bytes, lambda value: value.view(kind) if value.dtype == _BYTE else value)
+    moved = _around(function, kind, as_bytes, lambda value: value.view(kind) if value.dtype == kind[0] else value)
     if op not in _FILLS:
         return moved
 
     def fill(*args: Any) -> Any:
         *given, number = args  # the number to fill with comes last
-        return moved(*given, int(as_bytes(encoded(np.asarray(number, np.float32), name))))
+        return moved(*given, int(as_bytes(encoded(np.asarray(number, np.complex64 if name == COMPLEX_HALF else np.float32), name))))
 
     return fill
 
 
 def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
     """Return the name of torch's kernel that rejects a call with these shapes; "" if torch computes it."""
+    if name == COMPLEX_HALF and op not in ("flip", "gather"):
+        return ""
     if op == "mul" and args[1].size == 1:
         return "mul_cpu_reduced_float"
     if op == "flip" and args[0].size:
@@ -222,10 +266,25 @@ def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
     return ""
 
 
-def through_numbers(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _with_one(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a float32 kernel as one of a dtype of codes; float32 results are rounded."""
 
+    def call(first: Any, second: Any, *args: Any) -> Any:
+        with quiet():
+            return function(first, np.asarray(second, np.complex64) * np.complex64(1), *args)
+
+    return call
+
+
+def through_numbers(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
+    """Return a kernel of single precision as one of a dtype of codes: its results of single precision are rounded."""
+    if name == COMPLEX_HALF and op in ("add", "sub"):
+        function = _with_one(function)
+
     def rounded(value: Any) -> Any:
+        if name == COMPLEX_HALF:
+            with quiet():  # sizes and parts are numbers of half precision
+                return value.astype(np.float16) if value.dtype == np.float32 else encoded(value, name) if value.dtype.kind == "c" else value
         return encoded(value, name) if value.dtype == np.float32 else value
 
     return _around(function, NP_STORED[name], lambda array: decoded(array, name), rounded)

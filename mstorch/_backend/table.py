@@ -17,8 +17,10 @@ from . import runtime
 from .cast import cast
 from .errors import not_for
 from .float8 import (
+    COMPLEX_HALF,
     COMPUTED,
     EXPONENTS,
+    HELD,
     MOVED,
     MOVED_AS_BYTES,
     PAIRS,
@@ -307,14 +309,15 @@ class HostKernel(dict):
         if op == "isfinite" and name == EXPONENTS:
             return lambda array: np.ones(array.shape, np.bool_)  # torch takes its NaN for finite
         if op in ("eq", "ne") and name == PAIRS:
-            of_bytes: Function = self["uint8"]
+            of_bytes: Function = self[HELD[name]]
             return lambda *args: of_bytes(*map(as_bytes, args))
         if op == "isnan" and name == PAIRS:
             return lambda array: np.zeros(array.shape, np.bool_)
         if op not in MOVED and name not in COMPUTED.get(op, ()):
             raise not_for(op, name)
-        moving = through_bytes(self["uint8"], op, name) if op in MOVED else None
-        computing = through_numbers(self["float32"], name) if op not in MOVED or op == "put" else None
+        moving = through_bytes(self[HELD[name]], op, name) if op in MOVED else None
+        wide = "complex64" if name == COMPLEX_HALF else "float32"
+        computing = through_numbers(self[wide], op, name) if op not in MOVED or op == "put" else None
 
         def call(*args: Any) -> Any:
             refused = refuses(op, name, args)
@@ -346,9 +349,9 @@ class Kernel(dict):
     def _of_codes(self, name: str) -> Function:
         """Return the function of MindSpore tensors for a dtype held as bytes: the byte function if it only moves data."""
         if self.op == "view_dtype":
-            return lambda raw, target: self["uint8"](raw, "uint8")
+            return lambda raw, target: self[HELD[name]](raw, HELD[target] if target in STORED else target)
         if self.op in MOVED_AS_BYTES:
-            return self["uint8"]
+            return self[HELD[name]]
 
         def refuse(*args: Any) -> Any:
             raise not_for(self.op, name, f" (mstorch, {runtime.DEVICE_TARGET})")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.errors import not_for
-from .._backend.float8 import EXPONENTS, STORED
+from .._backend.float8 import COMPLEX_HALF, EXPONENTS, HELD, STORED
 from .._backend.raw import MS_DTYPE, NP_DTYPE
 from .._leaving import item_again
 from .naming import is_torch
@@ -27,7 +27,7 @@ class dtype:
     def __init__(self, name: str, category: int, rank: int) -> None:
         self.name = name
         self._ms = None if name in STORED else MS_DTYPE[name]
-        self._held = name if name in MS_DTYPE else "uint8"
+        self._held = name if name in MS_DTYPE else HELD[name]
         self._np: np.dtype[Any] | None = NP_DTYPE[name]
         self.itemsize: int = NP_DTYPE[name].itemsize
         self.category = category  # 0 bool, 1 integral, 2 floating, 3 complex
@@ -79,7 +79,7 @@ class dtype:
     def to_complex(self) -> dtype:
         """Return the complex dtype whose parts have this precision."""
         found = {
-            "float16": by_name("complex32"), "bfloat16": complex64, "float32": complex64, "float64": complex128,
+            "float16": complex32, "bfloat16": complex64, "float32": complex64, "float64": complex128,
             "complex64": complex64, "complex128": complex128,
         }.get(self.name)  # fmt: skip
         if found is None:
@@ -109,9 +109,9 @@ DTYPES = (
 )  # fmt: skip
 
 
-STORED_DTYPES = tuple(dtype(name, 2, -1) for name in STORED)
+STORED_DTYPES = tuple(dtype(name, 3 if name == COMPLEX_HALF else 2, -1) for name in STORED)
 """Dtypes whose elements are bytes: they are converted and moved; few operations compute with them."""
-float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2 = STORED_DTYPES
+float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2, complex32 = STORED_DTYPES
 
 
 def _lacking(name: str, category: int, itemsize: int, unsigned: str = "") -> dtype:
@@ -130,7 +130,6 @@ def _lacking(name: str, category: int, itemsize: int, unsigned: str = "") -> dty
 _BITS = "Bits types are undefined"
 _QUANTIZED = "isSignedType not supported for quantized types"
 LACKING: tuple[dtype, ...] = (
-    _lacking("complex32", 3, 4),
     *(_lacking(f"int{bits}", 1, 1) for bits in range(1, 8)),
     *(_lacking(f"uint{bits}", 1, 1, "u") for bits in range(1, 8)),
     *(_lacking(name, 1, size, _BITS) for name, size in (
@@ -141,7 +140,7 @@ LACKING: tuple[dtype, ...] = (
     )),
 )  # fmt: skip
 (
-    complex32, int1, int2, int3, int4, int5, int6, int7, uint1, uint2, uint3, uint4, uint5, uint6, uint7, bits16, bits1x8, bits2x4,
+    int1, int2, int3, int4, int5, int6, int7, uint1, uint2, uint3, uint4, uint5, uint6, uint7, bits16, bits1x8, bits2x4,
     bits4x2, bits8, qint8, qint32, quint8, quint4x2, quint2x4,
 ) = LACKING  # fmt: skip
 _BY_NAME = {d.name: d for d in (*DTYPES, *STORED_DTYPES, *LACKING)}

@@ -9,6 +9,7 @@ from .._backend.float8 import STORED
 from .dtype import (
     bfloat16,
     bool_,
+    complex32,
     complex64,
     complex128,
     dtype,
@@ -40,6 +41,10 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
                 "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
                 f"{WORDS[type1.name]} and {WORDS[type2.name]}"
             )
+    if complex32 in (type1, type2):
+        other = type1 if type2 is complex32 else type2
+        if other.is_floating_point and other is not float16:
+            return other.to_complex()
     low, high = sorted((type1, type2), key=lambda d: (d.category, d._rank))
     if low.category != high.category:
         return complex128 if low is float64 and high is complex64 else high
@@ -52,7 +57,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 _LIMITED = frozenset(("uint16", "uint32", "uint64"))
 # Scalar types as torch's messages name them.
-WORDS = {**TYPE_NAMES, **{name: name.capitalize() for name in STORED}}
+WORDS = {**{name: name.capitalize() for name in STORED}, **TYPE_NAMES}
 _WITH_CLASS = frozenset(("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64"))  # torch.FloatTensor and so on
 
 
@@ -70,7 +75,7 @@ def scalar_dtype(value: Any) -> dtype:
     if isinstance(value, int):
         return int64
     if isinstance(value, complex):
-        return get_default_dtype().to_complex() if get_default_dtype() in (float32, float64) else complex64
+        return get_default_dtype().to_complex()
     return get_default_dtype()
 
 
@@ -88,7 +93,7 @@ def combine(dimensioned: dtype | None, zero_dim: dtype | None, wrapped: dtype | 
         elif other.category > result.category:
             if other.is_complex and result.is_floating_point:
                 # A complex number beside a real tensor keeps the tensor's precision.
-                result = complex128 if result is float64 else complex64
+                result = result.to_complex()
             else:
                 result = promote_types(result, other)
     assert result is not None

@@ -22,6 +22,7 @@ import numpy as np
 
 from .._backend import device_memory, tape
 from .._backend.cell import set_value
+from .._backend.float8 import turned
 from .._backend.forked import forked
 from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.raw import NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
@@ -505,6 +506,8 @@ class Mirror:
 
     def turned(self, array: np.ndarray) -> Any:
         """Apply the conjugate and negative bits to elements; applying them twice restores the elements."""
+        if array.dtype.names:  # complex numbers of half precision
+            return turned(array, self.conj, self.neg)
         found = np.conjugate(array) if self.conj else array
         return np.negative(found) if self.neg else found
 

@@ -96,9 +96,6 @@ _ELSEWHERE = {
 # torch's CPU has them, by FBGEMM's packed matrices.
 _NOT_BUILT = {
     "fbgemm_linear_int8_weight": _PACKED, "fbgemm_linear_int8_weight_fp32_activation": _PACKED,
-    "fbgemm_linear_fp16_weight": "input packed_weight bias output=None",
-    "fbgemm_linear_fp16_weight_fp32_activation": "input packed_weight bias output=None",
-    "fbgemm_linear_quantize_weight": "input", "fbgemm_pack_gemm_matrix_fp16": "input",
     "fbgemm_pack_quantized_matrix": "input a=None b=None",
     "quantized_lstm_cell": _CELL, "quantized_gru_cell": _CELL, "quantized_rnn_relu_cell": _CELL, "quantized_rnn_tanh_cell": _CELL,
     "quantized_batch_norm": "input weight bias mean var eps output_scale output_zero_point",

@@ -42,7 +42,7 @@ _OF_DATA = frozenset("tensor as_tensor asarray from_numpy frombuffer from_file s
 _INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 
 # Among the names that torch keeps for itself, those that classes may take over: the functions of these files.
-_ENTERED_ROOMS = tuple(f"{_HOME}._namespace.{file}" for file in ("view_copies", "absent", "inner", "native_attention"))
+_ENTERED_ROOMS = tuple(f"{_HOME}._namespace.{file}" for file in ("view_copies", "absent", "inner", "native_attention", "packed_matrices"))
 _CHECKS = f"{_HOME}._namespace.checks"
 
 _NOT_ENTERED_METHODS = frozenset(

@@ -43,7 +43,7 @@ class _LegacyType(type):
                     "or torch.as_tensor(...) instead."
                 )
             expect_dtype(kind, args[0])
-            return views.alias(args[0])
+            return views.alias(args[0])  # type: ignore[return-value]
         if len(args) == 1 and is_storage(args[0]):
             return tensor_over(args[0], kind)
         if len(args) == 1 and not isinstance(args[0], (int, Size)):

@@ -17,7 +17,7 @@ from .._tensor import Tensor
 from .checks import _assert_async
 
 
-def _given(found: Tensor, out: Tensor | None) -> Tensor:
+def _given(found: Any, out: Tensor | None) -> Tensor:
     return copying.clone(found) if out is None else out.resize_(found.shape).copy_(found)
 
 

@@ -13,7 +13,7 @@ from .._backend.cast import cast, numpy_cast
 from .._backend.errors import nameless, not_for, wrong_type
 from .._backend.raw import from_numpy
 from .._backend.table import Kernel, kernel, on_fallback
-from .._core.dtype import dtype, float32, get_default_dtype
+from .._core.dtype import complex32, dtype, float32, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.one_device import check_one_device
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
@@ -305,10 +305,14 @@ def refuse_dtype(kernel: str, kind: dtype, below: int = 1, operands: Sequence[An
         raise not_for(kernel, kind.name)
 
 
+# What torch's CPU does with complex numbers of half precision, and not with numbers of eight bits.
+_OF_HALVES = frozenset(("nonzero_count_cpu", "masked_fill", "index_fill_cpu"))
+
+
 def refuse_codes(kernel: str, *tensors: TensorBase) -> None:
     """Raise torch's error for tensors of a dtype stored as bytes (such as float8) that torch's kernel does not support."""
     for tensor in tensors:
-        if tensor._dtype.ms is None:
+        if tensor._dtype.ms is None and not (tensor._dtype is complex32 and kernel in _OF_HALVES):
             raise not_for(kernel, tensor._dtype.name)
 
 

@@ -384,6 +384,8 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         # As in torch, it keeps its own size.
         index = tuple(part.clone() for part in src._index)
         return replace(self, sparse(self._layout, index, src._values_part.to(self._dtype).clone(), self._size, True))
+    if self._size != src._size:
+        self.sparse_resize_(src._size, src.sparse_dim(), src.dense_dim())  # raises where it may not become of that size
     return replace(self, clone(src) if src._dtype is self._dtype else clone(src).to(self._dtype))
 
 

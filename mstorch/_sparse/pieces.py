@@ -127,7 +127,7 @@ def _validate_compressed_sparse_indices(
         raise RuntimeError(f"Found dtype {type_word(compressed_idx.dtype)} but expected {type_word(plain_idx.dtype)}")
     values = zeros(tuple(plain_idx.shape), dtype=float32)
     batch = tuple(compressed_idx.shape[:-1])
-    size = (*batch, cdim, dim) if is_crow else (*batch, dim, cdim)
+    size: Any = (*batch, cdim, dim) if is_crow else (*batch, dim, cdim)
     kind = sparse_csr if is_crow else next(one for one in COMPRESSED if one not in _BY_ROWS and one not in BLOCKED)
     sparse_compressed_tensor(compressed_idx, plain_idx, values, size, layout=kind, check_invariants=True)
 

@@ -149,7 +149,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: complex = 1
         return lowered(functools.partial(addmm, beta=beta, alpha=alpha), input, mat1, mat2)
     if not is_sparse(mat2) and mat2.dim() != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {mat2.dim()}-D tensor")
-    product = mm(mat1, mat2)
+    product: Any = mm(mat1, mat2)
     if is_sparse(product) and not is_sparse(input) and sparse_coo not in (mat1._layout, mat2._layout):
         product = to_dense(product)
     if is_sparse(product) or is_sparse(input):

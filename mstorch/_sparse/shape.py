@@ -415,9 +415,9 @@ def _refuse_resizing(self: Any, size: tuple[int, ...], sparse_dim: int, dense_di
         if before != after:
             raise RuntimeError(f"changing the number of {kind} dimensions (from {before} to {after}) {_INSTEAD}")
     for kind, part in (("sparse", slice(0, count)), ("dense", slice(count, None))):
-        before, after = list(self._size[part]), list(size[part])
-        if any(new < old for new, old in zip(after, before)):
-            raise RuntimeError(f"shrinking the size of {kind} dimensions (from {before} to {after}) {_INSTEAD}")
+        held, wanted = list(self._size[part]), list(size[part])
+        if any(new < old for new, old in zip(wanted, held)):
+            raise RuntimeError(f"shrinking the size of {kind} dimensions (from {held} to {wanted}) {_INSTEAD}")
 
 
 def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._backend.geometry import contiguous_strides
 from .._backend.halves import BFLOAT16
-from .._backend.raw import NAME_OF, Raw
+from .._backend.raw import NAME_OF, NAME_OF_NP, Raw
 from .._backend.table import kernel
 from .._core.modes import modes
 from .._core.overriding import MODES, PLAIN, dispatches, state
@@ -112,8 +112,8 @@ def is_watched() -> bool:
 def add(first: Any, second: Any) -> Any:
     """Return the sum of two gradients of one tensor."""
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
-        if first.dtype == BFLOAT16 == second.dtype:
-            return _add.host["bfloat16"](first, second)
+        if first.dtype == BFLOAT16 == second.dtype or first.dtype.names:
+            return _add.host[NAME_OF_NP[first.dtype]](first, second)
         found = silent.add(first, second)
         return found if found.__class__ is np.ndarray else np.asarray(found)
     if isinstance(first, Raw) and isinstance(second, Raw):

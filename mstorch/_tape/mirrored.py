@@ -6,10 +6,13 @@ check reads correct values nevertheless: ``array_of`` applies the bits, ``put_ar
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .._backend.float8 import turned as codes_turned
+from .._core.dtype import complex32
 from .._core.modes import modes
 from .._core.storage import Mirror, Storage
 from .._core.strides import preserved_strides
@@ -45,7 +48,9 @@ def with_signs(tensor: TensorBase, conj: bool, neg: bool) -> TensorBase:
 def turned(input: TensorBase, conj: bool = False, neg: bool = False) -> TensorBase:
     """Return a view of a host tensor with its elements conjugated or negated."""
     own_conj, own_neg = signs_of(input)
-    turn = np.conjugate if conj else np.negative
+    turn: Any = np.conjugate if conj else np.negative
+    if input._dtype is complex32:
+        turn = partial(codes_turned, conj=conj, neg=not conj)
     label = "ConjBackward0" if conj else "NegViewBackward0"
     made = view(
         input, label, input._shape, strides_of(input), input._offset, None, turn, turn, again=lambda base: turned(base, conj, neg)

@@ -56,9 +56,9 @@ def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) 
 
 def conj(value: TensorBase | np.ndarray) -> Any:
     """Return the conjugate; return a real value unchanged."""
-    if value.__class__ is np.ndarray and value.dtype.kind != "c":
+    if value.__class__ is np.ndarray and value.dtype.kind not in "cV":
         return value
-    return conj_(value) if dtype_name(value) in ("complex64", "complex128") else value
+    return conj_(value) if dtype_name(value) in ("complex64", "complex128", "complex32") else value
 
 
 def mapped(value: Any, forward: Any, back: Any, label: str, raw: Any = None, raw_back: Any = None) -> Any:

@@ -203,7 +203,7 @@ def backward(
     if inputs is None and not create_graph and from_one(tensors, grad_tensors, retain_graph):
         return
     roots = _as_tuple(tensors)
-    if any(map(overrides, roots)) or mode_is_on():
+    if (any(map(overrides, roots)) or mode_is_on()) and above.torch.overrides.has_torch_function(roots):
         return above.torch.overrides.handle_torch_function(
             backward, roots, tensors, grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs
         )  # fmt: skip
@@ -250,7 +250,7 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
-    if any(map(overrides, (*roots, *wanted))) or mode_is_on():
+    if (any(map(overrides, (*roots, *wanted))) or mode_is_on()) and above.torch.overrides.has_torch_function((*roots, *wanted)):
         return above.torch.overrides.handle_torch_function(
             grad, (*roots, *wanted), roots, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
             only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,

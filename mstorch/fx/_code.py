@@ -9,9 +9,12 @@ import math
 import operator
 import re
 import sys
+import types
+import typing
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
 from .._tensor import Tensor
@@ -31,7 +34,7 @@ INFIX |= {getattr(operator, name): f"{sign}{{}}" for name, sign in _UNARY.items(
 INFIX[operator.getitem] = "{}[{}]"
 
 
-_GENERIC = {list: list, dict: dict, set: set, frozenset: frozenset, tuple: tuple}
+_GENERIC: dict[Any, str] = {list: "List", dict: "Dict", set: "Set", frozenset: "FrozenSet", tuple: "Tuple"}
 
 
 class PythonCode(NamedTuple):
@@ -102,7 +105,7 @@ class _Writer:
                 return hint
         if getattr(builtins, hint, None) is value:
             return hint
-        wanted = hint.replace(".", "_")
+        wanted = re.sub(r"[^0-9a-zA-Z_]+", "_", hint)
         for name, known in self.globals.items():
             if known is value and (name == wanted or name.startswith(f"{wanted}_")):
                 return name
@@ -141,14 +144,24 @@ class _Writer:
         return self.global_name(type(value).__name__.lower(), value)
 
     def annotation(self, kind: Any) -> str:
-        """Return a type as code: generic ones by the names that ``typing`` has for them."""
+        """Return a type as code: those of ``typing`` by its names."""
         arguments, origin = getattr(kind, "__args__", ()), getattr(kind, "__origin__", None)
+        if isinstance(kind, types.UnionType):
+            return "|".join(map(self.annotation, arguments))
         if arguments and origin is not None:
-            origin = _GENERIC.get(origin, origin)
-            base = self.global_name(f"typing.{origin._name}" if hasattr(origin, "_name") else _get_qualified_name(origin), origin)
-            return f"{base}[{','.join(map(self.annotation, arguments))}]"
+            named = None if isinstance(kind, types.GenericAlias) else _GENERIC.get(origin)
+            base = getattr(typing, named) if named else origin
+            hint = f"typing.{named}" if named else repr(base) if not isinstance(base, type) else _get_qualified_name(base)
+            return f"{self.global_name(hint, base)}[{','.join(map(self.annotation, arguments))}]"
         if kind is Ellipsis:
-            return "..."
+            self.globals["_"] = kind
+            return "_"
+        if kind is type(None):
+            self.globals["NoneType"] = kind
+            return "NoneType"
+        if kind is device:
+            self.globals["device"] = kind
+            return "device"
         return self.global_name(_get_qualified_name(kind) if isinstance(kind, type) else repr(kind), kind)
 
     def call(self, node: Node, head: str) -> str:

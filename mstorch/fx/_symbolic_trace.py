@@ -27,6 +27,11 @@ _HOME = __name__.partition(".")[0]
 PH = type("PHBase", (), {"__repr__": lambda self: "PH", "__doc__": "Marks a leaf of a concrete argument that stays an input."})()
 
 
+def _ours(function: Any) -> bool:
+    """Whether a function is the library's own, whose annotations torch's forwards do not have."""
+    return (getattr(function, "__module__", None) or "").partition(".")[0] == _HOME
+
+
 def wrap(fn_or_name: str | Callable[..., Any]) -> str | Callable[..., Any]:
     """Make calls of a function in the calling module be recorded instead of traced into; also a decorator."""
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
@@ -151,7 +156,9 @@ class Tracer(TracerBase):
             if len(concrete_args) != len(names):
                 raise RuntimeError(f"Tracing expected {len(names)} arguments but got {len(concrete_args)} concrete arguments")
             concrete_args = dict(zip(names, concrete_args))
-        parameters = inspect.signature(function).parameters
+        parameters = dict(inspect.signature(function).parameters)
+        if _ours(function):
+            parameters = {name: parameter.replace(annotation=inspect.Parameter.empty) for name, parameter in parameters.items()}
         keywords = names[len(names) - code.co_kwonlyargcount :] if code.co_kwonlyargcount else []
         values = {name: self._input(name, parameters[name], concrete_args or {}) for name in names}
         args += [values[name] for name in names if name not in keywords]
@@ -197,11 +204,12 @@ class Tracer(TracerBase):
             value: f"{prefix}.{name}" if prefix else name
             for prefix, module in self.root.named_modules() for name, value in vars(module).items() if isinstance(value, Tensor)
         }  # fmt: skip
+        written = inspect.unwrap(function)
+        kind = None if _ours(written) else getattr(written, "__annotations__", {}).get("return")
         function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
         with Patches() as patches:
             self._patch(patches, function)
             result = function(*args)
-            kind = getattr(inspect.unwrap(function), "__annotations__", {}).get("return")
             self.create_node("output", "output", (self.create_arg(result),), {}, None, kind)
         self.submodule_paths = None
         return self.graph

@@ -27,7 +27,7 @@ def _compiled(code: PythonCode) -> Callable[..., Any]:
     name = f"<eval_with_key>.{next(_numbers)}"
     linecache.cache[name] = (len(code.src), None, code.src.splitlines(keepends=True), name)
     space = dict(code.globals)
-    exec(compile(code.src, name, "exec"), space)
+    exec(compile(code.src, name, "exec", dont_inherit=True), space)
     return space["forward"]
 
 
@@ -36,6 +36,10 @@ def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
     found = {}
     for name, value in code.globals.items():
         if name == "torch":
+            continue
+        of_annotations = {id(None.__class__): ("types", "NoneType"), id(...): ("builtins", "Ellipsis")}.get(id(value))
+        if isinstance(value, str) or of_annotations:
+            found[name] = of_annotations or ("", value)
             continue
         module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         if module is None or qualname is None:
@@ -48,8 +52,8 @@ def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, st
     """Return an unpickled GraphModule, whose code is traced again."""
     space: dict[str, Any] = {"torch": sys.modules[__name__.partition(".")[0]]}
     for alias, (module, qualname) in imports.items():
-        value: Any = importlib.import_module(module)
-        for part in qualname.split("."):
+        value: Any = importlib.import_module(module) if module else qualname
+        for part in qualname.split(".") if module else ():
             value = getattr(value, part)
         space[alias] = value
     code_only = _CodeOnlyModule(members)

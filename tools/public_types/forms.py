@@ -109,6 +109,11 @@ def with_stars(form: Form, known: Any) -> list[Form]:
     return [form, replace(form, parameters=(*form.parameters[:place], starred, *form.parameters[place + 1 :]))]
 
 
+_APART = {
+    "__nonzero__": Form((), "bool"), "__long__": Form((), "int"), "__setstate__": Form((Parameter("state", "Any"),), "None"),
+}  # fmt: skip
+
+
 def method_forms(name: str, method: Callable[..., Any]) -> list[Form]:
     """The forms of a method of Tensor, without what stands for the tensor itself."""
     if name.startswith("__") and name.endswith("__"):
@@ -116,6 +121,8 @@ def method_forms(name: str, method: Callable[..., Any]) -> list[Form]:
         core = name.strip("_")
         if core in ("neg", "pos", "abs", "invert"):
             return [Form((), "Tensor")]
+        if name in _APART:
+            return [_APART[name]]
         if name in _COMPARED:
             return [Form((other,), "Tensor"), Form((Parameter("other", "object"),), "Bool")]
         if core in BINARY or core[:1] in "ri" and core[1:] in BINARY:

@@ -161,7 +161,7 @@ def _methods(found: dict[pathlib.Path, str]) -> None:
             if name[0].lower() not in part or name in written or name in own:
                 continue
             if isinstance(value, property):
-                kind = "Tensor" if name in ("T", "H", "mT", "mH") else "Bool"
+                kind = "Tensor" if name in ("T", "H", "mT", "mH") else "Any" if name.startswith("_") else "Bool"
                 blocks.append(f"    @property\n    def {name}(self) -> {kind}: ...")
             elif isinstance(value, types.FunctionType):
                 blocks.append(_stub(name, method_forms(name, value), method=True))

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.float8 import halves_of, of_halves
 from ..._backend.raw import Raw, from_numpy
 from ..._backend.table import kernel
-from ..._core.dtype import dtype
+from ..._core.dtype import dtype, float16
 from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase, as_it_lies, count_of, is_tracked, strides_of
 from ..._tape import mirrored, movement, windows
@@ -22,6 +23,7 @@ from .._memory_order import kept_order
 from .._operation import operation
 from .._overlaps import refuse_partly
 from ..memory.copying import clone, copy_
+from ..shape.join import broadcast_tensors, stack
 from .elementwise import neg
 
 _conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kernel("polar"), kernel("view_dtype")
@@ -64,15 +66,21 @@ def view_as_real(input: TensorBase) -> TensorBase:
 
 
 def _as_real(array: np.ndarray) -> np.ndarray:
-    return np.stack((array.real, array.imag), -1)
+    return halves_of(array) if array.dtype.names else np.stack((array.real, array.imag), -1)
 
 
 def _as_complex(array: np.ndarray) -> np.ndarray:
+    if array.dtype == np.float16:
+        return of_halves(array)
     wanted = np.complex128 if array.dtype == np.float64 else np.complex64
     return np.ascontiguousarray(array).view(wanted).reshape(array.shape[:-1])
 
 
 def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
+    if array.dtype == np.float16:
+        halves = np.zeros((*array.shape, 2), np.float16)
+        halves[..., 0 if unit == 1 else 1] = array
+        return of_halves(halves)
     found = np.zeros(array.shape, np.complex128 if array.dtype == np.float64 else np.complex64)
     if unit == 1:
         found.real = array
@@ -84,7 +92,7 @@ def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
 @operation(autocast=FLOAT32_ON_CPU)
 def view_as_complex(input: TensorBase) -> TensorBase:
     """Return a view of a real tensor with a last dimension of 2 as complex."""
-    if not input._dtype.is_floating_point or input._dtype.itemsize < 4:
+    if not input._dtype.is_floating_point or input._dtype.itemsize < 4 and input._dtype is not float16:
         raise RuntimeError(
             f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{type_word(input._dtype)}"
@@ -118,14 +126,14 @@ def real(input: TensorBase) -> Any:
     """Return a view of the real part; a real tensor itself."""
     if not input._dtype.is_complex:
         return input
-    return _signed_part(input, 0, "RealBackward0", lambda array: array.real, real)
+    return _signed_part(input, 0, "RealBackward0", lambda array: _as_real(array)[..., 0] if array.dtype.names else array.real, real)
 
 
 def imag(input: TensorBase) -> Any:
     """Return a view of the imaginary part. Raise RuntimeError for a real tensor."""
     if not input._dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return _signed_part(input, 1, "ImagBackward0", lambda array: array.imag, imag)
+    return _signed_part(input, 1, "ImagBackward0", lambda array: _as_real(array)[..., 1] if array.dtype.names else array.imag, imag)
 
 
 def _signed_part(input: TensorBase, number: int, label: str, forward: Callable[..., Any], again: Callable[[Any], Any]) -> TensorBase:
@@ -189,6 +197,9 @@ def is_neg(input: TensorBase) -> bool:
 def complex(real: TensorBase, imag: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Return the complex tensor with the given real and imaginary parts."""
     _check_parts(real, imag, out)
+    if real._dtype is float16:
+        found = clone(view_as_complex(stack(broadcast_tensors(real, imag), -1)))
+        return found if out is None else deliver(found, out)
     return watch(elementwise(_complex, (real, imag), out), *filter(is_tracked, (real, imag)))
 
 

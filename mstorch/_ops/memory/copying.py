@@ -15,6 +15,7 @@ from ..._core.dtype import (
     bfloat16,
     bool_,
     by_name,
+    complex32,
     complex64,
     complex128,
     dtype,
@@ -312,7 +313,7 @@ CONVERSIONS = {
     name: _conversion(name, kind)
     for name, kind in {
         "float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "int": int32, "long": int64,
-        "short": int16, "char": int8, "byte": uint8, "bool": bool_, "cfloat": complex64, "cdouble": complex128,
+        "short": int16, "char": int8, "byte": uint8, "bool": bool_, "cfloat": complex64, "chalf": complex32, "cdouble": complex128,
     }.items()
 }  # fmt: skip
 

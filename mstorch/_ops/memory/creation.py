@@ -16,7 +16,7 @@ from ..._core import device as devices
 from ..._core.above import above
 from ..._core.device import device
 from ..._core.device_tensors import as_asked, without_values
-from ..._core.dtype import by_name, dtype, float4_e2m1fn_x2, float64, get_default_dtype, int64
+from ..._core.dtype import by_name, complex32, complex64, dtype, float4_e2m1fn_x2, float64, get_default_dtype, int64
 from ..._core.formats import layout, memory_format, preserve_format, strided
 from ..._core.no_memory import no_memory
 from ..._core.promotion import scalar_dtype
@@ -58,8 +58,8 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
     try:
         if kind is float4_e2m1fn_x2 and (value or value.__class__ is float):
             raise not_for("fill_cpu", "float4_e2m1fn_x2")
-        if kind.name == "bfloat16" or kind.ms is None and (value or isinstance(value, float)):
-            array = numpy_cast(np.full(size, value, np.float32), kind.np)
+        if kind.name == "bfloat16" or kind.ms is None and (value or isinstance(value, (float, complex))):
+            array = numpy_cast(np.full(size, value, np.complex64 if kind.is_complex else np.float32), kind.np)
         elif value == 0 and not isinstance(value, float):
             array = np.zeros(size, kind.np)
         else:
@@ -188,7 +188,8 @@ def full(
     fill_value = python_number(fill_value)
     if out is not None:
         return fresh_out("full", _filled(shape_args((size,)), fill_value, dtype or out._dtype, False), out, requires_grad)
-    return _filled(shape_args((size,)), fill_value, dtype or scalar_dtype(fill_value), requires_grad, place)
+    kind = dtype or scalar_dtype(fill_value)
+    return _filled(shape_args((size,)), fill_value, complex64 if dtype is None and kind is complex32 else kind, requires_grad, place)
 
 
 @operation

@@ -55,6 +55,9 @@ def _to_mkldnn(self: Any, dtype: Any = None) -> NoReturn:
     raise NotImplementedError("torch.Tensor.to_mkldnn: tensors of layout torch._mkldnn are not built")
 
 
+vars(_to_mkldnn)["_unbuilt"] = "torch.Tensor.to_mkldnn"
+
+
 def _no_cuda_array(self: Any) -> NoReturn:
     """Raise AttributeError: the memory is not CUDA's."""
     raise AttributeError(
@@ -78,7 +81,14 @@ def _detached(self: Any, value: Any) -> None:
 
 
 def _hooks(self: Any) -> OrderedDict[int, Function] | None:
-    return above.autograd.graph.hooks_of(self)  # type: ignore[no-any-return]
+    found = above.autograd.graph.hooks_of(self)
+    return vars(self).get("_given_hooks") if found is None else found  # type: ignore[no-any-return]
+
+
+def _set_hooks(self: Any, hooks: Any) -> None:
+    vars(self)["_given_hooks"] = hooks  # kept, as the tensor's own part
+    for hook in hooks.values() if isinstance(hooks, dict) and self.requires_grad else ():
+        self.register_hook(hook)
 
 
 def _post_hooks(self: Any) -> OrderedDict[int, Function] | None:
@@ -95,7 +105,7 @@ NAMED_METHODS: dict[str, Function] = {
 }  # fmt: skip
 PROPERTIES = {
     "_grad_fn": _read("_grad_fn", lambda self: self.grad_fn, "``grad_fn``; set to None it takes the history away.", _detached),
-    "_backward_hooks": _read("_backward_hooks", _hooks, "The hooks of ``register_hook``, None without any."),
+    "_backward_hooks": _read("_backward_hooks", _hooks, "The hooks of ``register_hook``, None without any.", _set_hooks),
     "_post_accumulate_grad_hooks": _read(
         "_post_accumulate_grad_hooks", _post_hooks, "The hooks of ``register_post_accumulate_grad_hook``, None without any."
     ),

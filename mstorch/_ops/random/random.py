@@ -1,6 +1,7 @@
 """Random tensors: torch's numbers, drawn by ``_mt19937`` on the host, or an accelerator's own."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,12 +12,12 @@ from ..._backend import trace
 from ..._backend.cast import numpy_cast
 from ..._backend.device_random import DeviceStream
 from ..._backend.errors import not_for
-from ..._backend.float8 import STORED
+from ..._backend.float8 import COMPLEX_HALF, STORED, of_halves
 from ..._backend.raw import Raw, from_numpy
 from ..._core import device as devices
 from ..._core.device import device
 from ..._core.device_tensors import without_values
-from ..._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
+from ..._core.dtype import bfloat16, bool_, complex32, dtype, get_default_dtype, int64
 from ..._core.formats import layout, memory_format
 from ..._core.generator import Generator, drawn_in_slices, draws_on_device, engine_beside, engine_of
 from ..._core.no_memory import tells_no_memory
@@ -63,6 +64,10 @@ _CALLED = {
 @tells_no_memory
 def draw(name: str, engine: Any, *args: Any) -> Any:
     """Draw numbers from ``_mt19937`` or, for an accelerator's stream, ``random_device``, by name; one thread at a time."""
+    if name in ("uniform", "normal") and args[-1] == COMPLEX_HALF:  # its parts, one after the other
+        shape, first, second, _ = args
+        halves = draw(name, engine, (*shape, 2), first, second / math.sqrt(2.0) if name == "normal" else second, "float16")
+        return of_halves(halves)
     refused = next((arg for arg in args if isinstance(arg, str) and arg in STORED), None)
     if refused is not None:
         raise not_for(_CALLED.get(name, f"{name}_cpu"), refused)
@@ -132,7 +137,7 @@ def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs
 
 def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
     kind = kind or (out._dtype if out is not None else get_default_dtype())
-    if kind.is_integral or kind.ms is None:
+    if kind.is_integral or kind.ms is None and kind is not complex32:
         raise not_for(name, kind.name)
     return kind
 

@@ -1,0 +1,127 @@
+"""Complex numbers of half precision: casts, views, what torch's CPU computes with them, what it refuses, random numbers, files."""
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import pytest
+import torch as real_torch
+
+import mstorch
+
+OTHERS = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
+NAN, INF = float("nan"), float("inf")
+FIRST = [1.5 + 2j, -3 - 0.25j, 0, 65504, 1e-7 + 1e5j, -0.3333 + 7.77j, complex(NAN, 1), complex(-INF, 2)]
+SECOND = [2 - 1j, 1 + 1j, 3, 4j, 0.1, 1e-5j, 2, 3j]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch calls the dtype experimental
+        yield
+
+
+def _made(library: Any, values: Any) -> Any:
+    return library.tensor(values, dtype=library.complex64).to(library.chalf)
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_shown(item) for item in value]
+    if hasattr(value, "dtype") and hasattr(value, "stride"):
+        plain = value.detach().resolve_conj()
+        return str(value.dtype), tuple(value.shape), tuple(value.stride()), repr(plain.tolist())
+    return repr(value)
+
+
+def _told(library: Any, call: Any) -> Any:
+    try:
+        return _shown(call(library))
+    except Exception as error:  # noqa: BLE001 - which one is compared
+        return type(error).__name__
+
+
+def _same(call: Any) -> None:
+    assert _told(mstorch, call) == _told(real_torch, call)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_casts(name: str) -> None:
+    _same(lambda t: _made(t, FIRST[:4]).to(getattr(t, name)))
+    numbers = [True, False] if name == "bool" else [1.5, 2, 1e5, 70000.0] if "float" in name or "complex" in name else [1, 2, 100]
+    _same(lambda t: t.tensor(numbers, dtype=getattr(t, name)).to(t.chalf))
+    _same(lambda t: str(t.promote_types(t.chalf, getattr(t, name))))
+    _same(lambda t: (t.can_cast(t.chalf, getattr(t, name)), t.can_cast(getattr(t, name), t.chalf)))
+
+
+COMPUTED = (
+    "x+y x-y x*y x*2.5 2j*x 1-x x+1 -x x.abs() x.conj() x.conj_physical() x.real x.imag x.isnan() x.isinf() x.isfinite() x==y x!=y "
+    "x.any() x.all() t.nonzero(x) t.view_as_real(x) x.clone() t.cat([x,y]) t.stack([x,y]) x[2:5] x.reshape(2,4).t() "
+    "t.outer(y,y) t.where(x==y,x,y) x.index_select(0,t.tensor([1,0])) x[t.tensor([3,1])] x.masked_fill(x==x,2j) "
+    "x.index_fill(0,t.tensor([1]),1) x.repeat(2) x.view(t.int32) x.view(t.half) t.tril(x.reshape(2,4)) t.zeros_like(x) t.ones_like(x) "
+    "t.full((2,),1+2j,dtype=t.chalf) t.tensor([1,2j],dtype=t.chalf) t.tensor(5.5,dtype=t.half)*2j t.ones(2,dtype=t.half).chalf() "
+    "t.view_as_complex(t.arange(4.).half().reshape(2,2)) t.complex(t.ones(2).half(),t.zeros(2).half()) x.fill_(1j) x.copy_(y) "
+    "x.tolist() x[0].item() complex(x[0]) bool(x[0]) t.finfo(t.chalf).max t.addcmul(y,y,y,value=2) "
+    "t.nn.functional.pad(x,(1,1)) x+t.ones(8) x+t.ones(8,dtype=t.cfloat)"
+).split()
+
+
+@pytest.mark.parametrize("text", COMPUTED)
+def test_what_torch_computes(text: str) -> None:
+    _same(lambda t: eval(text, {"t": t, "x": _made(t, FIRST), "y": _made(t, SECOND)}))
+
+
+REFUSED = (
+    "x/2 x/y x.exp() x.sin() x.sqrt() x.log() x.tanh() x.pow(2) x**y x.sum() x.mean() x.prod() x.cumsum(0) x.reciprocal() x.angle() "
+    "x@y t.mm(x.reshape(4,2),y.reshape(2,4)) t.arange(3,dtype=t.chalf) t.linspace(0,1,3,dtype=t.chalf) x.numpy() x.sort() x.max() "
+    "x.ceil() t.maximum(x,y) x.flip(0) x.gather(0,t.tensor([0,1])) x.take(t.tensor([0])) x<y x.unique() t.tensor(1e6).to(t.chalf).floor()"
+).split()
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_torch_refuses(text: str) -> None:
+    def call(t: Any) -> Any:
+        return eval(text, {"t": t, "x": _made(t, FIRST), "y": _made(t, SECOND)})
+
+    assert _told(real_torch, call) in ("NotImplementedError", "RuntimeError", "TypeError")
+    _same(call)
+
+
+def test_random_numbers_and_gradients() -> None:
+    def drawn(t: Any) -> Any:
+        t.manual_seed(3)
+        return [t.randn(5, dtype=t.chalf), t.randn(20, dtype=t.chalf), t.rand(7, dtype=t.chalf)]
+
+    def gradients(t: Any) -> Any:
+        x, found = _made(t, SECOND).requires_grad_(), []
+        for part in (x.real, x.imag, t.view_as_real(x)):
+            x.grad = None
+            part.float().pow(2).sum().backward()
+            found.append(x.grad)
+        halves = t.ones(2, 2).half().requires_grad_()
+        t.view_as_complex(halves).to(t.cfloat).abs().sum().backward()
+        return [*found, halves.grad]
+
+    def steps(t: Any) -> Any:
+        x = _made(t, SECOND).requires_grad_()
+        (x * x + x).abs().float().sum().backward()
+        return x.grad.to(t.complex64).tolist()
+
+    _same(drawn)
+    _same(gradients)
+    assert steps(mstorch) == pytest.approx(steps(real_torch), rel=2e-3)  # rounded to halves at each step
+
+
+def test_parts_are_views_and_files_hold_them(tmp_path: Any) -> None:
+    x = _made(mstorch, SECOND)
+    x.real.copy_(mstorch.ones(8))
+    assert x.real.tolist() == [1.0] * 8 and x.imag.tolist() == _made(real_torch, SECOND).imag.tolist()
+    for writer, reader in ((mstorch, real_torch), (real_torch, mstorch)):
+        held = io.BytesIO()
+        writer.save(_made(writer, FIRST), held)
+        held.seek(0)
+        found = reader.load(held)
+        assert found.dtype is reader.complex32 and repr(found.tolist()) == repr(_made(reader, FIRST).tolist())
+    assert (mstorch.ones(2, dtype=mstorch.chalf, device="meta") * 2).dtype is mstorch.complex32
