@@ -51,21 +51,16 @@ NAME_OF_STORED: dict[Any, str] = {kind: name for name, kind in NP_STORED.items()
 _BYTE = np.dtype(np.uint8)
 
 
-# Kernels that move elements or read their bits.
-MOVED = frozenset((
-    "clone cat stack expand permute reshape slice pad pad_like index index_placed index_select take embedding storage_gather "
-    "storage_scatter window window_placed tile roll where view_dtype flip gather put"
-).split())  # fmt: skip
-MOVED_AS_BYTES = MOVED - {"flip", "gather", "pad", "pad_like", "put"}
-"""Of these, the ones that run on bytes as they are; for the others torch has checks of its own."""
 _FILLS = ("pad",)
 SIGNED = tuple(_FORMATS)
+_HALF = (COMPLEX_HALF,)
 COMPUTED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys("isnan mul".split(), (*FLOAT8, COMPLEX_HALF)), "abs": (*SIGNED, COMPLEX_HALF),
-    **dict.fromkeys("mm linear linear_bias addmm".split(), SIGNED),
+    "isnan": (*FLOAT8, COMPLEX_HALF), "mul": (*FLOAT8, COMPLEX_HALF), "abs": (*SIGNED, COMPLEX_HALF),
+    "mm": SIGNED, "linear": SIGNED, "linear_bias": SIGNED, "addmm": SIGNED,
     "eq": STORED, "ne": STORED, "isinf": ("float8_e5m2", COMPLEX_HALF), "isfinite": ("float8_e5m2", EXPONENTS, COMPLEX_HALF),
-    **dict.fromkeys("add sub neg sgn conj real imag addcmul nonzero any all triangle linear_index count_nonzero".split(), (COMPLEX_HALF,)),
-}
+    "add": _HALF, "sub": _HALF, "neg": _HALF, "sgn": _HALF, "conj": _HALF, "real": _HALF, "imag": _HALF, "addcmul": _HALF,
+    "nonzero": _HALF, "any": _HALF, "all": _HALF, "triangle": _HALF, "linear_index": _HALF, "count_nonzero": _HALF,
+}  # fmt: skip
 """Dtypes by kernel that torch's CPU computes, in single precision."""
 
 

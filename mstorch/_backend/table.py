@@ -5,6 +5,7 @@ compute in: tensor arguments are cast to it, and results cast back. The choice i
 """
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +22,6 @@ from .float8 import (
     COMPUTED,
     EXPONENTS,
     HELD,
-    MOVED,
-    MOVED_AS_BYTES,
     PAIRS,
     STORED,
     as_bytes,
@@ -186,6 +185,26 @@ def define_host(
     rows[op] = HostRow(function, frozenset(dtypes), via or {}, wide)
 
 
+# Kernels of MindSpore's alone that give views, and host kernels for every dtype that make numbers.
+_VIEWS = ("expand", "permute", "reshape", "slice", "view_dtype")
+_NOT_MOVED = ("embedding_grad", "linear_index", "pick_along", "triangle")
+_CHECKED = ("flip", "gather", "pad", "pad_like")  # torch has checks of its own for dtypes held as bytes
+
+
+@functools.cache
+def moves(op: str) -> bool:
+    """Return whether an operation only moves elements: its host kernel takes every dtype as it is, and so one held as bytes."""
+    row = HOST.get(op) or SPARE.get(op)
+    if row is None:
+        return op in _VIEWS
+    return op == "put" or row.dtypes.issuperset(ALL) and not row.via and op not in _NOT_MOVED
+
+
+def moves_bytes(op: str) -> bool:
+    """Return whether an operation runs on the bytes of a dtype held as bytes, with no check of its own."""
+    return op != "put" and moves(op) and op not in _CHECKED
+
+
 DIRECT: dict[tuple[str, str], tuple[Function, int]] = {}
 
 
@@ -313,11 +332,11 @@ class HostKernel(dict):
             return lambda *args: of_bytes(*map(as_bytes, args))
         if op == "isnan" and name == PAIRS:
             return lambda array: np.zeros(array.shape, np.bool_)
-        if op not in MOVED and name not in COMPUTED.get(op, ()):
+        if not moves(op) and name not in COMPUTED.get(op, ()):
             raise not_for(op, name)
-        moving = through_bytes(self[HELD[name]], op, name) if op in MOVED else None
+        moving = through_bytes(self[HELD[name]], op, name) if moves(op) else None
         wide = "complex64" if name == COMPLEX_HALF else "float32"
-        computing = through_numbers(self[wide], op, name) if op not in MOVED or op == "put" else None
+        computing = through_numbers(self[wide], op, name) if not moves(op) or op == "put" else None
 
         def call(*args: Any) -> Any:
             refused = refuses(op, name, args)
@@ -350,7 +369,7 @@ class Kernel(dict):
         """Return the function of MindSpore tensors for a dtype held as bytes: the byte function if it only moves data."""
         if self.op == "view_dtype":
             return lambda raw, target: self[HELD[name]](raw, HELD[target] if target in STORED else target)
-        if self.op in MOVED_AS_BYTES:
+        if moves_bytes(self.op):
             return self[HELD[name]]
 
         def refuse(*args: Any) -> Any:

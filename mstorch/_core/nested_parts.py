@@ -44,7 +44,7 @@ def _kept_gradient(number: int, root: Any, gradient: Any) -> Any:
 
 
 def _shown(tensor: Any) -> Any:
-    return tensor._nested_tensor_size() if is_nested(tensor) and hasattr(tensor, "_nested_tensor_size") else tensor.shape
+    return tensor._nested_tensor_size() if is_nested(tensor) and hasattr(tensor, "_sizes") else tensor.shape
 
 
 def like_nested(tensor: Any, values: Any) -> Any:

@@ -8,9 +8,9 @@ import numpy as np
 
 from .._backend import shapes
 from .._backend.constants import constant_of
-from .._backend.float8 import MOVED_AS_BYTES, STORED
+from .._backend.float8 import STORED
 from .._backend.raw import ON_CPU, Raw, from_numpy
-from .._backend.table import Kernel, on_fallback
+from .._backend.table import Kernel, moves_bytes, on_fallback
 from .._core.device_tensors import device_tensor
 from .._core.dtype import OF_MS, OF_NP, by_name, dtype, uint8
 from .._core.modes import modes, shapes_only
@@ -182,7 +182,7 @@ def _raw_of(item: Any, inputs: Sequence[Any]) -> Any:
 
 def compute_on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
     """Do what ``compute`` does for operands on a device and numbers."""
-    if name in STORED and op.op not in MOVED_AS_BYTES:
+    if name in STORED and not moves_bytes(op.op):
         return _codes_by_host(op, name, inputs, args, strides)
     raws = [_raw_of(item, inputs) for item in inputs]
     if pointwise and strides is not None and not args and name not in STORED:

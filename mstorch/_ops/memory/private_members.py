@@ -95,6 +95,7 @@ def _post_hooks(self: Any) -> OrderedDict[int, Function] | None:
     return None if self._auto is None else self._auto.post  # type: ignore[no-any-return]
 
 
+# Methods of sparse and nested tensors that torch shows at all tensors.
 NAMED_METHODS: dict[str, Function] = {
     **{name: _of_other_layouts(name) for name in (
         "_dimI", "_dimV", "_nnz", "_to_dense", "_nested_tensor_size", "_nested_tensor_strides", "_nested_tensor_storage_offsets",

@@ -10,6 +10,7 @@ from ...._tensor import Tensor
 
 _HOME = __name__.partition(".")[0]
 RECURRENT = ("rnn_tanh", "rnn_relu", "gru", "lstm")
+# The layers for which torch has gradients per sample.
 _LAYERS = ("linear", "conv1d", "conv2d", "conv3d", "embedding", "layer_norm", "group_norm", "instance_norm")
 
 RUNNERS: dict[bool, Callable[..., Any]] = {}  # by whether the layer is recurrent: what runs it (_per_sample.py)
