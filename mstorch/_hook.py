@@ -152,7 +152,9 @@ class _Alias(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finder for torch, functorch, torch_npu and their submodules: returns ours or raises; no other finder is asked."""
+    """Import finder for torch, functorch, torch_npu and their submodules. It finds mstorch's module or raises ModuleNotFoundError, so that
+    other finders do not find a real torch.
+    """
 
     def find_spec(self, fullname, path=None, target=None) -> importlib.machinery.ModuleSpec | None:
         root = fullname.partition(".")[0]

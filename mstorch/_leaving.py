@@ -35,7 +35,9 @@ _call = operator.methodcaller("__call__")
 
 
 class _Exit:
-    """``__exit__`` of a block: returns the iterator for the innermost entry in the current thread."""
+    """Descriptor for ``__exit__`` of a Block: reading it returns a built-in function that runs the callbacks which the innermost
+    ``__enter__`` registered in the current thread.
+    """
 
     def __get__(self, block: Any, owner: type | None = None) -> Callable[..., Any]:
         return self if block is None else _ends(block)[1]

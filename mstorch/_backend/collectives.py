@@ -121,7 +121,7 @@ class Communication:
         return self._native.all_gather(list(outputs), flat, group, True)
 
     def reduce_scatter(self, group: Any, output: Raw, flat: Raw, op: str) -> Any:
-        """Reduce, and scatter this rank's chunk into ``output``."""
+        """Reduce ``flat`` across the group, and write this rank's chunk of the result to ``output``."""
         return self._native.reduce_scatter_tensor(output, flat, OPS[op], group, True)
 
     def reduce(self, group: Any, flat: Raw, op: str, root: int) -> Any:

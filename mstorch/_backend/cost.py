@@ -19,7 +19,9 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def _asked() -> str:
-    """Return the user's line, and the line of mstorch that does the work, below the common entry points."""
+    """Return two source lines of the call stack as text: the user's, and in parentheses the innermost line of mstorch outside the functions
+    that all kernels pass through.
+    """
     own = ""
     frame: Any = sys._getframe(1)
     while frame is not None:

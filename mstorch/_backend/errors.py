@@ -42,7 +42,7 @@ def about(error: BaseException) -> Any:
 
 
 def not_for(kernel: str, dtype: str, where: str = "") -> NotImplementedError:
-    """Return torch's error where a kernel does not take a dtype; ``where`` stands behind it."""
+    """Return torch's error for a kernel that does not support a dtype; ``where`` is appended to the message."""
     text = f"\"{kernel}\" not implemented for '{TYPE_NAMES.get(dtype) or dtype.capitalize()}'{where}"
     return telling(NotImplementedError(text), NoKernel(kernel, dtype))
 

@@ -69,7 +69,7 @@ def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def rounded(array: np.ndarray) -> np.ndarray:
-    """Cast a row-major float32 array to bfloat16; numbers below 1.2e-38 may become 0, as in oneDNN."""
+    """Cast a C-contiguous float32 array to bfloat16; subnormal numbers may become 0, as in oneDNN."""
     if not FOUND_HALVES or array.size <= _FEW:
         return narrowed(array, BFLOAT16)
     line, flat = np.empty(array.size, _BITS), array.reshape(-1)

@@ -129,7 +129,9 @@ def forms_of(room: str, name: str) -> tuple[Form, ...]:
 
 
 def _read(line: str, method: bool) -> Any:
-    """Parse a stub line into a signature; "spread" for one with any number of integers, None for a function that torch writes in Python."""
+    """Parse a stub line into a signature. Return "spread" for a signature with ``*args`` of integers, as in ``x.view(2, 3)``, and None for
+    a function that torch implements in Python.
+    """
     arguments = ast.parse(line).body[0].args  # type: ignore[attr-defined]
     if arguments.vararg is not None:
         return "spread" if ast.unparse(arguments.vararg.annotation) == "IntLike" else None

@@ -187,11 +187,11 @@ _OF_A_COUNT = frozenset(("dropout_mask",))  # draws whose first argument is a nu
 
 
 class randomness(Block):
-    """Context manager that sets how random numbers are drawn under torch.vmap, slice by slice: "error", "same" or "different".
+    """Context manager that sets vmap's ``randomness`` ("error", "same" or "different") for slices that are computed one after another.
 
-    torch draws for all slices at once, operation by operation. Therefore the first slice draws for all, and each takes its part, or all
-    take the same; draws whose parameters differ by slice are made per slice. Entering the context returns a function to call before each
-    slice.
+    torch makes each draw once, for all slices together. To give the same numbers, the first slice draws for all slices: with "different"
+    each slice uses its own part, with "same" every slice uses the one sample. A draw whose parameters are tensors is made per slice.
+    Entering the context returns a function to call before each slice.
     """
 
     def __init__(self, mode: str, size: int = 0) -> None:

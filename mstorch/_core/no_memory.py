@@ -72,7 +72,7 @@ def _rank(value: Any) -> int:
 
 
 def tells_no_memory(function: Function) -> Function:
-    """Wrap a function to raise torch's errors for exhausted memory and NumPy's limit of dimensions."""
+    """Wrap a function so that it raises torch's error when memory runs out or a tensor would have more dimensions than NumPy allows."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -128,7 +128,9 @@ def _named_tensors(
 
 
 def _is_called_from_inside(frame: Any) -> bool:
-    """Return whether the caller is this library itself, and not a program or a layer that passes on a program's tensors."""
+    """Return whether a call comes from mstorch itself with tensors of its own, not from user code or from a module of ``nn.modules``, which
+    passes on the user's tensors.
+    """
     while frame is not None:
         room = frame.f_globals.get("__name__", "")
         if not room.startswith(_WAYS_IN):

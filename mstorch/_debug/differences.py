@@ -17,7 +17,9 @@ _PRECISION = {"float64": 2e-16, "complex128": 2e-16, "float32": 1.2e-7, "complex
 
 
 class Scale:
-    """Magnitude of a call's operands: their largest absolute value, and the size of the largest; computed only if bits differ."""
+    """Scale of a call's operands, which bounds rounding errors: the largest absolute value, and the number of elements of the largest
+    operand. Each is computed on first use.
+    """
 
     def __init__(self, operands: Message) -> None:
         self._operands = operands

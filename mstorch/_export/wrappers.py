@@ -1,4 +1,4 @@
-"""torch._export.wrappers: marks at classes of tensors for torch.export."""
+"""torch._export.wrappers: decorators for tensor subclasses that torch.export uses."""
 from __future__ import annotations
 
 import functools

@@ -18,7 +18,7 @@ class JitType:
         return self._kind
 
     def str(self) -> str:
-        """Return the type as in a schema."""
+        """Return the type as an operator schema spells it."""
         return self.annotation_str
 
     def isSubtypeOf(self, other: JitType) -> bool:

@@ -25,7 +25,7 @@ class Name(NamedTuple):
 
 
 class Object(NamedTuple):
-    """Instance of a torch class."""
+    """Inferred type of an expression whose value is an instance of the torch class ``dotted``."""
 
     dotted: str
 
@@ -102,7 +102,7 @@ def _attributes() -> set[str]:
 
 
 def result_of_layer(dotted: str) -> Kind:
-    """Return the kind of the result of a ``torch.nn`` module's call."""
+    """Return the inferred type of what a call of a ``torch.nn`` module returns."""
     last = dotted.rpartition(".")[2]
     return TENSOR if dotted.startswith("torch.nn.") and last[:1].isupper() and last not in _SEVERAL else None
 

@@ -29,7 +29,9 @@ def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def argument_kinds(node: Function, this: This | None, named: dict[str, Kind]) -> dict[str, Kind]:
-    """Return the kinds of a function's arguments by annotation; those of ``forward`` are tensors unless the function shows otherwise."""
+    """Infer the types of a function's arguments from their annotations; unannotated arguments of ``forward`` are tensors if they are used
+    like tensors.
+    """
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     found: dict[str, Kind] = {item.arg: kinds.of_annotation(item.annotation, named) for item in every}

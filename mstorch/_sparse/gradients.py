@@ -55,7 +55,7 @@ def values_at(source: Any, target: Any) -> Any:
 
 
 def masked_gradient(leaf: Any, gradient: Any) -> Tensor:
-    """Return the gradient of a sparse tensor from that of its values, at the same unique indices."""
+    """Return the gradient of the sparse tensor ``leaf``, coalesced, from the gradient of its values."""
     if leaf._layout is not sparse_coo or leaf._coalesced:
         return like(leaf, gradient)
     where = host(leaf._index[0])

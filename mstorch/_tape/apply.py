@@ -308,7 +308,7 @@ def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, same: bool
 
 
 def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase) -> None:
-    """Do what ``_record`` does if all inputs are tensors and there is one result."""
+    """Add an operation to the autograd graph whose inputs are all tensors and which has one result; ``_record`` is the general form."""
     if result._dtype.is_integral:
         _refuse_integers(op, inputs, result)
         return

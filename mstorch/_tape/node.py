@@ -491,7 +491,7 @@ def on_host(tensor: TensorBase) -> bool:
 
 
 def dressed(value: TensorBase | np.ndarray) -> Any:
-    """Return a tensor over the memory of a bare value."""
+    """Return a tensor that shares the memory of a raw array; a tensor is returned unchanged."""
     if isinstance(value, TensorBase) or value is None:
         return value
     if isinstance(value, np.ndarray):

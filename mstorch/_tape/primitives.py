@@ -47,7 +47,7 @@ class Primitive:
 
 
 def elementwise(op: str) -> Primitive:
-    """Return an operation that makes each element of its result of one element of each operand."""
+    """Return an elementwise operation: each element of the result depends on one element of each operand."""
     return Primitive(op, True)
 
 

@@ -62,7 +62,9 @@ def conj(value: TensorBase | np.ndarray) -> Any:
 
 
 def mapped(value: Any, forward: Any, back: Any, label: str, raw: Any = None, raw_back: Any = None) -> Any:
-    """Apply a linear map that is given with its transpose; ``raw`` and ``raw_back`` are the same maps for device values."""
+    """Apply the linear map ``forward``, whose transpose ``back`` gives the gradient; ``raw`` and ``raw_back`` are the two on MindSpore
+    tensors, and ``label`` names the node in the autograd graph.
+    """
     if value.__class__ is np.ndarray:
         return np.asarray(forward(value))
     if isinstance(value, TensorBase):

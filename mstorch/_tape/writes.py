@@ -117,7 +117,9 @@ class Copied(Node):
 
 
 class _Target(threading.local):
-    """The target of the in-place operation that this thread computes without recording, into which a kernel may write."""
+    """The tensor that an in-place operation of this thread modifies outside autograd; a kernel may write its result into the tensor's
+    memory.
+    """
 
     tensor: Any = None
 

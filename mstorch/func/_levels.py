@@ -209,7 +209,7 @@ _BLOCKS: list[recording] = []
 
 
 def flat_tensors(tree: Any, complain: Callable[[Any], BaseException]) -> tuple[list[Any], TreeSpec]:
-    """Return the leaves and the TreeSpec of a tree of tensors only."""
+    """Flatten a pytree into its leaves and TreeSpec. Raise ``complain(leaf)`` for a leaf that is not a tensor."""
     leaves, spec = tree_flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, TensorBase):

@@ -107,9 +107,10 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Any:
-    """Return the value underneath a BatchedTensor, for inspection: of all vmaps, or of the innermost.
+    """Return the tensor inside a BatchedTensor, for debugging; with ``recurse``, inside the BatchedTensors of all vmaps, else of the
+    innermost only.
 
-    Raise ValueError if it is not a tensor.
+    Raise ValueError if ``tensor`` is not a tensor.
     """
     if not isinstance(tensor, TensorBase):
         raise ValueError(f"debug_unwrap(): expected a Tensor, got {type(tensor)}")

@@ -93,7 +93,7 @@ join(Parameter)
 
 
 def set_data(tensor: Tensor, data: Any) -> None:
-    """Copy a MindSpore tensor's values (or a tensor, or a number) into a tensor of the same shape."""
+    """Copy ``data`` (a mindspore.Tensor, a tensor or a number) into ``tensor``. Raise ValueError if a tensor has another shape."""
     if is_raw(data):
         data = from_mindspore(drawn(data))
     if isinstance(data, TensorBase) and data._shape != tensor._shape:

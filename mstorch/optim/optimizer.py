@@ -335,7 +335,7 @@ def _cast_state(value: Any, param: Tensor, group: dict[str, Any], key: str | Non
 
 
 def _use_grad_for_differentiable(func: Callable) -> Callable:
-    """Decorate a ``step`` method to run without recording, unless the optimizer has differentiable=True."""
+    """Decorate a ``step`` method to run with gradients disabled, unless the optimizer has differentiable=True."""
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):

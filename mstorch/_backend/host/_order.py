@@ -244,8 +244,8 @@ def _arrange_equal(ranks: Array, first: Array, count: Array) -> None:
 
 
 def _of_equal(count: int) -> Array:
-    """Return the permutation of ``count`` equal elements: the pivot is swapped with the middle, the rest is reversed, then the halves
-    recurse.
+    """Return the order in which quicksort leaves ``count`` equal elements: at each level it swaps the pivot with the middle element,
+    reverses the other elements, and recurses into both halves.
     """
     return _of_equal_kept(count) if count <= _LONG else _of_equal_made(count)
 

@@ -1,8 +1,8 @@
-"""Selection of the k smallest of rows, and of the k-th, with torch's choice among equal elements.
+"""Select the k smallest elements of each row, or the k-th, with torch's choice among equal elements.
 
-torch uses C++'s selections: a heap for few of many (``_heap.py``), else introselect (Musser 1997), which follows Hoare's partition
-(``_order.py``) into the part that contains the k-th. Its k-th value comes from a quickselect of its own (R. Sedgewick, "Implementing
-Quicksort Programs", 1978). They move elements together with their indices, as is done here.
+torch uses the selections of C++: a heap if k is small (``_heap.py``), else introselect (Musser 1997), which applies Hoare's partition
+(``_order.py``) to the part that contains the k-th element. ``torch.kthvalue`` uses a quickselect of its own (R. Sedgewick, "Implementing
+Quicksort Programs", 1978). These algorithms move elements together with their indices, and so does this module.
 """
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
 
 
 def _blocks(count: int, size: int) -> list[slice]:
-    """Split images into blocks whose unfolded windows, ``size`` elements per image, fit in memory."""
+    """Split ``count`` images into slices whose unfolded patches, ``size`` elements per image, fit in memory."""
     step = max(1, _MOST // max(size, 1))
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 

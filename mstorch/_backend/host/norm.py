@@ -95,7 +95,9 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
 
 
 def half_rms_norm(x: np.ndarray, weight: np.ndarray | None, dims: int, eps: float) -> np.ndarray:
-    """Return RMS norm of half precision over the last dimensions, times a weight, rounded once."""
+    """Return the RMS norm of a half-precision array over its last ``dims`` dimensions, times the weight; computed in float32 and rounded
+    once.
+    """
     flat = _flat(x, x.ndim - dims)
     scale = None if weight is None else np.ascontiguousarray(weight).reshape(-1)
     if scale is not None and scale.dtype.itemsize == 2:

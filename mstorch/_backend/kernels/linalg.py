@@ -123,7 +123,9 @@ def _potrf(array: np.ndarray) -> Arrays:
 
 
 def _factored(array: np.ndarray) -> Arrays:
-    """Return the Cholesky factor of a matrix with NaN or infinities column by column; OpenBLAS takes it for positive-definite."""
+    """Compute the Cholesky factor of a matrix column by column, for matrices with NaN or infinities, which OpenBLAS would accept as
+    positive-definite. Returns the factor and LAPACK's info.
+    """
     work = np.tril(array)
     with quiet():
         for k in range(len(work)):

@@ -191,7 +191,7 @@ _KERNELS = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 
 
 def _has_kernel(input: TensorBase, mode: str) -> bool:
-    """Return whether a device has one kernel for the interpolation."""
+    """Return whether the device of ``input`` has a single kernel for interpolation in this mode."""
     return mode in _KERNELS and fused("upsample", input._dtype, input)
 
 

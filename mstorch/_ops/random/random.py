@@ -307,7 +307,9 @@ def randint_like(
 
 
 def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
-    """Return a tensor whose first fill does not increment its version."""
+    """Set the version of a new tensor so that its first in-place fill is not counted; set ``requires_grad`` on request, and return the
+    tensor.
+    """
     tensor._counter.version = 0
     return tensor.requires_grad_() if requires_grad else tensor
 

@@ -20,7 +20,7 @@ from .random import _array, _draws_there, _sampled, _stream, _tensor, draw
 def multinomial(
     input: TensorBase, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: TensorBase | None = None
 ) -> Any:
-    """Return int64 indices drawn by the weights in each row of ``input``."""
+    """Sample ``num_samples`` int64 indices per row of ``input``, with probabilities proportional to the row's values."""
     shape = shape_of(input)
     if len(shape) not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")

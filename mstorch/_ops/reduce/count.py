@@ -104,7 +104,7 @@ def unique(
 
 
 def _order_with_nan(rows: np.ndarray) -> np.ndarray:
-    """Return the order in which torch sorts rows here: NaN compares neither less nor greater than anything."""
+    """Return the order in which torch.unique_dim sorts rows with NaN: every comparison with NaN is False."""
 
     def compare(first: int, second: int) -> int:
         for one, other in zip(rows[first], rows[second]):

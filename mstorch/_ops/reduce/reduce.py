@@ -277,7 +277,7 @@ def argmin(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, 
 
 
 def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool) -> Any:
-    """Return values and indices of the extremes along a dimension; the gradient goes to that index only."""
+    """Return the maxima or minima along a dimension with their indices; only the element at the returned index gets a gradient."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     if input._dtype.is_complex:

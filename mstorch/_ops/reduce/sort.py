@@ -451,7 +451,7 @@ def quantile(
     input: TensorBase, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
     out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the quantiles ``q`` (a number or a vector in [0, 1]) of all elements, or along ``dim``; NaN if there is one."""
+    """Return the quantiles ``q`` (a number or a vector in [0, 1]) of all elements, or along ``dim``; a slice with NaN gives NaN."""
     return _quantile(input, q, dim, keepdim, interpolation, False, out)
 
 

@@ -19,7 +19,7 @@ from ._shards import Owner, Shards, forgetting
 
 @dataclasses.dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """Dtypes of the full parameters, of the gradient reduction and of outputs; whether floating inputs are cast."""
+    """The dtypes of unsharded parameters, of gradient reduction and of outputs, and whether ``forward`` casts its floating-point inputs."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None

@@ -136,7 +136,7 @@ def _recursive_wrap(
 
 
 class _Context:
-    """The wrapper class that ``wrap`` uses."""
+    """The wrapper class and the keyword arguments that ``enable_wrap`` sets for ``wrap``."""
 
     wrapper: Callable[..., Any] | None = None
     settings: dict[str, Any] = {}

@@ -1,6 +1,7 @@
-"""The base class of nested tensors of both layouts: one tensor holds the elements of all components, and the history.
+"""The base class of nested tensors of both layouts: one buffer tensor holds the elements of all components and the autograd graph.
 
-Autograd's queries are answered by that tensor, so a recorded operation on the elements is all that a gradient needs.
+``requires_grad``, ``grad_fn`` and the like are those of the buffer, so an operation that autograd tracks on the buffer needs nothing else
+for backward.
 """
 from __future__ import annotations
 

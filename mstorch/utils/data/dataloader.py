@@ -300,7 +300,9 @@ class _BaseDataLoaderIter:
         self._base_seed = _draw_seed(loader.generator)
 
     def _draw_shared_seed(self, loader: DataLoader) -> int | None:
-        """Draw and set the seed of random datapipes; return None if the dataset is no datapipe."""
+        """Draw a seed that all processes share, seed the random datapipes with it, and return it; return None if the dataset is not a
+        datapipe.
+        """
         if not isinstance(self._dataset, IterDataPipe):
             return None
         seed = draw_shared_seed(loader.generator, self._pg)
