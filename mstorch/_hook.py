@@ -121,7 +121,7 @@ def missing(module: str, submodules: Iterable[str] = ()) -> Callable[[str], Any]
 
 
 def _share() -> None:
-    """Register each loaded module of ours under torch's name too.
+    """Register each loaded module of mstorch under its name in torch too.
 
     An import of a registered name leaves the package unchanged. An import that loads would set the module on its package, replacing a
     function of the same name (`torch.autograd.gradcheck`).
@@ -134,7 +134,7 @@ def _share() -> None:
 
 
 class _Alias(importlib.abc.Loader):
-    """Loader of a torch module that imports ours and returns the same object."""
+    """Loader of a torch module that imports mstorch's module and returns the same object."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         module = importlib.import_module(ours(spec.name))

@@ -64,7 +64,7 @@ NO_LEAF = (
 
 
 class Tensor(TensorBase, metaclass=NamedAsInTorch):
-    """A multi-dimensional array of one dtype, on one device, with optional autograd history."""
+    """A multi-dimensional array of one dtype, on one device, that autograd can track."""
 
     __slots__ = ()
     __array_priority__ = 1000
@@ -418,11 +418,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return self._auto is not None and self._auto.retains
 
     def detach(self) -> Tensor:
-        """Return a tensor over the same elements without history."""
+        """Return a tensor over the same elements, detached from the autograd graph."""
         return views.detach(self)
 
     def detach_(self) -> Tensor:
-        """Detach the tensor from its history, in place."""
+        """Detach the tensor from the autograd graph, in place."""
         auto = self._auto
         if auto is not None and auto.base is not None:
             raise RuntimeError(
@@ -441,7 +441,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def data(self) -> Tensor:
-        """The same elements without history; writes to them do not increment this tensor's version."""
+        """The same elements, detached from the autograd graph; writes to them do not increment this tensor's version."""
         made = views.detach(self)
         made._counter = Counter()
         return made

@@ -140,7 +140,7 @@ class Derived(Node):
         return self.edges[number] is not None
 
     def arg(self, number: int) -> Any:
-        """Return an argument as it was passed, tensors with their history."""
+        """Return an argument as it was passed: a tensor is still attached to the autograd graph."""
         return _filled(self.plan[number], self)
 
     def result(self, number: int = 0) -> Tensor:

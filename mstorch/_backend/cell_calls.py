@@ -17,8 +17,8 @@ _ours: list[tuple[Callable[[Any], bool], Callable[..., Any], Callable[[Any, str,
 
 
 def handle_calls(ours: Callable[[Any], bool], call: Callable[..., Any], check: Callable[[Any, str, Any], None]) -> None:
-    """Register how a Cell is called with arguments that are ``ours``: ``call(plain, cell, args, kwargs)``, where ``plain`` is its original
-    call.
+    """Register how a Cell is called if ``ours(argument)`` is True for an argument: ``call(plain, cell, args, kwargs)``, where ``plain`` is
+    the Cell's original ``__call__``.
 
     ``check(cell, name, value)`` is called when an attribute is assigned.
     """

@@ -68,7 +68,7 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
 
 
 def typed(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
-    """View a MindSpore byte array as the dtype ``kind``."""
+    """View an array of bytes from MindSpore as the NumPy dtype ``kind``."""
     return array.view(kind) if kind.names else array
 
 
@@ -179,7 +179,7 @@ def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np
 
 
 def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..., Any], write: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a kernel: ``read`` is applied to each array of the dtype ``kind``, ``write`` to the results."""
+    """Wrap a kernel: ``read`` converts each argument of the NumPy dtype ``kind``, ``write`` converts the results."""
 
     def shown(value: Any) -> Any:
         if value.__class__ is np.ndarray:

@@ -8,7 +8,9 @@ _made: dict[tuple[type, str], type] = {}
 
 
 def namesake(kind: type, purpose: str, members: Callable[[type], dict[str, Any]]) -> type:
-    """Return the cached subclass of ``kind`` for a purpose, with ``members(kind)``; ``kind`` itself if it is one."""
+    """Return a subclass of ``kind`` of the same name with ``members(kind)``, cached by class and ``purpose``; ``kind`` itself if it is such
+    a subclass.
+    """
     if kind.__dict__.get("_mstorch_namesake") == purpose:
         return kind
     key = kind, purpose

@@ -120,7 +120,9 @@ def read(raw: Raw) -> Any:
 
 
 class lent(Block):
-    """Context manager for our code called by MindSpore: if MindSpore records, ours cannot switch it off; else the state is restored."""
+    """Context manager for mstorch code that MindSpore calls: if MindSpore records gradients, the code cannot switch that off; else the
+    state is restored on exit.
+    """
 
     def __enter__(self) -> None:
         if _recording():
@@ -289,9 +291,9 @@ def _in_own_memory(gradient: Any) -> Any:
 def eager_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
     """Return a raw operation from ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``; not for traces.
 
-    MindSpore's engine loses the history of a gradient that is a view (2.7.2 to 2.10): double backward through Reshape, Transpose,
-    BroadcastTo, ReduceSum or ReduceMean silently gives None, or a part of the sum. Recorded ones therefore use nodes of our own, and a
-    gradient that may be differentiated again leaves a node in memory of its own.
+    From 2.7.2 to 2.10, MindSpore's engine loses the graph of a gradient that is a view: double backward through Reshape, Transpose,
+    BroadcastTo, ReduceSum or ReduceMean silently gives None, or a part of the sum. Tracked calls of these therefore use nodes of mstorch,
+    and a gradient that may be differentiated again is copied into memory of its own.
     """
 
     def ending(ctx: Any, *gradients: Any) -> Any:

@@ -169,7 +169,9 @@ class Alignment:
     def _fault(
         self, one: Event, two: Event, own: list[tuple[str, float, bool]], given: float, result: float, pairs: list[tuple[Event, Event]]
     ) -> tuple[str, str, float] | None:
-        """Return the module at fault in a call, with the kind of fault and the deviation of its inputs; None if the call is correct."""
+        """Return the name of the faulty module in a differing call, a description of the fault, and the deviation of the module's inputs;
+        None if the call is correct.
+        """
         name, kind, other = one["module"], one["class"], self.names[0]
         changed = next((name for name, _, wrong in own if wrong), None)
         if changed is not None:

@@ -1,4 +1,5 @@
-"""A function that runs as MindSpore graphs: captured per kind of arguments, cached, and verified against eager."""
+"""A function that runs as MindSpore graphs: captured for each combination of argument types and shapes, cached, and verified against eager.
+"""
 from __future__ import annotations
 
 import functools
@@ -136,7 +137,7 @@ class Entry:
         return [*map(result_of, raws, self.plan.kept())]
 
     def _recorded(self, used: list[Any], inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
-        """Return the graph's outputs, with a history where the function's results have one."""
+        """Return the graph's outputs, connected to the autograd graph where the eager function's results require grad."""
         owners = [*used, *self.states]
         edges = [
             edge_of(owner) if not cut and is_tracked(owner) and not owner._dtype.is_integral else None
@@ -206,7 +207,7 @@ inside = _Inside()
 
 
 class Compiled:
-    """Cache of a function's graphs by the kind of its arguments; without ``graphs`` the function runs eagerly."""
+    """Cache of a function's graphs by the types and shapes of its arguments; with ``graphs=False`` the function runs eagerly."""
 
     def __init__(
         self, function: Callable[..., Any], name: str, fullgraph: bool = False, limit: int | None = None, graphs: bool = True

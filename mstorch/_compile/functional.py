@@ -113,7 +113,7 @@ class Recipe:
         self.tracked = False
 
     def make(self, base: Any) -> Any:
-        """Return the tensor as a view of its base, or the base if the geometry is the same."""
+        """Return the tensor as a view of its base, or the base itself if shape, strides and offset are equal."""
         if base._shape == self.shape and strides_of(base) == self.stride and base._offset == self.offset and (
             base._dtype is self.kind and self.owner == "fresh"
         ):

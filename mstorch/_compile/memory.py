@@ -90,14 +90,16 @@ def constant(array: np.ndarray) -> Any:
 
 
 def gradient_of(raw: Raw | None) -> Any:
-    """Return a gradient that MindSpore computed as a bare value of our tape."""
+    """Convert a gradient that MindSpore computed to a raw array for mstorch's autograd: a NumPy array on the CPU, else a copy on the
+    device.
+    """
     if raw is None:
         return None
     return raw.asnumpy().copy() if ON_CPU else copy_of(raw)
 
 
 def seed_of(gradient: Any) -> Raw:
-    """Return a bare gradient of our tape as a MindSpore tensor."""
+    """Convert a gradient from mstorch's autograd (a raw array) to a contiguous MindSpore tensor."""
     if ON_CPU or not isinstance(gradient, Raw):
         return face(np.asarray(gradient))
     return dense(gradient)

@@ -16,7 +16,7 @@ class Ends:
         self._known: dict[Any, tuple[weakref.ref[Raw], Any]] = {}
 
     def add(self, raw: Raw, tensor: Any) -> None:
-        """Register a leaf of MindSpore's tape for a tensor, and keep the tensor's history alive as long as the leaf."""
+        """Register a leaf of MindSpore's autograd for a tensor, and keep the tensor, with its autograd graph, alive as long as the leaf."""
         key = id(raw)
         self._known[key] = (weakref.ref(raw, lambda _: self._known.pop(key, None)), tensor)
 

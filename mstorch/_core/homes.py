@@ -15,7 +15,8 @@ _SHARED = "="  # the line of private files that torch has too
 
 @cache
 def _read() -> tuple[dict[tuple[str, str], tuple[str, str]], frozenset[str]]:
-    """Read the table: torch's module and name by ours, and the private files that torch has too."""
+    """Read the table homes.txt: a mapping from mstorch's module and name to torch's, and the set of private files that exist in torch too.
+    """
     told: dict[tuple[str, str], tuple[str, str]] = {}
     shared: frozenset[str] = frozenset()
     for line in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():

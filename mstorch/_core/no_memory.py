@@ -45,9 +45,10 @@ def lacks_memory(error: BaseException) -> bool:
 
 
 def limit_reached(error: BaseException, *given: Any) -> RuntimeError | None:
-    """Return the error to raise in place of one about memory that ran out or about NumPy's limit of dimensions; None for all others.
+    """Return torch's error to raise instead of one about exhausted memory or NumPy's maximum number of dimensions; return None for any
+    other error.
 
-    ``given``: the arguments. NumPy has no class of errors for its limit, which they tell.
+    ``given``: the arguments of the failed call. NumPy has no error class for its limit, so the arguments show whether it was exceeded.
     """
     if lacks_memory(error):
         return no_memory(error)

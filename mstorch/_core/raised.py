@@ -28,7 +28,8 @@ def in_a_library(error: BaseException) -> bool:
 
 
 def foreign(error: BaseException) -> bool:
-    """Return whether a library raised an error, or, in a line of ours, an operation of Python's or a function written in C: no statement.
+    """Return whether a library raised an error, or whether it arose in a line of mstorch from Python itself or from a C function, not from
+    a ``raise`` statement.
     """
     trace = _end(error)
     if trace is None or not trace.tb_frame.f_code.co_filename.startswith(_HERE):

@@ -111,7 +111,9 @@ def _float8_words() -> dict[str, str]:
 
 
 def of_eight_bits(spoken: str, error: Exception) -> NotImplementedError | None:
-    """torch's error where a kernel of ours refused a dtype of eight bits: torch's kernel has another name."""
+    """Return torch's error for an eight-bit dtype that a kernel of mstorch refused, with torch's name of the kernel; None if the names are
+    equal.
+    """
     refused = about(error)
     if not isinstance(refused, NoKernel) or refused.dtype not in STORED:
         return None

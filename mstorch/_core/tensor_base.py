@@ -242,7 +242,7 @@ def _wrapper_like(tensor: TensorBase, made: TensorBase) -> TensorBase:
 
 
 def twin(tensor: TensorBase) -> Any:
-    """Return an alias of the tensor with its version and history; neither a view nor a leaf of its own."""
+    """Return an alias of the tensor that shares its version counter and autograd node; neither a view nor a leaf of its own."""
     made = _make(tensor._storage, tensor._dtype, tensor._shape, tensor._stride, tensor._offset)
     if tensor._storage.__class__ is Absent and tensor.__class__ is not made.__class__:
         made = _wrapper_like(tensor, made)
@@ -285,7 +285,7 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
-    """Return an alias without conjugate and negative bits, with the same history and version counter."""
+    """Return an alias without conjugate and negative bits, with the same autograd state and version counter."""
     made = twin(tensor)
     made._storage, made._auto, made._array = tensor._storage.inner, tensor._auto, None
     return made
@@ -524,7 +524,7 @@ def whole_storage(tensor: TensorBase) -> TensorBase:
 
 
 def become(tensor: TensorBase, other: TensorBase) -> None:
-    """Make ``tensor`` an alias of ``other``; its history stays."""
+    """Make ``tensor`` an alias of ``other``, with its memory and version counter; the autograd state of ``tensor`` is kept."""
     for name in ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_raw", "_at"):
         setattr(tensor, name, getattr(other, name))
     tensor._counter = other._counter
@@ -584,7 +584,7 @@ def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
 
 
 def in_order(tensor: TensorBase, strides: Strides | None) -> Any:
-    """Return a new tensor's values and history in another memory order; ``strides`` are dense."""
+    """Return a new tensor laid out with other (dense) strides, with the same values and autograd node."""
     if strides is None or tensor._stride == strides:
         return tensor
     made = (

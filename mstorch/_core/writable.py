@@ -1,4 +1,4 @@
-"""Checks before an in-place write: history, views, and overlapping memory."""
+"""Checks before an in-place write: leaves and views in autograd, and overlapping memory."""
 from __future__ import annotations
 
 import re
@@ -28,7 +28,7 @@ _OVERLAP = (
 
 
 def check_history(tensor: TensorBase) -> None:
-    """Raise torch's error if the tensor's history does not allow an in-place write now."""
+    """Raise torch's error if autograd forbids an in-place write to the tensor now."""
     if not modes.grad or not is_tracked(tensor):
         return
     auto = tensor._auto

@@ -114,7 +114,7 @@ class ExplainOutput:
 
 
 class _Call:
-    """Call in a graph: the target and its kind, results, and the user's frames."""
+    """A call in a captured graph: its kind ("call_function", …), target, arguments, result, and the user's stack frames."""
 
     __slots__ = ("kind", "target", "args", "kwargs", "result", "frames", "part")
 

@@ -14,7 +14,7 @@ class JitType:
         self.annotation_str = text
 
     def kind(self) -> str:
-        """Return the kind of the type, for example ``"TensorType"``."""
+        """Return the name of the type's class, for example ``"TensorType"``."""
         return self._kind
 
     def str(self) -> str:

@@ -101,7 +101,8 @@ def with_format(result: TensorBase, *sources: Any) -> TensorBase:
 
 
 def _cast_recorded(tensor: TensorBase, kind: dtype) -> TensorBase | None:
-    """Return the tensor cast to another dtype with its history; None if it has no history."""
+    """Cast a tensor that autograd tracks to another floating-point dtype, as a tracked operation; return None for other tensors and dtypes.
+    """
     if kind.is_integral or not recording((tensor,)):
         return None
     there, back = (functools.partial(_cast_in_order, target=target) for target in (kind.np, tensor._dtype.np))
@@ -366,7 +367,7 @@ def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None
 
 
 def write_array(target: TensorBase, array: np.ndarray, uniform: bool = False, label: str = "CopyBackwards") -> None:
-    """Write an array of the target's dtype, broadcast to its shape, as a constant without history."""
+    """Write an array of the target's dtype, broadcast to the target's shape, as a constant that autograd does not track."""
     check_writable(target, uniform)
     put_constant(target, array)
     if modes.grad:

@@ -15,7 +15,7 @@ def result_strides(
 ) -> tuple[int, ...] | None:
     """Return the strides that torch gives an elementwise result; None if row-major.
 
-    ``kind`` is the dtype of the computation: operands of other dtypes are cast before, to copies without gaps.
+    ``kind`` is the dtype of the computation; operands of other dtypes are first cast to dense copies.
     """
     for operand in operands:
         if operand._stride is not None:

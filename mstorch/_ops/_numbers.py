@@ -68,7 +68,9 @@ def filling(value: Any, kind: dtype, count: int) -> complex:
 
 
 def real_of(value: Any, kind: str) -> Any:
-    """Return a number, a complex one as a real one if it has no imaginary part; ``kind`` is what it is wanted as, in C++."""
+    """Return a number; a complex one with no imaginary part as a real number, else raise RuntimeError. ``kind`` is the C++ type in the
+    message.
+    """
     if not isinstance(value, complex):
         return value
     if value.imag:

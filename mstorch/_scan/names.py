@@ -52,7 +52,7 @@ def _found(dotted: str) -> tuple[Any, Lack | None]:
 
 
 def _is_ours(error: ModuleNotFoundError) -> bool:
-    """Return whether a module of ours is missing, and not a dependency that torch needs too."""
+    """Return whether the module that could not be imported belongs to mstorch, and is not a dependency that torch needs too."""
     return (error.name or "").partition(".")[0] in ("", _hook.ours("torch"))
 
 

@@ -1,4 +1,4 @@
-"""Infer the kinds of a function's arguments and of the attributes of ``self``."""
+"""Infer the types of a function's arguments and of the attributes of ``self``."""
 from __future__ import annotations
 
 import ast

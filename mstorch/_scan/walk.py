@@ -202,7 +202,7 @@ class Walk:
                 named[name] = kinds.merged(inside.get(name), outside.get(name))
 
     def _narrow(self, test: ast.expr, named: dict[str, Kind]) -> None:
-        """Return the kind of a name in the branch of an ``isinstance`` test."""
+        """Forget in ``named`` that a name is a tensor if a condition tests it by ``isinstance`` or ``hasattr``."""
         for node in ast.walk(test):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "hasattr") and node.args:
                 if isinstance(node.args[0], ast.Name) and isinstance(named.get(node.args[0].id), Tensor):

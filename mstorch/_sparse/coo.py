@@ -28,7 +28,7 @@ def invariants_checked(asked: bool | None) -> bool:
 
 
 def part(data: Any, kind: dtype | None = None, device: device | str | int | None = None) -> Any:
-    """Convert user data to indices or values of a sparse tensor; a tensor is kept, with its history."""
+    """Convert user data to the indices or the values of a sparse tensor; a tensor is used as it is, so that gradients flow to it."""
     if isinstance(data, TensorBase):
         there = data if device is None else data.to(device)
         return there if kind is None or there._dtype is kind else there.to(kind)

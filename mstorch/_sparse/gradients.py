@@ -90,7 +90,7 @@ def follow_values(tensor: Any, values: Any) -> None:
 
 
 def recorded_values(tensor: Any) -> Any:
-    """Return the values of a tensor with a history, recorded."""
+    """Return the values of a sparse tensor that autograd tracks, so that gradients of the values flow to the tensor."""
     values = bare_twin(tensor._kept)
     values._node = _places("ValuesBackward0", tensor, edge_of(tensor), masked_gradient)
     return values

@@ -78,7 +78,7 @@ class Applied(Node):
         return found if found.__class__ is tuple else (found,)
 
     def kept(self, gradient: TensorBase | np.ndarray, place: int = 0) -> Any:
-        """Return a saved value: bare if the gradient is bare, else as a tensor."""
+        """Return a saved value: as a tensor if ``gradient`` is a tensor, else as a raw array."""
         return self.saved[place].value(self, isinstance(gradient, TensorBase))
 
     @property
@@ -282,7 +282,7 @@ def apply_one(op: Kernel, kind: dtype, x: TensorBase) -> TensorBase:
 
 
 def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, same: bool = False) -> TensorBase:
-    """Fast path of ``apply`` for two row-major tensors of one dtype, the most common case.
+    """Fast path of ``apply`` for the most frequent case: two row-major tensors of one dtype.
 
     ``same``: the operands and the result have the same shape and dtype.
     """
@@ -359,7 +359,7 @@ def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: 
 
 
 def _refuse_integers(op: Kernel, inputs: Sequence[Any], result: TensorBase) -> None:
-    """Raise torch's error if an input is an integer tensor with a history (one into which a differentiable tensor was written)."""
+    """Raise torch's error if an input is an integer tensor that autograd tracks because a differentiable tensor was written into it."""
     if op.op in RULES and any(isinstance(item, TensorBase) and item._dtype.is_integral and is_tracked(item) for item in inputs):
         refuse_history(result._dtype)
 

@@ -52,7 +52,7 @@ def tape_value(gradient: np.ndarray) -> Raw:
 
 
 def to_mindspore(tensor: TensorBase) -> Raw:
-    """Return a mindspore.Tensor that shares the tensor's memory; gradients flow back into the tensor if it has a history."""
+    """Return a mindspore.Tensor that shares the tensor's memory; if autograd tracks the tensor, gradients flow back into it."""
     storage = tensor._storage
     raw = value_of(tensor)
     if modes.native is not None or storage.__class__ not in _HELD:
@@ -124,7 +124,7 @@ def _as_native_node(tensor: TensorBase, ends: list[tuple[Raw, Node]]) -> Raw:
 
 
 def from_mindspore(raw: Raw) -> Any:
-    """Return a tensor that shares the memory of a mindspore.Tensor and continues its history."""
+    """Return a tensor that shares the memory of a mindspore.Tensor; gradients flow back to MindSpore."""
     if modes.native is not None:
         return wrap(raw)
     made = wrap(raw)

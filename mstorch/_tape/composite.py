@@ -99,7 +99,7 @@ def record(
     label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: Sequence[Any], *rest: Any,
     forward: Callable[..., Sequence[Any]] | None = None, needed: Sequence[int] | None = None, kept: Sequence[int] | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Record ``backward(gradients, outputs, inputs, *rest)`` as the gradient of results, which are tensors without a history.
+    """Connect results that autograd does not track to ``inputs``, with ``backward(gradients, outputs, inputs, *rest)`` as their gradient.
 
     ``needed`` lists the outputs that ``backward`` needs, if not all; it gets None for the others. ``kept`` does so for the inputs: of the
     others ``backward`` gets only the shape and dtype, so that they may be modified in place and are not kept alive. ``forward(tangents,

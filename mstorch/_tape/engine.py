@@ -558,7 +558,7 @@ def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
 
 
 def _own_on_device(gradient: Any, tensor: TensorBase) -> Any:
-    """Return a bare gradient on a device as a tensor that owns its memory, in the leaf's memory order."""
+    """Return a gradient on a device, given as a raw array, as a tensor that owns its memory, in the memory order of the leaf ``tensor``."""
     if modes.native is not None:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 2 * _PER_CALL:  # the callers' names and the argument here

@@ -57,7 +57,7 @@ class Held:
         self.item = item
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Return the value: bare, or as a tensor."""
+        """Return the saved value: as a tensor if ``recorded``, else as a raw array."""
         item = self.item
         if isinstance(item, TensorBase):
             return item if recorded else bare(item)
@@ -65,7 +65,7 @@ class Held:
 
 
 class Call:
-    """An executed operation as its forward rule sees it: values and tangents, all bare or all tensors."""
+    """An executed operation as its forward-mode rule sees it: the values and tangents are all raw arrays (``plain``) or all tensors."""
 
     def __init__(self, op: Kernel, kind: dtype, inputs: Any, args: Any, results: Any, tangents: list[Any], plain: bool) -> None:
         self.op, self.kind, self.args, self.results, self.plain = op, kind, args, results, plain
@@ -310,7 +310,7 @@ def _cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def _plain(items: Sequence[Any]) -> bool:
-    """Return whether tangents can be computed on bare values: grad mode and outer forward levels do not track them."""
+    """Return whether tangents can be computed on raw arrays, because neither backward nor an outer forward-mode level tracks them."""
     if on():
         return False
     recorded = modes.grad
@@ -327,7 +327,8 @@ def _plain(items: Sequence[Any]) -> bool:
 def transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe: bool = True) -> list[Any]:
     """Return the tangents of a node's results by transposing its gradients, which are linear in the incoming ones.
 
-    ``probe``: pull back from nonzero values, which reveal a gradient that lost its history; else from zeros, which every gradient accepts.
+    ``probe``: transpose at nonzero gradients, which show whether the backward of a node lost the autograd graph; else at zeros, which every
+    backward accepts.
     """
     if not isinstance(node, Native):
         return _transposed(node, tangents, results, probe)
@@ -401,7 +402,9 @@ def _keeps_tracked(node: Any) -> bool:
 
 
 def _seed(result: TensorBase, probe: bool) -> TensorBase:
-    """Return the placeholder gradient of a forward-mode pass, whose history gives the tangents."""
+    """Return a placeholder gradient that requires grad, for forward mode: differentiating the backward with respect to it gives the
+    tangents.
+    """
     if is_meta(result):
         return meta_tensor(result._shape, result._dtype, None, True)
     kind, count = result._dtype.np, int(np.prod(result._shape))

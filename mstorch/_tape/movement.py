@@ -1,4 +1,4 @@
-"""Data movement on device values: views and their gradients without index arrays."""
+"""Views and other data movement on MindSpore tensors, and their gradients, without index arrays."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ _window, _window_placed, _div = kernel("window"), kernel("window_placed"), kerne
 
 
 class Move:
-    """Linear map with one implementation for host arrays and one for device values."""
+    """Linear map with two implementations: ``array`` for NumPy arrays, ``raw`` for MindSpore tensors."""
 
     __slots__ = ("array", "raw")
 
@@ -48,7 +48,7 @@ SAME = Move(_unchanged, lambda raw: raw)
 
 
 def apply_map(function: Map | Move, raw: Raw) -> Raw:
-    """Apply a linear map to a device value, on the host if the map has no device implementation."""
+    """Apply a linear map to a MindSpore tensor; a map of NumPy arrays runs on the host."""
     if isinstance(function, Move):
         return function.raw(raw)
     return from_numpy(np.array(function(raw.asnumpy()), order="C"))

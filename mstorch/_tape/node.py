@@ -74,10 +74,10 @@ _OF_ENGINE = {label: f"torch::autograd::{label}" for label in ("AccumulateGrad",
 
 
 class Node:
-    """A recorded operation, which users see as ``tensor.grad_fn``.
+    """An operation in the autograd graph, which users see as ``tensor.grad_fn``.
 
-    ``run(gradients, recorded)`` returns one gradient or None per edge. Gradients are bare values (NumPy arrays, or MindSpore tensors on a
-    device), or tensors with a history if ``recorded`` is set.
+    ``run(gradients, recorded)`` returns one gradient or None per edge. Gradients are raw arrays (NumPy arrays, or MindSpore tensors on a
+    device), or, if ``recorded``, tensors that autograd tracks.
     """
 
     __slots__ = ("edges", "sequence", "saved", "marks", "__dict__", "__weakref__")
@@ -240,7 +240,7 @@ def _look_again(tensor: TensorBase, auto: Any, version: int) -> None:
 
 
 def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
-    """Return the history of a view's last write when its base has been detached since, which versions do not show."""
+    """Return an alias of a view with the node of its last write, if the base has been detached since then, which versions do not show."""
     base._node, base._number = node, 0
     try:
         return _look[0](tensor)
@@ -290,7 +290,7 @@ class SavedInput:
         self.version = tensor._counter.version
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Return the value as it was saved: bare, or as a tensor."""
+        """Return the saved value: as a tensor if ``recorded``, else as a raw array."""
         tensor = self.tensor
         if tensor._counter.version != self.version:
             raise RuntimeError(changed_text(tensor, self.version, node if self.output else None))
@@ -392,7 +392,7 @@ class Saved:
         return self.unpack is None and self.tensor._counter.version != self.version
 
     def value(self, node: Node | None, recorded: bool) -> Any:
-        """Return the value as it was saved: bare, or as a tensor with its history."""
+        """Return the saved value: as a tensor in the autograd graph if ``recorded``, else as a raw array."""
         if self.unpack is not None:
             tensor = self.unpack(self.packed)
             if not isinstance(tensor, TensorBase):
@@ -452,7 +452,7 @@ def shown_name(tensor: TensorBase) -> str | None:
 
 
 def refuse_history(kind: dtype) -> None:
-    """Raise torch's error for an integer dtype, whose tensors cannot have a history."""
+    """Raise torch's error for an integer dtype, which autograd does not support."""
     if kind.is_integral:
         raise RuntimeError(f"Autograd not support dtype: {WORDS[kind.name]}")
 
@@ -481,7 +481,7 @@ def changed_text(tensor: TensorBase | Watched, version: int, maker: Any = None) 
 
 
 def bare(tensor: Any) -> Any:
-    """Return a tensor's bare value: an array on the host, a MindSpore tensor elsewhere."""
+    """Return a tensor's raw array: a NumPy array on the host, a MindSpore tensor elsewhere."""
     return array_of(tensor) if on_host(tensor) else value_of(tensor)
 
 
@@ -523,7 +523,7 @@ def _expanded(array: np.ndarray) -> TensorBase:
 
 
 def _expanded_raw(raw: Any) -> TensorBase:
-    """Return a tensor of an expanded or permuted device value, with its strides; other windows are copied."""
+    """Return a tensor over an expanded or permuted MindSpore tensor, with its strides; other strided views are copied."""
     steps, shape = tuple(raw.stride()), tuple(raw.shape)
     if 0 not in steps:
         return wrap(raw, steps if raw.size > 1 and dense_order(shape, steps) is not None else None)
@@ -539,7 +539,7 @@ def _expanded_raw(raw: Any) -> TensorBase:
 
 
 def bare_of(value: Any, recorded: bool) -> Any:
-    """Return the bare value of a tensor from a hook or the user, or the tensor if ``recorded``."""
+    """Return the raw array of a tensor that a hook or the user gave; the tensor itself if ``recorded``."""
     if recorded or not isinstance(value, TensorBase) or value._sparse or is_meta(value):
         return value  # a sparse gradient stays a tensor, and one without memory
     if type(value) not in PLAIN and dispatches(type(value)):

@@ -1,4 +1,4 @@
-"""Operations as gradient rules use them: computed on bare values, recorded on tensors."""
+"""Operations that gradient rules call: on raw arrays they only compute, on tensors autograd tracks them."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +19,7 @@ _BARE = frozenset((Raw, int, float, bool, str, type(None)))
 
 
 class Primitive:
-    """Operation as gradient rules use it: computed on bare values, recorded on tensors."""
+    """An operation that gradient rules call: on raw arrays it only computes, on tensors autograd tracks it."""
 
     __slots__ = ("kernel", "elementwise")
 
@@ -60,7 +60,7 @@ def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
 
 
 def dtype_name(value: Any) -> str:
-    """Return the dtype's name for a bare value or a tensor."""
+    """Return the dtype's name for a raw array or a tensor."""
     if value.__class__ is Raw:
         return NAME_OF[value.dtype]
     if isinstance(value, TensorBase):
@@ -69,7 +69,7 @@ def dtype_name(value: Any) -> str:
 
 
 def shape_of(value: TensorBase | np.ndarray) -> tuple[int, ...]:
-    """Return the shape of a bare value or a tensor."""
+    """Return the shape of a raw array or a tensor."""
     return value._shape if isinstance(value, TensorBase) else tuple(value.shape)
 
 
@@ -92,7 +92,7 @@ def _wrapped_number(array: np.ndarray) -> TensorBase:
 
 
 def constant(number: float, like: Any) -> Any:
-    """Return a 0-d constant with the dtype and kind (bare or tensor) of another value."""
+    """Return a 0-d constant with the dtype of ``like``, as a tensor if ``like`` is a tensor, else as a raw array."""
     name = dtype_name(like)
     if like.__class__ is Raw:
         return number_of(number, name)

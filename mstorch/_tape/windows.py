@@ -38,7 +38,7 @@ Map = Callable[[np.ndarray], np.ndarray]
 
 
 def map_bare(function: Map, value: np.ndarray) -> Any:
-    """Apply a map of arrays to a bare value."""
+    """Apply a map of NumPy arrays to a raw array."""
     if value.__class__ is np.ndarray:
         return np.asarray(function(value))
     return apply_map(function, value)
@@ -125,10 +125,10 @@ def view(
     source: TensorBase, label: str, shape: Sequence[int], strides: Strides, offset: int, read: Callable[[Raw], Raw] | None,
     forward: Map | None, back: Map | None, kind: dtype | None = None, again: Callable[[Any], Any] | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Return a view of ``source`` with its history. ``forward`` and ``back`` are its linear map on arrays and the transpose (None: no
-    gradient).
+    """Return a view of ``source`` that autograd tracks. ``forward`` and ``back`` are the view as a linear map of arrays, and its transpose
+    (None: no gradient).
 
-    ``again`` makes the same view of another tensor; it is needed if the dtype differs, so that no window on the base shows it.
+    ``again`` makes the same view of another tensor; it is needed if the dtype differs, so that the view has no strides on the base.
     """
     made = make_view(source, read, shape, strides, offset, kind)
     if modes.native is not None:
@@ -146,10 +146,10 @@ def view(
 
 
 class Sort(NamedTuple):
-    """Kind of view: how it reads MindSpore values, and its linear map; both are created on demand.
+    """A class of views: how they read MindSpore tensors, and their linear maps. The functions are created on demand.
 
-    ``read(name, argument)``: function of values with the dtype ``name``. ``maps(shape, argument)``: the map on arrays of the source's
-    shape, and its transpose. ``back(value, shape, argument)``: the transpose on a device value.
+    ``read(name, argument)`` returns a function of MindSpore tensors with the dtype ``name``. ``maps(shape, argument)`` returns the map of
+    arrays of the source's shape, and its transpose. ``back(value, shape, argument)`` applies the transpose to a MindSpore tensor.
     """
 
     read: Callable[[str, Any], Callable[[Raw], Raw]]
@@ -160,7 +160,7 @@ class Sort(NamedTuple):
 def sorted_view(
     source: TensorBase, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort, argument: Any
 ) -> TensorBase:
-    """Return a view of ``source`` with its history; ``argument`` completes the description of its kind."""
+    """Return a view of ``source`` that autograd tracks: of the class ``sort``, with the argument ``argument``."""
     if source._storage.__class__ is not Storage or modes.native is not None:
         own, read = source._shape, sort.read(source._dtype.name, argument)
         forward, back = sort.maps(own, argument)
@@ -249,7 +249,7 @@ def _window_again(made: TensorBase) -> Callable[[Any], Any]:
 
 
 def _same_view(tensor: Any, base: Any) -> TensorBase:
-    """Return the same view of another tensor, which has the strides of its base."""
+    """Return the view of ``base`` that ``tensor`` is of its own base; both bases have the same strides."""
     own = tensor._auto.base
     if base._offset == own._offset:
         return (tensor._auto.again or _window_again(tensor))(base)
@@ -263,7 +263,7 @@ same_view.append(_same_view)
 
 
 def look_again(tensor: Any) -> TensorBase:
-    """Return the history of a view whose base was modified in place: a window on the base's new value, or None."""
+    """Return a new view of the modified base of a view, whose autograd node replaces the view's."""
     base = tensor._auto.base
     with grad_set_to(not tensor._dtype.is_integral and not base._dtype.is_integral):
         made = (tensor._auto.again or _window_again(tensor))(base)

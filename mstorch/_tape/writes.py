@@ -74,7 +74,7 @@ class CopySlices(Node):
         return rest, part
 
     def release(self) -> None:
-        """Free the history of the written part; as in torch, backward runs through it once."""
+        """Free the graph of the written part; as in torch, backward runs through it once."""
         super().release()
         self.forward = None
 
@@ -91,7 +91,7 @@ class CopySlices(Node):
 
 
 class Ended(Node):
-    """Node of a tensor that was overwritten by a constant: its old history gets zeros."""
+    """Node of a tensor that was overwritten by a constant; it sends zeros to the tensor's old node."""
 
     __slots__ = ()
 
@@ -112,7 +112,7 @@ class Copied(Node):
     __slots__ = ()
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return zeros for the old value, if it had a history, and the gradient unchanged."""
+        """Return zeros for the old value, if autograd tracked it, and the gradient unchanged for the new one."""
         return None if self.edges[0] is None else _zeros_like(gradients[0]), gradients[0]
 
 
@@ -169,7 +169,7 @@ def snapshot(target: TensorBase) -> TensorBase:
 
 
 def _marked(view: Any) -> bool:
-    """Return whether a history between a view and its base has user hooks."""
+    """Return whether a node between a view and its base has user hooks."""
     node, end = view._node, view._auto.base._node
     while isinstance(node, Linear) and node is not end:
         if node.marks is not None:
@@ -194,9 +194,9 @@ def detach_snapshot(made: TensorBase) -> None:
 
 
 def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", given: bool = False) -> None:
-    """Write a tensor with the target's shape and dtype into it; the target gets the history of the written value.
+    """Write ``made``, a tensor of the target's shape and dtype, into ``target``, which takes over its place in the autograd graph.
 
-    ``given``: the written tensor has other owners, so that a target outside host memory gets a copy.
+    ``given``: ``made`` is shared with others, so that a target outside host memory gets a copy.
     """
     if target._auto is not None and target._auto.origin != DEFAULT and modes.grad and is_tracked(made):
         check_view(target)
@@ -231,8 +231,8 @@ write_into.append(assign)
 
 
 def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: bool = False) -> None:
-    """Set the history of a tensor that was just written to: that of ``made`` (an unshared tensor unless ``copied``), or none if it is a
-    constant (None).
+    """Set the autograd node of a tensor that was just written to: to the node of ``made`` (an unshared tensor unless ``copied``), or to
+    none if a constant was written (``made`` is None).
     """
     if modes.native is not None:
         return  # MindSpore's tape sees to it
@@ -268,7 +268,7 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
 
 
 def review(target: TensorBase, view: TensorBase) -> None:
-    """Replace a tensor by a view of itself, in place; the view's history follows its own."""
+    """Replace a tensor by a view of itself, in place; the view's node succeeds the tensor's own."""
     node, number = view._node, view._number
     tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
     shape, kind = target._shape, target._dtype

@@ -57,7 +57,7 @@ def _function(module: str, name: str) -> Any:
 
 @cache
 def names() -> dict[str, dict[str, str]]:
-    """Return by our module the placeholder names, each with its kind: "class", "function" or "module"."""
+    """Return the placeholder names of each mstorch module, each name with "class", "function" or "module"."""
     found: dict[str, dict[str, str]] = {}
     for line in Path(__file__).with_name("names.txt").read_text("utf-8").splitlines():
         if not line or line.startswith("#"):
@@ -76,7 +76,7 @@ def names() -> dict[str, dict[str, str]]:
 
 
 def attribute(module: str, name: str) -> Any:
-    """Return the placeholder for a torch name in a module of ours; raise ``missing_attribute`` if there is none."""
+    """Return the placeholder for a torch name in a module of mstorch; raise ``missing_attribute`` if there is none."""
     place = elsewhere().get(module, {}).get(name)
     if place is not None:
         return getattr(importlib.import_module(place[0]), place[1])

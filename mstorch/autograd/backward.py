@@ -110,7 +110,7 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
 
 
 def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | None:
-    """Return the starting point of a backward from one tensor whose gradient has its dtype and device, the common case; None otherwise."""
+    """Return where backward starts in the usual case, one tensor whose gradient has the tensor's dtype and device; else None."""
     if root.__class__ not in PLAIN or not isinstance(root, TensorBase) or LEVELS or MODES or modes.native is not None:
         return None
     shape, kind, place = root._shape, root._dtype, root._storage.__class__

@@ -318,7 +318,7 @@ def _plain_output(tensors: list[Any], output: Tensor) -> Any:
 
 
 def _native_output(cls: type[Function], output: Tensor) -> Any:
-    """Raise RuntimeError: MindSpore cannot differentiate a Function whose operations were computed without a history."""
+    """Raise RuntimeError: MindSpore cannot differentiate a Function whose forward ran with gradients disabled."""
     if capturing():
         tape.refuse_in_trace(f"{cls.__name__} has a backward of its own")
     raise RuntimeError(f"mstorch: MindSpore's own training cannot use {cls.__name__}, an autograd.Function")

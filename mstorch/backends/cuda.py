@@ -127,7 +127,7 @@ _ABSENT = {"Cusolver": "cuSOLVER", "Magma": "MAGMA", "Cublaslt": "cuBLASLt"}
 
 
 def _prefer(kind: Any, words: dict[str, str], backend: Any) -> Any:
-    """Set the preferred GPU library of a kind if given; return the current one."""
+    """Set the preferred GPU library for an operation (linear algebra, BLAS, …) if given, and return the current one."""
     if backend is not None:
         if not isinstance(backend, (str, kind)):
             raise RuntimeError("Unknown input value type.")

@@ -261,7 +261,7 @@ class TCPStore(Store):
         super().multi_set(keys, values)
 
     def clone(self) -> TCPStore:
-        """Return the same store over another connection, so that one that waits does not block the other."""
+        """Return a client of the same store over a connection of its own, so that a client that waits does not block the other."""
         made = TCPStore.__new__(TCPStore)
         made._timeout, made._server = self._timeout, None
         made._host, made._port, made.libuvBackend = self._host, self._port, self.libuvBackend

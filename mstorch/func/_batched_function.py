@@ -124,7 +124,7 @@ class _Context:
         self.__dict__["_kept"] = (ctx, map, list(dims))
 
     def later(self, map: Map) -> _Context:
-        """Return the same context for the vmap of backward."""
+        """Return a copy of the context for the vmap of backward."""
         ctx, _, dims = self._kept
         made = _Context(ctx, map, dims)
         made.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_kept"})

@@ -104,7 +104,7 @@ def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op:
 
 
 def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool = False) -> list[Any]:
-    """Return the values with the batch dimension in front, padded to a common rank."""
+    """Return the values with the batch dimension first, padded to the same number of dimensions."""
     ranks = [len(tensor._shape) for tensor in tensors]
     rank = max(ranks) if rank is None else rank
     values = []

@@ -493,7 +493,7 @@ def _resized_to(op: Op, tensor: Any, sizes: Sequence[Any]) -> Any:
 
 @ruled("detach_")
 def detached(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Detach from the history."""
+    """Detach from the autograd graph."""
     return _turned_to(args[0], args[0].value.detach())
 
 

@@ -94,7 +94,7 @@ class Level:
             self.followed = bool(_leaves_below(outputs) - self._own - within)
 
     def left(self, tree: Any) -> Any:
-        """Return results for the outer level: with history only if an outer level tracks them."""
+        """Return results for the outer level; they are detached unless an outer level tracks them."""
         return tree if self.followed else tree_map(_cut, tree)
 
     def gradients(self, outputs: Sequence[Any], seeds: Sequence[Any], followed: bool | None = None) -> list[Any]:
@@ -171,7 +171,7 @@ def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
 
 
 def _cut(value: Tensor | None) -> Tensor | None:
-    """Return a tensor detached from its history."""
+    """Return a tensor detached from the autograd graph."""
     held = core(value)
     return dressed_like(value, bare_twin(held)) if isinstance(held, TensorBase) and is_tracked(held) else value
 

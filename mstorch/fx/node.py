@@ -77,7 +77,7 @@ def _get_qualified_name(func: Any) -> str:
 
 
 def _shown(argument: Any) -> str:
-    """Format an argument as in a graph's text."""
+    """Format an argument as the text of a graph shows it."""
     if isinstance(argument, (list, tuple)) and not hasattr(argument, "_fields"):
         inner = ", ".join(map(_shown, argument))
         return f"[{inner}]" if isinstance(argument, list) else f"({inner}{',' if len(argument) == 1 else ''})"

@@ -80,7 +80,7 @@ class Type:
     __repr__ = __str__
 
     def shown(self) -> str:
-        """Format the type as in a graph's text."""
+        """Format the type as the text of a graph shows it."""
         return self._text if self._element is None else f"{self._element._name}[]"
 
 

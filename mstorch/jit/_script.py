@@ -154,7 +154,7 @@ def _shallow(module: Module) -> Module:
 
 
 def wrapped(module: Module, kind: type[RecursiveScriptModule], outer: type[RecursiveScriptModule] | None = None) -> Any:
-    """Return a module wrapped as ``kind``, its children too; ``outer`` is the kind of the outermost one."""
+    """Return a module wrapped in the class ``kind``, and its children too; ``outer`` is the class for the outermost module."""
     made: dict[int, Any] = {}
 
     def wrap(one: Module, kind_of_one: type[RecursiveScriptModule]) -> Any:

@@ -1,8 +1,8 @@
 """torch.nested: tensors of tensors with different sizes, in the strided and the jagged layout.
 
-A nested tensor keeps the elements of all components in one tensor, which also has the history: operations that ignore component boundaries
-run on all at once. In the strided layout, components may have any sizes; in the jagged one, they differ in one dimension. Differs from
-torch: strided nested tensors have a class of their own, and support all elementwise operations.
+A nested tensor keeps the elements of all components in one tensor, whose autograd graph is the nested tensor's: operations that ignore
+component boundaries run on all elements at once. In the strided layout, components may have any sizes; in the jagged one, they differ in
+one dimension. Differs from torch: strided nested tensors have a class of their own, and support all elementwise operations.
 """
 from __future__ import annotations
 

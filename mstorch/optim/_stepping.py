@@ -1,4 +1,5 @@
-"""The common implementation of torch's optimizers: a class declares its state and its functional form, ``Stepping`` adds the rest."""
+"""The shared implementation of torch's optimizers: a class declares its state and its functional form, and ``Stepping`` adds the methods.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Kernels that compute bfloat16 directly, by oneDNN or bit operations: one pass over memory instead of four by way of float32.
 
-torch computes in float32 and rounds once, as oneDNN does, except that oneDNN's instruction flushes numbers below 1.2e-38 to zero. If a
-result contains zeros, the operands tell whether such a number may be among them; the result is then recomputed by way of float32.
+torch computes in float32 and rounds once, as oneDNN does, except that oneDNN's instruction flushes subnormal numbers to zero. If a result
+contains zeros, the operands show whether a subnormal number may be among them; the result is then recomputed by way of float32.
 """
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _PASS = 32  # elements that torch's vectors take at once; of the rest it keeps t
 
 
 def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
-    """Return the power with a Python number; common exponents by arithmetic, as in torch."""
+    """Return the power with a Python number as exponent; for frequent exponents it is computed by arithmetic, as in torch."""
     if x.dtype.itemsize == 2:  # as torch, of the number as 16 bits have it
         rounded = float(np.float32(exponent).astype(x.dtype))
         wide = widened(x)

@@ -125,7 +125,7 @@ def composed_integer_power(base: Raw, exponent: Raw) -> Raw:
 
 
 def composed_scalar_power(raw: Raw, exponent: Any) -> Raw:
-    """Return the power with a Python number; common exponents have kernels of their own, as in torch."""
+    """Return the power with a Python number as exponent; frequent exponents have kernels of their own, as in torch."""
     if exponent == 2:
         return composed_square(raw)
     if exponent == 1:

@@ -24,13 +24,13 @@ CLOSE = {"float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2)}
 
 
 def transposed(array: np.ndarray) -> Raw:
-    """Return the same elements in transposed memory order."""
+    """Return a tensor with the same elements in transposed memory order."""
     base = from_numpy(np.ascontiguousarray(array.T))
     return primitive_window(base, array.shape, contiguous_strides(array.T.shape)[::-1], 0)
 
 
 def sliced(array: np.ndarray) -> Raw:
-    """Return the same elements with a stride of 2, from the second element of a longer memory."""
+    """Return a tensor with the same elements and a stride of 2, from the second element of a longer memory."""
     memory = np.full((*array.shape[:-1], 2 * array.shape[-1]), 7).astype(array.dtype)
     memory[..., 1::2] = array
     strides = contiguous_strides(memory.shape)

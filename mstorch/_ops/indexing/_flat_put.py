@@ -89,7 +89,8 @@ class Put(Node):
 
     @classmethod
     def recorded(cls, before: TensorBase, source: TensorBase, **members: Any) -> TensorBase:
-        """Give the written tensor this node, with these members, as history; return it."""
+        """Return an alias of the written tensor ``before`` whose autograd node is of this class, with ``members`` as the node's attributes.
+        """
         made = bare_twin(before)
         node = cls((edge_of(before), edge_of(source)))
         for name, value in members.items():

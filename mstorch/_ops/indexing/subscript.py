@@ -517,7 +517,9 @@ def _put_indexed_unread(current: TensorBase, advanced: dict[int, Any], source: T
 def _put_indexed(
     current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> None:
-    """Write ``source`` at index tensors, given by dimension (``advanced``) and, broadcast to a common shape, in order (``indices``)."""
+    """Write ``source`` at index tensors: ``advanced`` maps each dimension to its index, ``indices`` are these in order, broadcast to one
+    shape.
+    """
     positions = flat_positions(current._shape, tuple(sorted(advanced)), indices, common, adjacent, current)
     kernel_of = _scatter[current._dtype.name]
 

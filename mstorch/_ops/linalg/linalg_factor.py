@@ -47,7 +47,8 @@ Tensors = Sequence[TensorBase]
 def attach(
     name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any, kept: Sequence[int] | None = None
 ) -> tuple[Any, ...]:
-    """Record a gradient ``backward(gradients, outputs, inputs, *rest)`` for tensors without history, such as a kernel's results.
+    """Connect tensors that autograd does not track, such as a kernel's results, to ``inputs``; ``backward(gradients, outputs, inputs,
+    *rest)`` is their gradient.
 
     ``kept`` lists the inputs of which ``backward`` needs the values and not only the shape; by default all.
     """

@@ -321,7 +321,7 @@ def _has_buffer(obj: Any) -> bool:
 
 
 def _with_history(obj: Any, found: TensorBase, requires_grad: bool | None) -> TensorBase:
-    """Return the result of ``asarray`` with the requested history."""
+    """Return the result of ``asarray``, detached or with requires_grad as requested."""
     own = isinstance(obj, TensorBase) and obj.requires_grad
     if requires_grad is None and own:
         warn(

@@ -1,4 +1,4 @@
-"""Methods of Tensor for its memory, device and history, most of them rarely used."""
+"""Methods of Tensor for its memory, device and autograd state, most of them rarely used."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Members of Tensor that torch keeps for other layouts, for its own use or from old times: they tell, or refuse as torch does."""
+"""Members of Tensor that torch keeps for other layouts, for internal use or for compatibility; they answer or raise as in torch."""
 from __future__ import annotations
 
 from collections import OrderedDict

@@ -24,7 +24,7 @@ UNWRAPPED: set[Callable[..., Any]] = set()
 
 
 def as_subclass(self: Any, cls: type[S]) -> S:
-    """Return the same data as an instance of a Tensor subclass."""
+    """Return a tensor over the same data, as an instance of a Tensor subclass."""
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
     return in_class(views.alias(self), cls)

@@ -233,7 +233,7 @@ _ALIAS = windows.Sort(lambda name, argument: _same, lambda own, argument: (_same
 
 
 def detach(input: Any) -> Any:
-    """Return a view of all elements without history."""
+    """Return a view of all elements, detached from the autograd graph."""
     return make_view(input, tape.detached, input._shape, strides_of(input), input._offset)
 
 

@@ -93,7 +93,7 @@ def get_qparam_dict(observer_or_fake_quant: Any) -> dict[str, Any]:
 
 
 def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapping: dict[Any, Any], qconfig: Any) -> Any:
-    """Return the replacement of a custom module's class, from a mapping by kind of quantization."""
+    """Return the replacement of a custom module's class, from a mapping by quantization type and class."""
     mapping = custom_module_class_mapping.get(get_quant_type(qconfig), {})
     if type(custom_module) not in mapping:
         raise AssertionError(f"did not find corresponding observed module class for {type(custom_module)} in mapping: {mapping}")

@@ -187,11 +187,11 @@ class Nested(Tensor):
         return self._values.register_hook(lambda gradient: kept(hook(self._like(gradient))))
 
     def detach(self) -> Tensor:
-        """Return the same elements without history."""
+        """Return a nested tensor of the same elements, detached from the autograd graph."""
         return self._like(self._values.detach())
 
     def detach_(self) -> Any:
-        """Detach the tensor from its history, in place."""
+        """Detach the tensor from the autograd graph, in place."""
         self._values.detach_()
         return self
 

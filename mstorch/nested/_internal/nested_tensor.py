@@ -76,7 +76,7 @@ class NestedTensor(Nested):
     def __new__(
         cls, values: Tensor, offsets: Tensor, *, lengths: Tensor | None = None, requires_grad: bool = False, **kwargs: Any
     ) -> Tensor:
-        """Return a nested tensor over an alias of ``values``, so that the user's tensor keeps its own history."""
+        """Return a nested tensor over an alias of ``values``, so that the autograd state of the user's tensor is not changed."""
         if offsets is None:
             raise AssertionError("offsets must not be None")
         if offsets.dim() != 1:
@@ -244,7 +244,7 @@ class NestedTensor(Nested):
         return [self._values.narrow(place, start, length) for start, length in zip(starts, lengths)]
 
     def _view_func(self, new_base: Any) -> Any:
-        """Return the same view of another base."""
+        """Return the view of another base that corresponds to this view of its own."""
         values = self._values
         return self._like(new_base.as_strided(values.shape, values.stride(), values.storage_offset()))
 
@@ -316,7 +316,7 @@ class NestedTensor(Nested):
 def of_values(
     values: Any, offsets: Any, lengths: Any = None, _ragged_idx: int = 1, _metadata_cache: dict[str, Any] | None = None
 ) -> Any:
-    """Return a nested tensor over values, with their history."""
+    """Return a nested tensor over ``values``; gradients flow back to them."""
     tensor = new(NestedTensor, values)
     tensor._offsets, tensor._lengths, tensor._ragged_idx = offsets, lengths, _ragged_idx
     tensor._metadata_cache = {} if _metadata_cache is None else dict(_metadata_cache)
@@ -367,7 +367,7 @@ class ViewNestedFromBuffer:
 
 
 def buffer_from_jagged(jagged: Any) -> Any:
-    """Return the values of a nested tensor, with its history."""
+    """Return the values of a nested tensor; gradients flow back to it."""
     return jagged.values()
 
 

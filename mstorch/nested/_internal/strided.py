@@ -142,7 +142,7 @@ StridedNested.restorer = staticmethod(restored)
 
 
 def alias(values: Any) -> Tensor:
-    """Return a view of all elements, with its own history."""
+    """Return a view of all elements, with an autograd node of its own."""
     return values.view_as(values)
 
 
@@ -216,7 +216,7 @@ def parts(input: Any) -> tuple[Any, ...]:
 
 
 def of_parts(tensors: Sequence[Any]) -> Tensor:
-    """Return a nested tensor of copies of the components, with their history."""
+    """Return a nested tensor of copies of the components; gradients flow back to them."""
     if not tensors:
         return in_buffer(creation.empty(0), np.zeros((0, 0), np.int64))
     sizes = np.array([tuple(part.shape) for part in tensors], np.int64).reshape(len(tensors), tensors[0].dim())
@@ -231,7 +231,7 @@ def by_part(function: Callable[..., Any], *operands: Any) -> Any:
 
 
 def from_list(tensors: Sequence[Any], dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor:
-    """Return a nested tensor of copies of the tensors, with their history. Raise RuntimeError if their ranks differ."""
+    """Return a nested tensor of copies of the tensors; gradients flow back to them. Raise RuntimeError if their ranks differ."""
     for index, one in enumerate(tensors[1:], 1):
         if one.dim() != tensors[index - 1].dim():
             raise RuntimeError(

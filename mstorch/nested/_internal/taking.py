@@ -1,4 +1,4 @@
-"""Dispatch of public calls with nested tensors, by the kind of operation.
+"""Dispatch of public functions called with nested tensors, by what the function does.
 
 Elementwise operations run on the elements of all components at once. Others have a form per layout, in ``FORMS`` of that layout's class;
 compositions run as public calls.

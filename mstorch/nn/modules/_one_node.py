@@ -93,7 +93,7 @@ def _leaves(tree: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
 def one_node(
     plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, state: Any
 ) -> Tensor:  # fmt: skip
-    """Return a Cell's outputs with the call as their history."""
+    """Return a Cell's outputs with the whole call as one node of the autograd graph."""
     inputs = _leaves((args, kwargs), lambda leaf: isinstance(leaf, TensorBase))
     weights = list({id(p): p for p in cell.trainable_params()}.values())
     tensors = [tensor for weight in weights for tensor in native.tensors_of(weight)[:1]]

@@ -102,7 +102,7 @@ class TransformerEncoderLayer(Module):
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """Apply the layer: (S, N, E), batch first or unbatched → the same."""
+        """Apply the layer to inputs of shape (S, N, E), (N, S, E) or (S, E); the output has the same shape."""
         padding = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", _kind(src_mask), "src_mask", src.dtype)
         mask = F._canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
         x = src
@@ -147,7 +147,7 @@ class TransformerEncoder(Module):
     def forward(
         self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool | None = None
     ) -> Tensor:
-        """Apply the layer: (S, N, E), batch first or unbatched → the same."""
+        """Apply the layer to inputs of shape (S, N, E), (N, S, E) or (S, E); the output has the same shape."""
         padding = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", _kind(mask), "mask", src.dtype)
         mask = F._canonical_mask(mask, "mask", None, "", src.dtype, False)
         first: Any = self.layers[0]

@@ -1,4 +1,4 @@
-"""DataLoader's handling of datapipes: shuffling, a common seed for all processes, sharding."""
+"""DataLoader's handling of datapipes: shuffling, one seed for all processes, sharding."""
 
 from __future__ import annotations
 

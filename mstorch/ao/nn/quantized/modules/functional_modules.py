@@ -93,7 +93,7 @@ class FloatFunctional(nn.Module):
 
 
 class QFunctional(nn.Module):
-    """Operations on quantized tensors as methods, whose results have a common scale and zero point."""
+    """Operations on quantized tensors as methods; all results have the scale and zero point of this module."""
 
     activation_post_process: Any
 
