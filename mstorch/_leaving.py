@@ -65,7 +65,9 @@ def built_in_next(values: Iterator[Any]) -> Callable[..., Any]:
 
 
 def built_in_call(name: str) -> Any:
-    """Return a method that calls the attribute of that name, without a Python function of its own that could be interrupted."""
+    """Return a method that calls the attribute ``name`` of its object; being built in, it cannot be interrupted by a signal handler before
+    the call.
+    """
     return _as_method(operator.methodcaller(name))
 
 

@@ -1,4 +1,4 @@
-"""What the constructors of storages of elements refuse, in torch's words, and what the meta device's storages do."""
+"""Errors of torch that the constructors of typed storages raise, and the behaviour of storages on the meta device."""
 from __future__ import annotations
 
 import operator

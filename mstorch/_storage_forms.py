@@ -18,7 +18,7 @@ class UntypedForms:
         return made.share_memory_()
 
     def _fix_weakref(self: Any) -> None:
-        """Do nothing: weak references here do not come loose."""
+        """Do nothing: mstorch's weak references need no repair."""
 
     def _share_fd_cpu_(self: Any) -> Any:
         return _shared_in_memory(self, "fd")

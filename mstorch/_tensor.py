@@ -347,7 +347,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded operation made the tensor."""
+        """Whether the tensor is not the result of an operation that autograd tracks."""
         return node_of(self) is None
 
     @property

@@ -150,7 +150,7 @@ def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int
 
 
 def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
-    """Do what ``by_rows`` does without blocks, for copies: many small ones take longer than a few large ones."""
+    """Run a copy on threads like ``by_rows``, but not in blocks: many small copies take longer than a few large ones."""
     cost = width * passes * _PASS
     if rows * cost < _MANY_WORTH:
         work(0, rows)
@@ -166,8 +166,8 @@ _CALL = 1 << 18  # elements that are worth a call where threads stand in each ot
 def elementwise(jobs: Sequence[tuple[Step, Sequence[np.ndarray], int]]) -> None:
     """Run steps that write to row-major arrays of one size, each with its arrays and its cost per element.
 
-    Steps must be independent: each thread runs its part of all long arrays, split as ``share`` splits a product, so that it finds in its
-    cache what it wrote.
+    Steps must be independent. Each thread runs its part of all long arrays, split as ``share`` splits a product, so that it finds in its
+    cache the values that it wrote.
     """
     long = []
     cost = 0.0

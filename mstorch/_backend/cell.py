@@ -91,7 +91,7 @@ def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
 
 
 def _set_requires_grad(parameter: Any, value: bool) -> None:
-    """Set ``requires_grad`` of a parameter and of the tensors that stand for it."""
+    """Set ``requires_grad`` of a parameter and of the tensors that share it."""
     for tensor in tensors_of(parameter):
         tensor.requires_grad_(value)
     Parameter.requires_grad.fset(parameter, value)
@@ -127,7 +127,7 @@ def _overwritten(parameter: Any, data: Any) -> bool:
 
 
 def _set_dtype(parameter: Any, dtype: Any) -> None:
-    """Change the dtype, and update the tensors that stand for the parameter."""
+    """Change the dtype of a parameter, and update the tensors that share it."""
     Parameter.set_dtype(parameter, dtype)
     _follow(parameter)
 
@@ -171,7 +171,7 @@ def share(parameter: Parameter, tensor: Any) -> None:
 
 
 def tensors_of(parameter: Any) -> list[Any]:
-    """Return our tensors that stand for a mindspore.Parameter."""
+    """Return the mstorch tensors that share a mindspore.Parameter."""
     found = [] if parameter is None else [reference() for reference in parameter.__dict__.get("_mstorch_tensors", ())]
     return [tensor for tensor in found if tensor is not None and tensor._storage.parameter is parameter]
 

@@ -26,7 +26,7 @@ def handle_calls(ours: Callable[[Any], bool], call: Callable[..., Any], check: C
 
 
 def convert_calls(cell: Any) -> None:
-    """Make a Cell accept our tensors: its class is replaced by a subclass of the same name that converts them."""
+    """Make a Cell accept mstorch tensors: its class is replaced by a subclass of the same name that converts them."""
     cell.__class__ = namesake(type(cell), "converting", _converting_members)
 
 
@@ -68,9 +68,9 @@ def differentiates_itself(cell: Any) -> bool:
 
 @undoing
 def not_recorded(undo: Undo, cell: Any) -> None:
-    """Context manager in which calls of the Cell are not recorded; ``mindspore.grad`` inside of it works.
+    """Context manager in which MindSpore does not record calls of the Cell for autograd; ``mindspore.grad`` inside of it works.
 
-    Backward hooks are removed for its duration: MindSpore builds a graph for them even if nothing is recorded.
+    Backward hooks are removed for its duration: MindSpore builds a graph for them even if gradients are disabled.
     """
     names = ("_lazy_backward_hook", "_lazy_backward_pre_hook")
     kept = [(part.__dict__, name) for _, part in cell.cells_and_names() for name in names if part.__dict__.get(name)]

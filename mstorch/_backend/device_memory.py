@@ -1,9 +1,9 @@
-"""Device memory: windows on a MindSpore tensor, and writes into them, by its view and in-place primitives.
+"""Device memory: strided views of a MindSpore tensor, and writes into them, by MindSpore's view and in-place primitives.
 
-A window (AsStrided) shares the base's memory. A write is InplaceCopy, InplaceFillScalar or InplaceZero on a window. MindSpore documents
-that the base sees such a write, and its in-place kernels on Ascend support strides; on the CPU a write into a part of a base is silently
-lost (2.10). The first write therefore tests whether the base sees it. If not, the stand-in device writes to the same bytes through NumPy,
-and any other device reassembles the base. Never run on an Ascend. GPUs have none of these primitives: a window is a copy, and a write
+A strided view (AsStrided) shares the base's memory. A write is InplaceCopy, InplaceFillScalar or InplaceZero on a view. MindSpore documents
+that such a write changes the base, and its in-place kernels on Ascend support strides; on the CPU a write into a part of a base is silently
+lost (2.10). The first write therefore tests whether it changes the base. If not, the stand-in device writes to the same bytes through
+NumPy, and any other device reassembles the base. Never run on an Ascend. GPUs have none of these primitives: a view is a copy, and a write
 replaces the base.
 """
 from __future__ import annotations
@@ -38,7 +38,9 @@ _reaches_base: list[bool] = []  # whether a write into a window is seen in its b
 
 
 def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    """Return a window on a base, given by offset and strides in elements; it shares the memory."""
+    """Return a strided view of ``base``, with offset and strides in elements. It shares the memory, or is a copy on a device without such
+    views.
+    """
     if 0 in shape:
         return from_numpy(np.empty(shape, NP_DTYPE[NAME_OF[base.dtype]]))
     if not HAS_WINDOWS:
@@ -47,7 +49,8 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    """Return a non-empty window by the primitive. The offset counts from the base's first element, even if the base is a view."""
+    """Return a strided view that is not empty, by AsStrided. The offset counts from the base's first element, even if the base is a view.
+    """
     return run("AsStrided", base, shape, strides, offset + base.storage_offset())  # which counts from where the memory begins
 
 
@@ -163,7 +166,7 @@ def _probe() -> bool:
 
 
 def writes_reach_base() -> bool:
-    """Return whether the base sees writes to a part of it; tested once, with a warning on a device where it does not."""
+    """Return whether a write to a part of a base changes the base; tested once, with a warning on a device where it does not."""
     if not _reaches_base:
         _reaches_base.append(_probe())
         if not _reaches_base[0]:
@@ -175,7 +178,7 @@ def writes_reach_base() -> bool:
 
 
 def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Any:
-    """Return an operand for a kernel that writes to a window: a copy if the two overlap in memory."""
+    """Return an operand for a kernel that writes to a strided view: a copy if the two overlap in memory."""
     if isinstance(value, (tuple, list)):
         return type(value)(_apart(item, base, shape, strides, offset) for item in value)
     if not isinstance(value, Raw) or not value.size or memory_of(value) is not memory_of(base):
@@ -199,7 +202,8 @@ def _reach(shape: Sizes, strides: Sizes) -> int:
 
 
 def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
-    """Write ``new``, which has the window's shape and the base's dtype, to a window; return the base, or its replacement."""
+    """Write ``new``, which has the base's dtype and the view's shape, to a strided view of the base; return the base, or its replacement.
+    """
     if 0 in shape:
         return base
     new = _apart(new, base, shape, strides, offset)
@@ -219,7 +223,7 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
 
 
 def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Raw:
-    """Fill a window with a Python number; return the base as ``put`` does."""
+    """Fill a strided view of a base with a Python number; return the base, or its replacement."""
     if 0 in shape:
         return base
     name = "InplaceZero" if value == 0 else "InplaceFillScalar"
@@ -234,7 +238,7 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Ra
 
 
 def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: tuple[Any, ...]) -> Raw:
-    """Run an operation in place on the window that is its first operand; return the base as ``put`` does."""
+    """Run an operation in place on a strided view, its first operand; return the base, or its replacement."""
     if 0 in shape:
         return base
     args = tuple(_apart(arg, base, shape, strides, offset) for arg in args)

@@ -1,6 +1,6 @@
-"""Errors that carry what they are about, so that nobody has to read it from their texts.
+"""Errors that carry their cause as an attribute, so that it need not be parsed from the message.
 
-Their classes are torch's, which programs may ask for by identity: what they are about is an attribute, and ``about`` gives it.
+Their classes are torch's, because programs may compare an error's class with torch's by identity; ``about`` returns the cause.
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def telling(error: E, what: Any) -> E:
 
 
 def about(error: BaseException) -> Any:
-    """Return what an error is about: one of the names above, or None."""
+    """Return the cause that an error carries (an instance of a class above), or None."""
     return getattr(error, "_about", None)
 
 

@@ -109,8 +109,8 @@ def uncounted() -> item_set_to:
 def played(
     op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]], of_cpu: Callable[[], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """Return a row of Ascend for the CPU: the row if its primitives have CPU kernels, else the host's, or the CPU's while MindSpore
-    records.
+    """Return a function that computes an Ascend kernel on the CPU: by the kernel's primitives if they have CPU kernels, else by the host's
+    kernel, or by the CPU's while MindSpore records gradients.
     """
 
     def call(*args: Any) -> Any:
@@ -181,7 +181,7 @@ class StandIn:
 
     @staticmethod
     def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Any) -> Raw:
-        """Write to a window through NumPy, in the base's memory; if the base is a view, in a copy. Return the base."""
+        """Write to a strided view through NumPy, in the base's memory or, if the base is a view, in a copy of it. Return the base."""
         forked.refuse_device()
         began = time.thread_time()
         with uncounted():
@@ -196,7 +196,7 @@ class StandIn:
 
     @staticmethod
     def change(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, op: str, args: tuple[Any, ...]) -> Raw:
-        """Compute an operation in place on a window by the host's row."""
+        """Compute an operation in place on a strided view by the host's kernel; return the base."""
         began = time.thread_time()
         with uncounted(), silenced():
             base, target = _shown(base, shape, strides, offset)
@@ -231,7 +231,7 @@ def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.
 
 
 def _shown(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[Raw, np.ndarray]:
-    """Return the base and a NumPy window on its memory; if the base is a view, of a copy."""
+    """Return the base, and a strided NumPy view of its memory. If the base is a view itself, a copy replaces it."""
     face = base.asnumpy()
     if not np.may_share_memory(face, base.asnumpy()):
         base = from_numpy(np.array(face, order="C"))

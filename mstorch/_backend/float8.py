@@ -99,7 +99,8 @@ def _values(name: str) -> np.ndarray:
 
 @cache
 def _codes(name: str) -> np.ndarray:
-    """Return the codes of all bfloat16 numbers, by their bits; those with an odd last bit also stand for the values up to their neighbours.
+    """Return the float8 codes of all bfloat16 numbers, indexed by their bits; the code of a number with an odd last bit is also that of the
+    values up to its neighbours.
     """
     bits = np.arange(0x10000, dtype=np.uint32)
     with quiet():

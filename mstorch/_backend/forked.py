@@ -10,7 +10,7 @@ from . import runtime
 
 
 class _Forked:
-    """Whether this process was forked (``here``), and the functions to call at a fork (``told``)."""
+    """Whether this process was forked (``here``), and the functions to call after a fork (``told``)."""
 
     def __init__(self) -> None:
         self.here = False

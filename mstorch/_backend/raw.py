@@ -1,4 +1,4 @@
-"""Raw MindSpore tensors: created from NumPy, read by NumPy, cast, detached; independent of our tensors."""
+"""Raw MindSpore tensors: created from NumPy, converted to NumPy, cast, detached; independent of mstorch's tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,6 @@
-"""Kernels of the rehearsal (MSTORCH_FAKE_DEVICE=rehearsal): rows as on the stand-in device, memory and window writes emulated by NumPy."""
+"""Kernels of the rehearsal (MSTORCH_FAKE_DEVICE=rehearsal): they run as on the stand-in device; memory and writes into views are emulated
+by NumPy.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -71,7 +73,7 @@ def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., 
 
 
 def _written(played: Any, name: str, target: Any, *rest: Any) -> Any:
-    """Run a write to a tensor, or to the window on another tensor's memory that it is."""
+    """Run a write to a tensor; if the tensor is a strided view, write to the memory of its base."""
     base = device_memory.memory_of(target)
     if base.storage_offset() or not base.is_contiguous():
         raise RuntimeError(f"{name} into a view whose base nobody holds")

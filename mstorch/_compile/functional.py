@@ -59,7 +59,7 @@ def replaced(arguments: Sequence[Any], numbers: Sequence[int], made: Sequence[An
 
 
 def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> NativeBlock:
-    """Return a capture block in which other values stand for the storages of known tensors."""
+    """Return a capture block in which other values replace the storages of known tensors."""
     block = NativeBlock(captured=True)
     for tensor, raw in zip(states, raws):
         block.put(tensor._storage, raw)

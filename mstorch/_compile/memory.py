@@ -1,7 +1,7 @@
 """Pass the memory of tensors to graphs, and write results back into it, on the host and on a device.
 
-Inputs of a device graph are the memory itself, including windows on it if a first test graph shows that these are read correctly. An output
-may alias an input or another output: persistent outputs are copied.
+Inputs of a device graph are the memory itself; strided views are passed as they are if a first test graph shows that these are read
+correctly. An output may alias an input or another output: persistent outputs are copied.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def input_of(tensor: Any) -> Raw:
 
 @cache
 def graphs_read_windows() -> bool:
-    """Return whether graphs read non-contiguous windows correctly; determined once by running a graph."""
+    """Return whether graphs read non-contiguous views correctly; determined once by running a graph."""
     if not HAS_WINDOWS:
         return False
     memory = from_numpy(np.arange(12, dtype=np.float32))

@@ -137,7 +137,7 @@ def _compare_run(
 
 
 def _gradients(roots: Sequence[Any], seeds: Sequence[np.ndarray], ends: Sequence[Any]) -> list[Raw | None]:
-    """Return the eager gradients, which MindSpore's tape does not record."""
+    """Return the eager gradients, outside MindSpore's autograd."""
     tape.stop_recording()
     with native_set_to(False):
         starts: list[Any] = [(edge_of(root), seed if ON_CPU else from_numpy(seed)) for root, seed in zip(roots, seeds)]

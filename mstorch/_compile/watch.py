@@ -142,7 +142,7 @@ class Watch:
             self.stop(Again("a tensor came to light"))
 
     def _reads(self, frame: types.FrameType) -> bool:
-        """Return whether a function reads source files on our behalf; its callees are ignored."""
+        """Return whether a function reads source files on behalf of mstorch; the functions that it calls are ignored."""
         if frame.f_globals.get("__name__") not in _READING or _is_users(frame.f_back):
             return False
         self._telling = frame
@@ -190,7 +190,7 @@ def _asker(frame: Any) -> str:
 
 
 def _is_asked(frame: types.FrameType) -> bool:
-    """Return whether one of our functions was called directly by the user's code."""
+    """Return whether the user's code called an mstorch function directly."""
     asking = frame.f_back
     while asking is not None and asking.f_globals.get("__name__") in _AROUND:
         asking = asking.f_back

@@ -70,7 +70,7 @@ is_cuda = property(lambda self: self.device.type == meant("cuda"), doc="Whether 
 
 
 def tell() -> None:
-    """Print once that an Ascend device is available if a script asks for GPUs; packages, which query all devices, see nothing."""
+    """Print once that an Ascend device is available if a script asks for GPUs; nothing is printed for queries by installed packages."""
     if runtime.device_type() != "npu" or _switch.on:
         return
     file = sys._getframe(2).f_code.co_filename

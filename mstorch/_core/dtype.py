@@ -117,7 +117,7 @@ float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, fl
 def _lacking(name: str, category: int, itemsize: int, unsigned: str = "") -> dtype:
     """Return a dtype that torch has and MindSpore lacks: it can be named and compared, but no tensor can have it.
 
-    ``unsigned``: ``"u"`` if there are no negative numbers, or the text of the error that ``is_signed`` raises.
+    ``unsigned``: ``"u"`` if the dtype has no negative numbers, or the text of the error that ``is_signed`` raises.
     """
     made = dtype.__new__(dtype)
     made.name, made.itemsize, made.category, made._rank = name, itemsize, category, -1

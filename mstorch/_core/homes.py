@@ -39,7 +39,7 @@ def _full(place: str) -> str:
 
 
 def home(module: str, name: str) -> tuple[str, str]:
-    """Return torch's module and name for one of our classes or functions; the module is prefixed with our package's name.
+    """Return torch's module and name for an mstorch class or function; the module is prefixed with mstorch's name.
 
     Objects that torch lacks keep their own.
     """
@@ -58,7 +58,7 @@ def home(module: str, name: str) -> tuple[str, str]:
 
 @cache
 def elsewhere() -> dict[str, dict[str, tuple[str, str]]]:
-    """Return, by torch's module, the names that another module holds here, with that module."""
+    """Return, by torch's module, the names that another module of mstorch holds, with that module."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for own, (module, name) in _read()[0].items():
         if "." not in own[1] and (module, name) != own:

@@ -1,4 +1,4 @@
-"""Nested tensors as autograd sees them: operations are recorded on the tensor that holds their values."""
+"""Nested tensors as autograd sees them: operations are tracked on the tensor that holds the elements of all components."""
 from __future__ import annotations
 
 from typing import Any

@@ -61,7 +61,7 @@ def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception)
 
 
 def from_below(spoken: str, args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> RuntimeError | None:
-    """Return torch's class of error if another library, or the interpreter within our code, refused an argument; else None."""
+    """Return torch's class of error if a library, or the interpreter within mstorch's code, refused an argument; else None."""
     if isinstance(error, NotImplementedError) or not foreign(error):
         return None
     if isinstance(error, TypeError) and (kind := next((item._dtype for item in args if _of_codes(item)), None)) is not None:

@@ -1,4 +1,4 @@
-"""Arithmetic on shapes and strides, in elements; ``None`` stands for row-major strides."""
+"""Arithmetic on shapes and strides, in elements; ``None`` means row-major strides."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -226,7 +226,7 @@ def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, .
 
 
 def beyond_storage(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, held: int) -> RuntimeError:
-    """Return torch's error for a window that exceeds the ``held`` bytes of its storage."""
+    """Return torch's error for a view that needs more than the ``held`` bytes of its storage."""
     need = (offset + 1 + sum((length - 1) * step for length, step in zip(size, stride))) * itemsize
     return RuntimeError(
         f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a storage "

@@ -1,7 +1,8 @@
 """Bookkeeping of forward mode: the entered levels, and the tangents of tensors at each.
 
-Tangents are stored by level in a tensor's autograd state; a view also has those of its base, through the same window. While a tangent at
-one level is computed, only the levels below it are visible, so that each directional derivative is differentiated by the outer levels only.
+Tangents are stored by level in a tensor's autograd state; a view also has those of its base, as the corresponding view of the base's
+tangent. While a tangent at one level is computed, only the levels below it are visible, so that each directional derivative is
+differentiated by the outer levels only.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base class of tensors: a window on a storage, and a position in the tape. The methods are in ``_tensor.py``."""
+"""Base class of tensors: a strided view of a storage, and a place in the autograd graph. The methods are in ``_tensor.py``."""
 from __future__ import annotations
 
 import copyreg
@@ -41,9 +41,9 @@ class SparseOperand(NotImplementedError):
 class TensorBase(Methods):
     """Data members of a tensor.
 
-    ``_stride`` is None for row-major strides. ``_array``: cached NumPy window; for a storage that is a value, ``_raw`` is the tensor's
-    value after the writes counted in ``_at``. ``_counter``: the version counter, which is the storage unless the tensor came from
-    ``.data``. ``_node`` and ``_number``: the recorded operation that made the tensor, and the number of its output.
+    ``_stride`` is None for row-major strides. ``_array``: cached NumPy view; for a storage that is a value, ``_raw`` is the tensor's value
+    after the writes counted in ``_at``. ``_counter``: the version counter, which is the storage unless the tensor came from ``.data``.
+    ``_node`` and ``_number``: the autograd node that made the tensor, and the number of the output.
     """
 
     _sparse = False  # whether the layout is a sparse one, of any kind (`_sparse/base.py`)
@@ -137,7 +137,9 @@ def fresh(
 
 
 def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
-    """Return the strides, the memory in order, and the window of an array that is not row-major; an array with gaps is copied."""
+    """Return the strides, the memory in order, and the array itself as a view of it, for an array that is not row-major; an array with gaps
+    is copied.
+    """
     size = array.itemsize
     if array.size and array.ndim:
         strides = tuple(step // size for step in array.strides)
@@ -403,7 +405,7 @@ def auto_of(tensor: Any) -> Auto:
 
 
 def recording(tensors: Sequence[Any]) -> bool:
-    """Return whether an operation on these tensors is recorded or has to compute tangents."""
+    """Return whether autograd has to track an operation on these tensors, or compute tangents for it."""
     if modes.grad and any(is_tracked(tensor) for tensor in tensors):
         return True
     return bool(LEVELS) and any(is_dual(tensor) for tensor in tensors)
@@ -538,7 +540,7 @@ def become_apart(tensor: TensorBase, other: TensorBase) -> None:
 
 
 def turn_into(tensor: TensorBase, other: TensorBase) -> None:
-    """Do what ``become_apart`` does, and bump the version."""
+    """Do what ``become_apart`` does, and increment the version."""
     become_apart(tensor, other)
     tensor._counter.version += 1
 

@@ -128,9 +128,9 @@ SHARED = (
 
 
 def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool = True) -> None:
-    """Raise torch's error if ``target`` overlaps ``source`` in memory without being the same window.
+    """Raise torch's error if ``target`` overlaps ``source`` in memory without having the same elements at the same places.
 
-    Without ``alike`` identical windows are an error too.
+    Without ``alike`` identical views are an error too.
     """
     if source is target and not alike:
         raise RuntimeError(SHARED)
@@ -150,7 +150,7 @@ def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool =
 
 
 def change_raw(tensor: Any, op: str, *args: Any) -> bool:
-    """Run an in-place device kernel on the tensor, its first operand; return False if there is no such kernel."""
+    """Run an in-place device kernel on the tensor, its first operand; return False if the device does not have the kernel."""
     storage = tensor._storage
     if storage.__class__ is not DeviceMemory or modes.native is not None:
         return False

@@ -125,7 +125,7 @@ class Client:
             raise
 
     def _again(self) -> None:
-        """Start a new process, which knows nothing of the interrupted request."""
+        """Start a new process, without the state of the interrupted request."""
         self._process.kill()
         self._begin()
 

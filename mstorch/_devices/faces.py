@@ -64,7 +64,7 @@ def dummy(module: str, name: str, error: BaseException) -> type:
 
 
 class NoSwitch:
-    """Context manager without effect, because there is no device to select."""
+    """Context manager without effect, for a machine without a device to select."""
 
     def __init__(self, device: Any = None) -> None:
         self.idx = -1 if device is None else device

@@ -1,7 +1,7 @@
 """``torch._dynamo.explain``: which graphs torch's compiler would make of a function, and where they would break.
 
-The function runs once, eagerly, while its calls are recorded: operations that torch's compiler cannot capture (the truth value or number of
-a tensor, data-dependent sizes, ``print``) end one graph, and the next call begins another. As in torch, a function of the user's that
+The function runs once, eagerly, while its calls are recorded: an operation that torch's compiler cannot capture (the truth value or number
+of a tensor, data-dependent sizes, ``print``) ends a graph, and the next call begins another. As in torch, a function of the user's that
 contains a break gets graphs of its own. MindSpore's graphs are different: they capture a function entirely or not at all
 (``torch.compile(backend="mindspore")`` names the first reason in its warning).
 """
@@ -252,8 +252,8 @@ def _level(frames: tuple[FrameType, ...], broken: set[FrameType]) -> tuple[Frame
 
 
 def _parts(steps: list[_Call | _Break]) -> list[_Part]:
-    """Return the graphs of a run: a function that contains a break has graphs of its own, so that its caller's end before it and resume
-    after it.
+    """Return the graphs of a run. A function that contains a break has graphs of its own, so that its caller's graph ends before the call
+    and another begins after it.
     """
     broken = {frame for step in steps if isinstance(step, _Break) for frame in step.frames[1:]}
     found, part, level = [], _Part(), None

@@ -7,7 +7,9 @@ from typing import Any
 
 
 def mark_subclass_constructor_exportable_experimental(constructor_subclass: Callable[..., None]) -> Callable[..., None]:
-    """Return the ``__init__`` of a class of tensors: graphs here hold what such a class computes, not that it was made."""
+    """Return the ``__init__`` of a tensor subclass unchanged in effect: mstorch's exported graphs hold what the tensor computes, not its
+    construction.
+    """
     if constructor_subclass.__name__ != "__init__":
         raise RuntimeError(
             "torch._export.wrappers.mark_constructor_exportable_experimental can only be applied on subclass tensor.__init__"

@@ -85,10 +85,10 @@ def enter_functional(namespace: dict[str, Any]) -> None:
 
 
 def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function, Function]) -> None:
-    """Wrap the functions of a namespace in their public form; one ``known`` from another namespace keeps its own.
+    """Wrap the functions of a namespace in their public form; a function in ``known``, from another namespace, keeps its own.
 
-    Each name in the torch namespace has a public form of its own, as in torch (``arctan`` is not ``atan``); elsewhere aliases share one,
-    preferably under the function's own name.
+    Each name in the torch namespace has a public form of its own, as in torch (``arctan`` is not ``atan``); in other namespaces aliases
+    share one form, preferably under the function's own name.
     """
     names = [name for name, value in namespace.items() if _is_operation(name, value)]
     entered: set[Function] = set()

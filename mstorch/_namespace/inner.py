@@ -81,7 +81,9 @@ def _grid_sampler_2d_cpu_fallback(input: Tensor, grid: Tensor, interpolation_mod
 
 
 def _masked_softmax(self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Tensor:
-    """Return the softmax of what a mask does not hide (0 there); the mask is (L, L), (B, L) or of the input's shape, by its type."""
+    """Return the softmax of the elements that a mask does not hide (0 at hidden ones); ``mask_type`` tells whether the mask is (L, L), (B,
+    L) or of the input's shape.
+    """
     if mask.dtype is not bool_:
         raise RuntimeError("Mask should be a boolean tensor")
     kind = 2 if mask_type is None else mask_type

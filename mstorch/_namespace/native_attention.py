@@ -33,9 +33,10 @@ def _native_multi_head_attention(
     proj_bias: Tensor, mask: Tensor | None = None, need_weights: bool = True, average_attn_weights: bool = True,
     mask_type: int | None = None,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Return what attention of (N, L, E) gives, and its weights, of the mean of the heads or of each; None without ``need_weights``.
+    """Return the attention output of (N, L, E), and the attention weights, averaged over the heads or of each head; None without
+    ``need_weights``.
 
-    ``mask`` is true at what is not looked at.
+    ``mask`` is True at positions that get no attention.
     """
     if any(getattr(part, "_nested", False) for part in (query, key, value)):
         raise NotImplementedError("mstorch: torch._native_multi_head_attention takes no nested tensors; nn.MultiheadAttention does")

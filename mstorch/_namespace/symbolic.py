@@ -106,7 +106,7 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
 
 
 def sym_fresh_size(expr: Any) -> Any:
-    """Raise NotImplementedError: sizes are not symbolic here."""
+    """Raise NotImplementedError: mstorch has no symbolic sizes."""
     raise NotImplementedError
 
 

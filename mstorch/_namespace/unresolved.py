@@ -48,7 +48,7 @@ class Unresolved(Tensor):
         return object.__format__(self, spec) if self._shape else format(self.item(), spec)
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """Raise RuntimeError as torch does, unless ``force`` asks for a copy."""
+        """Raise RuntimeError as torch does, or return a copy with ``force``."""
         if force:
             return resolved(self.detach()).numpy()  # type: ignore[no-any-return]
         bit, way = ("conjugate", "resolve_conj") if signs_of(self)[0] else ("negative", "resolve_neg")
@@ -84,7 +84,7 @@ CLASSES[:] = [Tensor, Unresolved]
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Handle a public call; return NotImplemented if no operand is a lazy conjugate or negative."""
+    """Handle a public call; return NotImplemented if none of the operands is a lazy conjugate or negative."""
     if not (has_mirrored(args) or kwargs and has_mirrored(kwargs.values())):
         return NotImplemented
     owner = getattr(public, "__self__", None)

@@ -27,19 +27,19 @@ def _refuse_complex(name: str, input: Tensor) -> None:
 
 
 def _conj_copy(self: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the conjugate in memory of its own."""
+    """Return a copy of the conjugate."""
     _refuse_complex("_conj_copy", self)
     return _given(complex_views.conj_physical(self), out)
 
 
 def _neg_view_copy(self: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the negative in memory of its own."""
+    """Return a copy of the negative."""
     _refuse_complex("_neg_view_copy", self)
     return _given(-self, out)
 
 
 def _reshape_alias_copy(self: Tensor, size: Sequence[int], stride: Sequence[int], *, out: Tensor | None = None) -> Tensor:
-    """Return what a view of that size and those strides shows, in memory of its own."""
+    """Return a copy of the view with that size and those strides."""
     return _given(views.as_strided(self, size, stride), out)
 
 

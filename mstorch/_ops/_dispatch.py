@@ -1,4 +1,4 @@
-"""From tensors to a kernel and back: promotion, casts, recording, strides, ``out=``, in-place writes."""
+"""From tensors to a kernel and back: promotion, casts, autograd, strides, ``out=``, in-place writes."""
 from __future__ import annotations
 
 import functools
@@ -147,7 +147,7 @@ def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
 
 @ways(host=_cast_array, absent=_cast_absent, captured=_cast_captured)
 def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
-    """Cast a tensor, recorded; the result has the given ``strides``."""
+    """Cast a tensor, as an operation that autograd tracks; the result has the given ``strides``."""
     made = _cast_captured(tensor, kind, strides)
     if kind.is_integral and strides is None:
         stays_readable(made, tensor, kind)
@@ -269,7 +269,7 @@ def expect_a_tensor(name: str, input: Any, other: Any) -> None:
 
 
 def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None, label: str | None = None, strides: Any = None) -> Any:
-    """Run a kernel on tensors of one dtype (the first one's, unless given) and other arguments, recorded.
+    """Run a kernel, tracked by autograd, on tensors that are cast to one dtype (``dtype``, else that of the first) and on other arguments.
 
     Tensors among ``args`` (indices, masks) are passed without a cast.
     """
@@ -279,7 +279,7 @@ def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = No
 
 
 def contiguous_copy(tensor: Any) -> Any:
-    """Return a copy of the tensor as a new contiguous base tensor, recorded."""
+    """Return a contiguous copy of the tensor, in memory of its own; autograd tracks it."""
     return call(_clone, (tensor,))
 
 
@@ -316,7 +316,7 @@ def refuse_codes(kernel: str, *tensors: TensorBase) -> None:
 def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
     """Store a result in ``out=`` (a tensor, or a tuple of them) and return ``out``.
 
-    With ``recorded``, the copy to ``out`` is differentiable, as for operations that torch composes of others.
+    With ``recorded``, gradients flow through the copy to ``out``, as for operations that torch composes of others.
     """
     if isinstance(result, tuple):
         expect_parts(type(result).__name__, out, len(result))
@@ -359,7 +359,7 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
 
 
 def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None:
-    """Write a tensor's values (of the target's shape, any dtype) to a tensor, recorded; on an error nothing is written."""
+    """Write a tensor's values (of the target's shape, any dtype) to a target, tracked by autograd. On an error the target is unchanged."""
     check_writable(target, uniform)
     if values._dtype is not target._dtype:
         values = cast_tensor(values, target._dtype)
@@ -429,7 +429,9 @@ def finish(result: Any, out: Any, *operands: Any) -> Any:
 
 
 def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
-    """Return the result, stored in ``out`` if given, which must have the result's dtype; for ``words`` see ``expect_out_dtype``."""
+    """Return the result, stored in ``out`` if given. Raise torch's error if ``out`` has another dtype; for ``words`` see
+    ``expect_out_dtype``.
+    """
     if out is not None:
         for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
             expect_out_dtype(target, item._dtype, words)
@@ -453,7 +455,7 @@ def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool 
 
 
 def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
-    """Return the result, copied to ``out`` by a recorded copy if given; for ``words`` see ``finish_exactly``."""
+    """Return the result, copied to ``out`` if given by a copy that autograd tracks; for ``words`` see ``finish_exactly``."""
     if out is None:
         return finish(result, None)
     if words:
@@ -462,7 +464,7 @@ def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
 
 
 def without_grad() -> grad_set_to:
-    """Context manager in which nothing is recorded."""
+    """Context manager that disables gradients."""
     return grad_set_to(False)
 
 

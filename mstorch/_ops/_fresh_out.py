@@ -16,7 +16,7 @@ _RESIZING = ("empty", "randn")  # torch gives these their size while autograd lo
 
 
 def no_derivative(name: str) -> RuntimeError:
-    """Return torch's error for an ``out=`` whose operation would be recorded."""
+    """Return torch's error for an ``out=`` with an operation that autograd would have to track."""
     return RuntimeError(
         f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
     )

@@ -63,7 +63,7 @@ def _is_read_before(name: str, value: TensorBase, args: tuple[Any, ...]) -> bool
 
 
 def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the tensor with the result of ``function(tensor, …)`` stored in it, recorded."""
+    """Store the result of ``function(tensor, …)`` in the tensor and return the tensor; autograd tracks the write."""
     before = snapshot(tensor)
     if not tensor._storage.has_elements:
         args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
@@ -108,7 +108,7 @@ def in_place_form(
 ) -> Callable[..., Any]:
     """Return the method ``name`` (``add_``) that stores the result of ``function`` (``add``) in the tensor.
 
-    ``uniform``: a single value is written, so the tensor may be expanded. If ``recorded`` is False, autograd does not record the write.
+    ``uniform``: a single value is written, so the tensor may be expanded. ``recorded``: whether autograd tracks the write.
     """
     run = getattr(function, "outside_autocast", function)
 

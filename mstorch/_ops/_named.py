@@ -1,4 +1,4 @@
-"""torch's node names for operations that are one node in torch and several here."""
+"""torch's node names for operations that are one autograd node in torch and several in mstorch."""
 from __future__ import annotations
 
 import functools
@@ -21,7 +21,7 @@ def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[
     """Return a decorator that names the nodes of a function's results; ``label`` may be a function of the arguments.
 
     The name is shown in reprs (``grad_fn=<NllLossBackward0>``); the nodes below are mstorch's. ``watched`` are arguments that torch saves
-    and the steps here do not ("result": the result): backward raises if they are modified in between.
+    and mstorch's nodes do not ("result": the result): backward raises if they are modified in between.
     """
     names = watched.split()
 

@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
 
 def record_of(function: Function) -> Record:
-    """Return the record of an operation, also of a form derived from it."""
+    """Return the Record of an operation's function, also for a form derived from it; an empty one by default."""
     return getattr(function, "record", Record())
 
 

@@ -51,7 +51,7 @@ WIDE_SECOND = frozenset(("mul", "div", "floor_divide", "trunc_divide"))
 
 
 def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> Any:
-    """Return the number, or the 0-d tensor of another dtype, as float32; None if it is neither, or there is no host memory."""
+    """Return a number, or a 0-d tensor of another dtype, as float32; None for any other value, or without host memory."""
     if not in_arrays(*tensors):
         return None
     if not isinstance(second, TensorBase):

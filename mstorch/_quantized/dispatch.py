@@ -56,7 +56,7 @@ _FIXED = {"sigmoid": (1 / 256, 0, -128), "tanh": (2 / 256, 128, 0), "hardsigmoid
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Dispatch a public call; return NotImplemented if no operand is a quantized tensor."""
+    """Dispatch a public call; return NotImplemented if none of the operands is a quantized tensor."""
     if not (_has(args) or kwargs and _has(kwargs.values())):
         return NotImplemented
     owner = getattr(public, "__self__", None)

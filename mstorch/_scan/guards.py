@@ -100,7 +100,9 @@ def catches_absence(handler: ast.ExceptHandler) -> bool:
 
 
 def checked_names(test: ast.expr) -> frozenset[str]:
-    """Return the names that a test checks by ``hasattr`` and ``getattr``; all names if it checks a version or what is installed."""
+    """Return the names whose presence a test checks by ``hasattr`` and ``getattr``; all names if it checks a version or an installed
+    package.
+    """
     found: set[str] = set()
     for node in ast.walk(test):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) >= 2:

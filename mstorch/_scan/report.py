@@ -47,7 +47,7 @@ class Result(NamedTuple):
         return min(99.9, 100 * (1 - len(places) / max(self.scanned.uses, len(places))))
 
     def fine(self) -> bool:
-        """Return whether there are no findings that count."""
+        """Return whether none of the findings counts."""
         return not (self.counted or self.unread or any(verdict.reasons for verdict in self.verdicts))
 
     def summary(self) -> list[str]:

@@ -31,7 +31,7 @@ class _Module(NamedTuple):
 
 
 def verdict_on(package: str, place: Path | None = None) -> Verdict:
-    """Follow what ``import package`` loads; ``place`` is the package's location if it is not on ``sys.path``."""
+    """Analyse the modules that ``import package`` loads; ``place`` is the package's location if it is not on ``sys.path``."""
     following = _Following(package, place)
     following.load(package)
     return Verdict(package, tuple(dict.fromkeys(following.reasons)), len(following.loaded))

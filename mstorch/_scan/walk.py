@@ -16,7 +16,7 @@ _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 class Use(NamedTuple):
-    """Use of torch; ``what`` is "import", "name", "call", "method" or "method call"."""
+    """A use of torch in code; ``what`` is "import", "name", "call", "method" or "method call"."""
 
     line: int
     what: str

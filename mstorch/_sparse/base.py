@@ -131,15 +131,15 @@ class SparseTensor(Tensor):
     # What there is no memory for
 
     def data_ptr(self) -> int:
-        """Raise RuntimeError: there is no dense memory."""
+        """Raise RuntimeError: a sparse tensor has no dense memory."""
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     def tolist(self) -> Any:
-        """Raise RuntimeError: there is no dense memory."""
+        """Raise RuntimeError: a sparse tensor has no dense memory."""
         return self.data_ptr()
 
     def storage(self) -> Any:
-        """Raise NotImplementedError: there is no dense memory."""
+        """Raise NotImplementedError: a sparse tensor has no dense memory."""
         word = "SparseTensorImpl" if self._layout is sparse_coo else "SparseCsrTensorImpl"
         raise NotImplementedError(f"Cannot access storage of {word}")
 
@@ -215,7 +215,7 @@ class SparseTensor(Tensor):
         return self
 
     def _made_by(self, node: Any, number: int) -> None:
-        """Make the tensor an output of a recorded operation."""
+        """Make the tensor output ``number`` of the autograd node ``node``."""
         self._node, self._number = node, number
 
     def detach(self) -> Any:

@@ -98,15 +98,15 @@ class FakeTensor(Tensor):
         return f"Parameter({text})" if isinstance(self, above.torch.nn.Parameter) else text
 
     def tolist(self) -> Any:
-        """Raise DataDependentOutputException: there are no elements."""
+        """Raise DataDependentOutputException: a fake tensor has no elements."""
         raise DataDependentOutputException(ops.aten._local_scalar_dense.default)
 
     def numpy(self, *, force: bool = False) -> Any:
-        """Raise RuntimeError: there are no elements."""
+        """Raise RuntimeError: a fake tensor has no elements."""
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
     def data_ptr(self) -> int:
-        """Return 0: there is no memory."""
+        """Return 0: a fake tensor has no memory."""
         return 0
 
 

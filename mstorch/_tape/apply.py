@@ -1,4 +1,4 @@
-"""Dispatch an operation from tensors to a kernel, and record it on the tape; every operation passes through here."""
+"""Run an operation's kernel on tensors and add the operation to the autograd graph; every operation passes through this module."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -112,9 +112,9 @@ class Derivative:
     gradient)`` returns one gradient per input, or a single gradient for the first; for an operation with several results ``gradient`` is a
     list. ``tables``: array arguments depend on sizes alone, so that backward may run twice. ``second``: nothing is saved if the second
     input does not require grad. ``windows``: inputs that torch saves as a view, which keeps the memory of the forward pass even if
-    ``.data`` is assigned later. ``watch``: inputs that torch saves but the rule does not read; writing to them in place is an error all the
-    same. ``symmetric``: the Jacobian is symmetric, as the diagonal one of an elementwise operation, so that forward mode applies the rule
-    to the tangent.
+    ``.data`` is assigned later. ``watch``: inputs that torch saves but the rule does not read; writing to them in place is still an error.
+    ``symmetric``: the Jacobian is symmetric, as the diagonal one of an elementwise operation, so that forward mode applies the rule to the
+    tangent.
     """
 
     __slots__ = (
@@ -169,7 +169,7 @@ def backward_name(op: str) -> str:
 
 def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...] = (), *, label: str | None = None,
           strides: Any = None, pointwise: bool = False) -> Any:  # fmt: skip
-    """Compute ``op`` in a dtype on tensors (arrays are constants, lists of tensors are allowed), and record it.
+    """Compute ``op`` in a dtype on tensors, and add it to the autograd graph. Arrays are constants; lists of tensors are allowed.
 
     In the kernel's arguments ``inputs`` come first, then ``args`` (Python values, arrays). ``strides`` are those of the results.
     ``pointwise``: the operation is elementwise, so that a device may compute in the memory order of the result.
@@ -229,7 +229,7 @@ def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
 def _computed_elsewhere(
     op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any, pointwise: bool
 ) -> Any:  # fmt: skip
-    """Do what ``apply`` does if some input is neither an array nor a tensor in host memory."""
+    """Compute and track an operation like ``apply`` if some input is neither an array nor a tensor in host memory."""
     ours, followed, alone = modes.native is None, False, True
     there = ours
     for item in inputs:
@@ -333,7 +333,7 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
 
 
 def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: TensorBase) -> None:
-    """Do what ``_record_tensors`` does for exactly two inputs, unrolled."""
+    """Fast path of ``_record_tensors`` for exactly two inputs."""
     derivative = RULES.get(op.op)
     if derivative is None or result._dtype.is_integral:
         _record_tensors(op, kind, (x, y), (), result)

@@ -54,7 +54,7 @@ def mapped(source: TensorBase, made: Any, function: Callable[[Any], Any]) -> Non
 
 
 def mapped_apart(source: TensorBase, made: Sequence[Any], function: Callable[[Any], Sequence[Any]]) -> None:
-    """Do what ``mapped`` does for a function with several results."""
+    """Apply a linear map with several results to a tensor and its tangents; ``mapped`` is the form for one result."""
     for level in levels_of(source):
         with below(level):
             tangents = function(tangent_of(source, level))
@@ -74,9 +74,9 @@ def write(target: TensorBase, made: Any | None) -> None:
 
 
 def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None], whole: bool = False) -> None:
-    """Update the tangents of a tensor of which parts were just overwritten by ``source``, by calling ``put(tensor, values)``.
+    """Update the tangents of a tensor after parts of it were overwritten by ``source``, by calling ``put(tensor, values)``.
 
-    An existing tangent is written in place, so that its views see the change; otherwise a tangent of the base is created.
+    An existing tangent is written in place, so that its views change too; otherwise a tangent of the base is created.
     """
     levels = levels_of_all((target, source))
     if not levels or target._dtype.is_integral:

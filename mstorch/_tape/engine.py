@@ -445,7 +445,7 @@ def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:
 
 
 def _fit(node: Node, gradients: list[Any]) -> None:
-    """Reshape gradients before hooks and callers see them; the gradient of a leaf gets the shape that the leaf had in forward."""
+    """Reshape gradients before they are passed to hooks and callers; the gradient of a leaf gets the shape that the leaf had in forward."""
     gradient = gradients[0]
     if node.__class__ is not Accumulate or not isinstance(gradient, (np.ndarray, TensorBase)) or is_sparse(gradient):
         node.fit(gradients)

@@ -271,7 +271,7 @@ def _covers(own: Geometry, low: int, high: int) -> bool:
 
 
 def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
-    """Return another window of the memory as far as a tensor's elements fill it, zeros elsewhere."""
+    """Return a strided view ``other`` of the memory of which ``raw`` holds the view ``own``; elements that are not in ``own`` are zeros."""
     low, high = _memory_of(own, other)
     shape, strides, offset = other
     name = NAME_OF[raw.dtype]
@@ -282,7 +282,7 @@ def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
 
 
 def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
-    """Return the transpose of ``window``: the gradient is scattered to the tensor's elements, and summed where the window repeats them."""
+    """Return the transpose of ``window``: each gradient is added to the element that it was read from."""
     low, high = _memory_of(own, other)
     name = NAME_OF[raw.dtype]
     if not raw.size or 0 in own[0]:
@@ -301,7 +301,7 @@ def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
 def unfolding(
     forward: Callable[..., Any], back: Callable[..., Any], own: Sequence[int], shape: Sequence[int], dim: int, step: int
 ) -> tuple[Move, Move]:
-    """Return the map from a tensor to its sliding windows along a dimension, and its transpose."""
+    """Return the map from a tensor to its sliding windows along a dimension, and the map's transpose."""
     rows = contiguous_strides(tuple(own))
     whole: Geometry = (tuple(own), rows, 0)
     seen: Geometry = (tuple(shape), (*rows[:dim], rows[dim] * step, *rows[dim + 1 :], rows[dim]), 0)

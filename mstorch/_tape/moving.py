@@ -42,7 +42,7 @@ class _Moved(Node):
 
 
 def moved(tensor: Any, home: bool) -> Any:
-    """Return a recorded copy of a tensor on the host (``home``) or on the accelerator, with the same strides."""
+    """Return a copy of a tensor on the host (``home``) or on the accelerator, with the same strides; autograd tracks it."""
     strides = None if tensor._stride is None else strides_of(tensor)
     if home:
         made = laid_out(copied(tensor, typed(_to_host(bare(tensor)), tensor._dtype.np)), strides if _dense(tensor) else None)

@@ -42,7 +42,7 @@ class Native(Node):
     count: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradients from MindSpore's autograd; recorded ones can be differentiated again in the same way."""
+        """Return the gradients from MindSpore's autograd; if ``recorded``, they can be differentiated again in the same way."""
         forked.refuse(self.name())
         values = [item.value(self, recorded) for item in self.saved]
         if recorded and not modes.grad and without_values(gradients):
@@ -91,7 +91,7 @@ def _raw(item: Any) -> Raw:
 
 
 def _found(function: Callable[..., Any], tensors: list[Any], results: int, count: int, places: list[int]) -> list[Any]:
-    """Return recorded gradients, as an operation that MindSpore's autograd can differentiate again."""
+    """Return gradients as an operation that MindSpore's autograd can differentiate again."""
     missing: list[int] = []
 
     def whole(*raws: Raw) -> tuple[Raw, ...]:
@@ -121,7 +121,7 @@ def _unwrapped(raw: Raw, tensors: list[Any]) -> np.ndarray:
 
 
 def refuse_trained(what: str) -> None:
-    """Raise RuntimeError inside a Module that MindSpore trains, whose autograd does not support ``what``."""
+    """Raise RuntimeError inside a Module that MindSpore trains, because MindSpore's autograd does not support ``what``."""
     if modes.native is not None:
         raise RuntimeError(f"mstorch: {what} cannot be trained by MindSpore itself")
 
@@ -169,7 +169,7 @@ def through(
     label: str, function: Callable[..., Any], tensors: Sequence[Any], constants: Sequence[Any] = (),
     host: Callable[..., Any] | None = None, linear: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Apply ``function(*tensors, *constants)`` of MindSpore tensors to tensors, and record it for MindSpore's autograd.
+    """Apply ``function(*tensors, *constants)``, which computes on MindSpore tensors, with MindSpore's autograd for its gradient.
 
     ``linear``: the function is linear in all tensors jointly, so that forward mode applies it to the tangents.
 

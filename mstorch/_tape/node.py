@@ -1,4 +1,4 @@
-"""Nodes of the tape: one per recorded operation, with edges to the nodes that its gradients go to."""
+"""Nodes of the autograd graph: one per operation, with edges to the nodes that its gradients go to."""
 from __future__ import annotations
 
 import itertools
@@ -110,7 +110,7 @@ class Node:
         raise NotImplementedError
 
     def fit(self, gradients: list[Any]) -> None:
-        """Reshape the gradients in place, in their list, to the shapes of the outputs before hooks see them."""
+        """Reshape the gradients, in place in their list, to the shapes of the outputs, before they are passed to hooks."""
 
     def release(self) -> None:
         """Free the saved tensors after backward; the graph cannot run again."""
@@ -265,7 +265,7 @@ _CUT = (
 
 
 class Passed(Node):
-    """Node that passes gradients through unchanged, for a tensor that stands for another one."""
+    """Node that passes gradients through unchanged, for a tensor that replaces another one."""
 
     __slots__ = ()
 
@@ -306,7 +306,7 @@ USED_UP = (None,)  # in the place of what is saved: nothing, but backward goes t
 
 
 class Watched:
-    """Version of a tensor that torch saves but our gradient does not read; kept, as in torch, until backward is done."""
+    """Version of a tensor that torch saves but mstorch's gradient does not read; kept, as in torch, until backward is done."""
 
     __slots__ = ("_counter", "_dtype", "_shape", "_node", "_number", "version", "own")
 
@@ -359,7 +359,7 @@ class SavedWindow(SavedInput):
 
 
 def saved_input(tensor: TensorBase) -> Any:
-    """Return the record of an input that a node saves; a number that was wrapped in a tensor bypasses the saved-tensor hooks."""
+    """Return the object that a node saves for an input; a number that was wrapped in a tensor bypasses the saved-tensor hooks."""
     return Saved(tensor) if modes.saved_hooks and not tensor.__dict__.get("_wrapped_number") else SavedInput(tensor)
 
 

@@ -36,7 +36,7 @@ _SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
 
 
 def all_simple(args: tuple[Any, ...]) -> bool:
-    """Return True if no argument is or contains an array or a tensor."""
+    """Return True if none of the arguments is or contains an array or a tensor."""
     for arg in args:
         if arg.__class__ not in _SIMPLE and not (arg.__class__ is tuple and _SIMPLE.issuperset(map(type, arg))):
             return False
@@ -181,7 +181,7 @@ def _raw_of(item: Any, inputs: Sequence[Any]) -> Any:
 
 
 def compute_on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
-    """Do what ``compute`` does for operands on a device and numbers."""
+    """Run a kernel as ``compute`` does, on operands that are on a device and on numbers."""
     if name in STORED and op.op not in MOVED_AS_BYTES:
         return _codes_by_host(op, name, inputs, args, strides)
     raws = [_raw_of(item, inputs) for item in inputs]
@@ -232,9 +232,9 @@ _COMPUTE = {"host": _in_arrays, "mirrored": _in_arrays, "absent": _of_shapes, "d
 def compute(
     op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...] = (), strides: Any = None, pointwise: bool = False
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Run a kernel on its operands' device; return the result, and the arguments for a node as arrays or MindSpore values.
+    """Run a kernel on its operands' device; return the result, and the arguments that a node saves, as raw arrays.
 
-    ``op[name]`` is the function of MindSpore tensors for a dtype, ``op.host`` those of arrays. The result has ``strides``; for
+    ``op[name]`` is the function of MindSpore tensors for a dtype, ``op.host`` those of NumPy arrays. The result has ``strides``; for
     ``pointwise`` see ``apply``.
     """
     kind = kind_among(inputs)

@@ -42,7 +42,7 @@ class Primitive:
         return self.kernel[OF_MS[first.dtype].name](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
 
     def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> TensorBase:
-        """Apply the operation to tensors in a dtype, recorded."""
+        """Apply the operation to tensors in a dtype, tracked by autograd."""
         return apply(self.kernel, kind, operands, args, strides=_strides(operands) if self.elementwise else None)
 
 

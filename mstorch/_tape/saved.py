@@ -31,7 +31,7 @@ class SavedTensor:
         return None if item is None else dressed(item.value(self._node, not item.output and item.unpack is None))
 
     def unpack(self) -> Any:
-        """Return the saved tensor as backward sees it."""
+        """Return the saved tensor that backward uses."""
         item = self._kept[self._place]
         return None if item is None else item.value(self._node, True)
 

@@ -439,7 +439,7 @@ def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a rule like ``wide_where_bare`` whose recorded gradient is rounded once too, as in torch's own kernels."""
+    """Decorate a rule like ``wide_where_bare``, but round once on tensors too, as torch's own kernels do."""
     in_one_step = wide_where_bare(function)
 
     def computed(*values: Any) -> Any:
@@ -452,7 +452,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_values(found: TensorBase, values: np.ndarray) -> TensorBase:
-    """Return the recorded results of a composition, with values that were computed in one step; gradients follow the composition."""
+    """Replace the values of a composition's results by ``values``, computed in one step; gradients still follow the composition."""
     for result, value in zip(found, values) if found.__class__ is tuple else ((found, values),):
         if isinstance(result, TensorBase):
             array_of(result)[...] = value
@@ -504,7 +504,9 @@ def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
 
 
 def flat_in(found: TensorBase | np.ndarray, value: Any) -> Any:
-    """Return a gradient whose derivative in ``value`` is zero almost everywhere, recorded as depending on it, as in torch."""
+    """Return the gradient ``found``, whose derivative in ``value`` is zero almost everywhere, with a node that depends on ``value``, as in
+    torch.
+    """
     if not isinstance(found, TensorBase) or not is_tracked(value):
         return found
     shape, name = value._shape, value._dtype.name

@@ -82,5 +82,5 @@ def fused(op: str, kind: dtype, *tensors: Any) -> bool:
 
 
 def followed(tensors: Sequence[Any]) -> bool:
-    """Return whether our tape (not MindSpore's) needs to record an operation on these tensors, which one node can do."""
+    """Return whether mstorch's autograd (not MindSpore's) has to track an operation on these tensors as one node."""
     return modes.native is None and recording(tensors)

@@ -52,7 +52,7 @@ class Linear(Node):
     back: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Apply the transpose to the gradient; if recorded, as a linear map again."""
+        """Apply the transpose to the gradient; if ``recorded``, as a linear map that autograd tracks."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
             try:
@@ -72,7 +72,7 @@ _PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that may leave a gradi
 
 
 def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
-    """Apply a linear map to a tensor, recorded. The result is a view if the map returns a view of its array."""
+    """Apply a linear map to a tensor, tracked by autograd. The result is a view if the map returns a view of its array."""
     if is_meta(tensor):
         with shapes_only():
             found = np.asarray(forward(array_of(tensor)))
@@ -295,7 +295,7 @@ _gather = kernel("storage_gather")
 
 
 def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray:
-    """Return the positions of a window's elements among those of a tensor, in row-major order."""
+    """Return the positions of a strided view's elements among those of a tensor, in row-major order."""
     wanted = flat_index(shape, strides, offset)
     if base._stride is None:
         return np.ascontiguousarray(wanted - base._offset)
@@ -306,7 +306,7 @@ def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int)
 
 
 def window_maps(base: TensorBase, shape: tuple[int, ...], strides: Strides, offset: int) -> tuple[Map, Map]:
-    """Return the linear map from a tensor's elements to those of a window on the same storage, and its transpose."""
+    """Return the linear map from a tensor's elements to those of a strided view of the same storage, and the map's transpose."""
     own_shape, own_strides, own_offset = base._shape, strides_of(base), base._offset
     low = min(own_offset, offset)
     high = max(_end(own_shape, own_strides, own_offset), _end(shape, strides, offset))
@@ -385,7 +385,7 @@ class Parts(Node):
 
 
 def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, ...], label: str) -> Any:
-    """Return zeros with the parts written in their places; recorded if the parts are tensors."""
+    """Return zeros with the parts written in their places; autograd tracks the result if the parts are tensors."""
     first = next(iter(given.values()))
     if isinstance(first, TensorBase) and is_meta(first) and not modes.grad:
         return meta_tensor(tuple(shape), first._dtype)

@@ -128,7 +128,7 @@ _target = _Target()
 
 
 def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequence[Any]) -> TensorBase:
-    """Compute the result of an in-place operation; returns the target itself if a kernel wrote into it (see ``change``)."""
+    """Compute the result of an in-place operation; returns the target itself if a kernel wrote into the target (see ``change``)."""
     if target._storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS:
         return function()
     if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in (target, *others)):
@@ -186,7 +186,7 @@ _COPY = Move(_copy, cloned)
 
 
 def detach_snapshot(made: TensorBase) -> None:
-    """Copy a saved snapshot into memory of its own before the target is modified."""
+    """Copy a saved snapshot into memory of its own, before the target that it shares memory with is modified."""
     if on_host(made) or (modes.native is None and made._storage.__class__ in NATIVE):
         version = made._counter.version
         become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(_own_value(made)))
@@ -287,7 +287,7 @@ def review(target: TensorBase, view: TensorBase) -> None:
 
 
 def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
-    """Do what ``window_maps`` does if a real base is viewed as complex, or the reverse."""
+    """Do what ``window_maps`` does if a real base is viewed as complex, or a complex base as real."""
     own, kind = base._dtype.np, target._dtype.np
     size, shape = kind.itemsize, target._shape
     offset, steps = target._offset * size, [step * size for step in strides_of(target)]

@@ -118,7 +118,7 @@ class _Loader(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finder of the modules that only ``names.txt`` has; asked last, if no file was found."""
+    """Finder of the modules that exist only in ``names.txt``; it comes last, after all finders of files."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if not fullname.startswith(_ROOT + ".") or fullname not in names():

@@ -255,7 +255,7 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run ``forward`` on the arguments and record its backward."""
+        """Run ``forward`` on the arguments and make ``backward`` the gradient of its results."""
         if state.maps or state.levels:
             for transform in FUNCTION_TRANSFORMS:
                 found = transform(cls, args, kwargs)
@@ -303,7 +303,7 @@ class Function:
 
 
 def _plain_output(tensors: list[Any], output: Tensor) -> Any:
-    """Return results that are not recorded; a returned input becomes a new tensor over the same memory."""
+    """Return results that autograd does not track; a returned input becomes a new tensor over the same memory."""
     if isinstance(output, TensorBase):
         if modes.native is not None or output.layout is not strided:
             return output

@@ -342,7 +342,7 @@ rules(
 
 @ruled("aminmax")
 def aminmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return minima and maxima, over all elements if no dimension is given."""
+    """Return minima and maxima, over all elements if ``dim`` is None."""
     if kwargs.get("dim") is not None:
         return along("dim")(op, args, kwargs)
     if kwargs or len(args) > 1:

@@ -1,8 +1,8 @@
 """One level of differentiation: its inputs as new tensors, and gradients with respect to them.
 
-The tape does not distinguish levels, so the inputs of a level are other tensors over the same memory: those tracked by an outer level (or
-autograd) by a recorded alias, others by a new leaf. A gradient is itself recorded only if the computation depends on something tracked
-outside.
+The autograd graph does not distinguish levels, so the inputs of a level are other tensors over the same memory: those that an outer level
+(or autograd) tracks are aliases with a node, others are new leaves. A gradient can be differentiated again only if the computation depends
+on something tracked outside.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _alias(tensor: Any, source: Any) -> Any:
 
 
 class Level:
-    """The inputs to differentiate with respect to, created and used with recording enabled.
+    """The inputs to differentiate with respect to, created and used with gradients enabled.
 
     Under ``vmap`` every input is batched in all active vmaps, so that each slice has its own gradient.
     """
@@ -189,7 +189,7 @@ def one_hot(output: Tensor, index: int) -> Tensor:
 
 
 class recording(Block):
-    """Enables recording for a transform; ``outer`` is the previous grad mode.
+    """Enables gradients for a transform; ``outer`` is the previous grad mode.
 
     ``leaves`` are those of the levels created within: a result may still depend on them, but no outer level tracks them.
     """

@@ -87,7 +87,7 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """Return a function with the same results; in-place operations create new values here anyway, so nothing has to be removed.
+    """Return a function with the same results; mstorch's in-place operations create new values already, so that none has to be removed.
 
     Raise RuntimeError if ``remove`` is neither "mutations" nor "mutations_and_views".
     """

@@ -215,7 +215,7 @@ def jacrev(
     """Return a function that computes the Jacobian of ``func`` in reverse mode: for each output, a tensor of shape ``output.shape +
     arg.shape``.
 
-    It runs one backward per output element; ``chunk_size`` limits memory in torch and has no effect here.
+    It runs one backward per output element; ``chunk_size`` limits memory in torch and has no effect in mstorch.
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")

@@ -1,7 +1,7 @@
 """``torch.jit._get_trace_graph``: the operators of one run of a module, as a graph.
 
-Calls of public functions are recorded as torch's operators of the same name, with their schema's arguments. A function that torch composes
-in Python (``multi_head_attention_forward``) is recorded as the operators that it calls below autograd.
+A call of a public function becomes torch's operator of the same name, with the arguments of the operator's schema. A function that torch
+composes in Python (``multi_head_attention_forward``) becomes the operators that it calls below autograd.
 """
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _in_form(packet: Any, numbers: bool, args: tuple[Any, ...], kwargs: dict[str
 
 
 class _Functions(TorchFunctionMode):
-    """Records public calls that are operators; others are recorded below autograd."""
+    """Writes public calls that are operators into the graph; the operators of other calls are written below autograd."""
 
     def __init__(self, writer: _Writer) -> None:
         super().__init__()

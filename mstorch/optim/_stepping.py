@@ -173,7 +173,9 @@ class Stepping:
         return loss
 
     def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list]) -> bool:
-        """Return whether a device may update all parameters of a group by one call, like ``foreach``: nothing is recorded or missing."""
+        """Return whether one device call may update all parameters of a group, like ``foreach``: gradients are disabled and no gradient is
+        missing.
+        """
         if not LAYS_OUT or group.get("foreach") is False or group.get("differentiable") or group.get("capturable"):
             return False
         if any(isinstance(value, Tensor) or (name in self.flags and value) for name, value in options.items()):

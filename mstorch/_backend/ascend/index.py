@@ -1,4 +1,4 @@
-"""Indexing on Ascend: gather, scatter, padding and windows."""
+"""Indexing on Ascend: gather, scatter, padding and strided views."""
 from __future__ import annotations
 
 import math

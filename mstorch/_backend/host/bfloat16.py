@@ -24,7 +24,7 @@ Step = Callable[..., None]
 
 
 class _Tiny(Exception):
-    """Raised if a zero in a result may stand for a number that the rounding instruction flushed."""
+    """Raised if a zero in a result may be a number that the rounding instruction flushed to zero."""
 
 
 def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: np.ndarray) -> None:

@@ -61,7 +61,7 @@ def _share(
     kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: Geometry,
     groups: int,
 ) -> bool:  # fmt: skip
-    """Run oneDNN's convolution on threads, split by images or channels; return False if there is no kernel."""
+    """Run oneDNN's convolution on threads, split by images or channels; return False if oneDNN has no kernel."""
     source, weights, result = arrays
     work = result.size * weights.size / (weights.shape[0] * _RATE)
     done = []
@@ -325,7 +325,7 @@ def numpy_conv_transpose2d(
 
 
 def _half(kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, *attributes: Any) -> bool:
-    """Run oneDNN's convolution on bfloat16 bits; return False if there is no kernel."""
+    """Run oneDNN's convolution on bfloat16 bits; return False if oneDNN has no kernel."""
     stride, padding, dilation, groups = attributes
     if not all(array.size for array in arrays) or min(padding) < 0:
         return False

@@ -1,4 +1,4 @@
-"""Kernels with gradients of their own: a node of the tape if something is recorded, else a plain call."""
+"""Kernels with gradients of their own: a node of MindSpore's autograd if an argument requires grad, else a plain call."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_complex(raw: Raw) -> bool:
 
 
 def recorded(*args: Any) -> bool:
-    """Return whether the tape records one of the arguments."""
+    """Return whether an argument requires grad in MindSpore's autograd and grad mode is on."""
     if tape.grad_mode.enabled:
         for arg in args:
             if isinstance(arg, Raw) and arg._requires_grad:

@@ -51,7 +51,7 @@ def _recorded(raw: Raw) -> bool:
 
 
 def _every(raw: Raw, dim: int, step: int) -> Raw:
-    """Return every ``step``-th entry of a dimension, not recorded."""
+    """Return every ``step``-th entry of a dimension; not differentiable."""
     shape = raw.shape
     if raw.size == 0:
         return _reshape(raw, tuple(-(-n // step) if d == dim else n for d, n in enumerate(shape)))
@@ -62,8 +62,8 @@ def _every(raw: Raw, dim: int, step: int) -> Raw:
 def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
     """Slice ``raw[…, start:stop:step, …]`` in one dimension.
 
-    mint.narrow is a view that takes 3 µs, but its backward fails on the CPU (InplaceCopy into a view, MindSpore 2.7.2 to 2.10): recorded
-    slices use StridedSlice.
+    mint.narrow is a view that takes 3 µs, but its backward fails on the CPU (InplaceCopy into a view, MindSpore 2.7.2 to 2.10): if a
+    gradient is needed, StridedSlice is used.
     """
     shape = raw.shape
     if not _recorded(raw):

@@ -80,7 +80,7 @@ def _path() -> str | None:
 
 
 def _load() -> ctypes.CDLL | None:
-    """Return the library with typed functions; None if it is missing, or uses threads of its own."""
+    """Load oneDNN with typed functions; return None if it is missing, or uses threads of its own."""
     path = _path() if os.environ.get("MSTORCH_ONEDNN", "1") != "0" else None
     if path is None:
         return None

@@ -115,7 +115,7 @@ WRITES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def memory() -> list[Item]:
-    """Return checks of writes through views, which the base and other views must see."""
+    """Return checks that writes through views change the base and its other views."""
     return [(name, partial(beside, partial(_written, write))) for name, write in WRITES.items()]
 
 

@@ -58,7 +58,8 @@ def _put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common:
 
 @ways(device=_put_by_one_kernel)
 def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
-    """Put (or add) elements at index tensors by the device's kernel, if nothing is recorded; return False if that is impossible.
+    """Put (or add) elements at index tensors by the device's kernel, unless autograd tracks the operands; return False if the kernel does
+    not apply.
 
     The kernel indexes leading dimensions: the view is passed with the indexed ones first.
     """

@@ -120,7 +120,7 @@ def is_read(item: TensorBase) -> bool:
 
 
 def end_of_slice(value: Any) -> int:
-    """Return a number of a slice; TypeError for what stands for no position."""
+    """Convert an end or the step of a slice to a number. Raise TypeError for a value that is not an index."""
     if value.__class__ is int:
         return value
     if isinstance(value, TensorBase) and not is_read(value):

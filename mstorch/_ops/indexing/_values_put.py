@@ -50,7 +50,7 @@ def number_as(value: Any, target: TensorBase) -> np.ndarray:
 
 
 def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> TensorBase:
-    """Return the value as a tensor of the target's dtype and the given shape, recorded; it may share the value's memory."""
+    """Convert a value to a tensor of the target's dtype and the given shape, tracked by autograd; it may share the value's memory."""
     if is_number(value):
         return views.expand(tensor_of(number_as(value, target).copy()), shape)
     if isinstance(value, np.ndarray):

@@ -351,7 +351,7 @@ def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> Tensor
 
 
 def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
-    """Return the elements selected by index tensors, recorded."""
+    """Return the elements selected by index tensors, tracked by autograd."""
     shape = current._shape
     common, dims, adjacent = _plan(shape, advanced)
     _check_bounds(shape, advanced)
@@ -531,7 +531,7 @@ def _put_indexed(
 
 
 def _unread(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Return the target's shape as the result of a write where there is no memory."""
+    """Return the target's shape as the result of a write to a tensor without memory."""
     return old
 
 

@@ -103,7 +103,8 @@ def _parsed(equation: str, count: int) -> tuple[list[list[str]], list[str] | Non
 
 
 class Step(NamedTuple):
-    """One call of a plan: what is called, on which values (operands first, then results of steps), with what further argument."""
+    """One call of a plan: the function, the values that it is applied to (operands first, then results of steps), and one further argument.
+    """
 
     call: str
     values: tuple[int, ...]
@@ -111,7 +112,7 @@ class Step(NamedTuple):
 
 
 def _done(step: Step, values: Sequence[Any]) -> Any:
-    """Return the result of a step; each operation is called by its name, so that who takes calls below autograd sees it."""
+    """Return the result of a step. Each operation is called by its public name, so that handlers below autograd see the call."""
     call, x = step.call, values[step.values[0]]
     if call == "reshape":
         return views.reshape(x, step.argument)
@@ -174,7 +175,7 @@ class _Planner:
         return value.number if value.sizes == shape else self.add("reshape", (value.number,), shape)
 
     def summed(self, value: _Value, labels: Sequence[Label]) -> _Value:
-        """Sum a value over ``labels``; what is left stands in the order of ``places``, in rows."""
+        """Sum a value over ``labels``; the result's dimensions are in the order of ``places``, and its memory is row-major."""
         if not labels:
             return value
         value = self.in_order(value, sorted(value.labels, key=self.places.__getitem__))

@@ -104,7 +104,7 @@ def _by_norm(A: TensorBase, one: TensorBase, norms: TensorBase, limits: tuple[fl
 
 
 def _values(A: TensorBase) -> TensorBase:
-    """Return the matrix exponential of float or complex matrices, not recorded."""
+    """Return the matrix exponential of float or complex matrices, without a gradient."""
     shape = shape_of(A)
     if 0 in shape:
         return A.clone()

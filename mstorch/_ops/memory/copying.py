@@ -88,7 +88,7 @@ def _check_rank(format: memory_format, rank: int) -> None:
 
 
 def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
-    """Return a copy, recorded; it keeps a dense tensor's strides unless another memory format is requested."""
+    """Return a copy that autograd tracks. It keeps a dense tensor's strides unless another memory format is requested."""
     return call(_clone, (input,), strides=_copy_strides(input, memory_format))
 
 

@@ -146,7 +146,7 @@ def empty(
     device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: memory_format | None = None,
 ) -> Any:  # fmt: skip
-    """Return an uninitialized tensor (zeros here)."""
+    """Return an uninitialized tensor (in mstorch, of zeros)."""
     if pin_memory:
         devices.refuse_pinning(device)
     if layout is not None and layout is not strided:
@@ -197,7 +197,7 @@ def empty_strided(
     size: tuple[int, ...], stride: Any, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return an uninitialized tensor of the given size and strides (zeros here)."""
+    """Return an uninitialized tensor of the given size and strides (in mstorch, of zeros)."""
     if pin_memory:
         devices.refuse_pinning(device)
     place = devices.resolve(device)
@@ -298,7 +298,7 @@ def empty_like(
     input: TensorBase, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return an uninitialized tensor with the shape and dtype of ``input`` (zeros here)."""
+    """Return an uninitialized tensor with the shape and dtype of ``input`` (in mstorch, of zeros)."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     if layout is not None and layout is not strided:

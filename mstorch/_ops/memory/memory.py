@@ -71,7 +71,7 @@ def is_pinned(self: TensorBase, device: device | str | int | None = None) -> boo
 
 
 def pin_memory(self: Any, device: Any = None) -> Any:
-    """Return the tensor in page-locked memory. Raise RuntimeError if there is no accelerator."""
+    """Return the tensor in page-locked memory. Raise RuntimeError without an accelerator."""
     if not devices.accelerator_is():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return self

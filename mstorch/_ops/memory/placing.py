@@ -24,8 +24,8 @@ def placed(*, like: bool = False, drawn: bool = False) -> Callable[[Callable[...
 def placed(function: Any = None, /, *, like: bool = False, drawn: bool = False) -> Any:
     """Declare a factory whose result goes to the accelerator in ``device=``; unchanged without an accelerator.
 
-    ``like``: the result is like its first argument and goes to that one's device. ``drawn``: random numbers, which accelerators draw
-    themselves; only the stand-in device gets what the host draws from the device's stream.
+    ``like``: the result is like the first argument and goes to that argument's device. ``drawn``: random numbers, which accelerators draw
+    themselves; only the stand-in device gets numbers that the host draws from the device's stream.
     """
     if function is None:
         return lambda defined: _on_accelerators(defined, like, drawn)

@@ -36,7 +36,7 @@ def _nothing(self: Any) -> None:
 
 
 def _set_state(self: Any, state: Any) -> None:
-    """Take what a pickle of torch's earliest versions holds: storage, offset, sizes and strides, or data and hooks."""
+    """Set the state from a pickle of torch's earliest versions: storage, offset, sizes and strides, or data and hooks."""
     if not self.is_leaf:
         raise RuntimeError("__setstate__ can be only called on leaf Tensors")
     if len(state) == 4:

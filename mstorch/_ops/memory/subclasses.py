@@ -91,7 +91,7 @@ def slots_of(tensor: TensorBase) -> dict[str, Any]:
 
 
 def keeps_elsewhere(tensor: Any) -> bool:
-    """Return whether a subclass's tensor has no memory of its own."""
+    """Return whether a tensor of a subclass has no memory of its own."""
     return not tensor._storage.has_elements and type(tensor) not in PLAIN
 
 

@@ -14,7 +14,7 @@ LAYS_OUT = device_memory.HAS_WINDOWS
 
 
 def can_be_laid_out(tensors: Sequence[Any]) -> bool:
-    """Return whether each tensor covers all of a device allocation, not shared and not recorded."""
+    """Return whether each tensor covers all of a device allocation that is not shared, and is not tracked by autograd."""
     if not LAYS_OUT or LEVELS:
         return False
     alone = len({id(tensor._storage) for tensor in tensors}) == len(tensors)

@@ -63,7 +63,7 @@ def summed_dtype(input: TensorBase, asked: dtype | None, out: Any) -> dtype:
 
 
 def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> None:
-    """Raise torch's error if the operation would be recorded with an ``out=``, whatever its dtype."""
+    """Raise torch's error if there is an ``out=`` and autograd would have to track the operation, whatever its dtype."""
     if isinstance(out, TensorBase) and recording((input, out)):
         raise no_derivative(name)
 
@@ -420,8 +420,8 @@ def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: in
 def _variance_on_host(input: TensorBase, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> TensorBase:
     """Return the variance as one node, or its root if ``name`` is "std".
 
-    If ``correction`` leaves no degrees of freedom, the gradient is torch's: infinite for a full reduction (``whole``), else divided by what
-    is left.
+    If ``correction`` leaves no degrees of freedom, the gradient is torch's: infinite for a full reduction (``whole``), else divided by the
+    difference.
     """
     rooted = name == "std"
     found = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0, rooted)

@@ -19,7 +19,7 @@ def _output(
     g: TensorBase | np.ndarray, w: TensorBase | np.ndarray, shape: tuple[int, ...],
     attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int],
 ) -> Any:
-    """Return the convolution whose gradient is a given transposed one, without the extra windows of an output padding above the stride."""
+    """Return the convolution whose gradient is a given transposed one, without the extra outputs of an output padding above the stride."""
     found = _forward(g, w, None, *attributes)
     if v.shape_of(found) == shape:
         return found

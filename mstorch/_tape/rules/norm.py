@@ -23,7 +23,7 @@ def standardised(x: TensorBase | np.ndarray, axes: tuple[int, ...], count: int, 
 
 
 def _single(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, eps: float) -> Any:
-    """Return the gradients if each element is a group of its own.
+    """Return the gradients if each group has a single element.
 
     Those of x and the weight are zero up to rounding; torch's rounding error, that of the normalized value ``inverse * x``, is reproduced,
     as a small epsilon makes it large.

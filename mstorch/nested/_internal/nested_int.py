@@ -49,7 +49,7 @@ class NestedIntNode:
         return self.t_id
 
     def maybe_as_int(self) -> int | None:
-        """Return None: the length is no single number."""
+        """Return None: the length is not a single number."""
         return None
 
     def is_int(self) -> bool:
@@ -57,11 +57,11 @@ class NestedIntNode:
         return True
 
     def is_float(self) -> bool:
-        """Return False: the node is no float."""
+        """Return False: the node is not a float."""
         return False
 
     def is_bool(self) -> bool:
-        """Return False: the node is no bool."""
+        """Return False: the node is not a bool."""
         return False
 
     def is_nested_int(self) -> bool:
@@ -69,11 +69,11 @@ class NestedIntNode:
         return True
 
     def is_symbolic(self) -> bool:
-        """Return False: there is no symbolic expression."""
+        """Return False: the node has no symbolic expression."""
         return False
 
     def is_constant(self) -> bool:
-        """Return False: the value is no constant."""
+        """Return False: the value is not a constant."""
         return False
 
     def clone(self) -> NestedIntNode:

@@ -149,7 +149,7 @@ class NestedTensor(Nested):
         return self.numel() * self._dtype.itemsize
 
     def is_contiguous(self, memory_format: memory_format = contiguous_format) -> bool:
-        """Return whether there are no gaps and the values are contiguous."""
+        """Return whether the components are packed without gaps and the values are contiguous."""
         return self._lengths is None and self._values.is_contiguous(memory_format=memory_format)
 
     def is_same_size(self, other: Any) -> bool:

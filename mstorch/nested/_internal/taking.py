@@ -59,7 +59,7 @@ def operation_name(public: Function) -> str:
 
 
 def take(public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Dispatch a public call; return NotImplemented if no operand is a nested tensor."""
+    """Dispatch a public call; return NotImplemented if none of the operands is a nested tensor."""
     lead = next(nested_among((*args, *kwargs.values())), None)
     if lead is None:
         return NotImplemented
