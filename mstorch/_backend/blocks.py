@@ -18,7 +18,7 @@ _PASS = 0.12  # nanoseconds that a pass over an element in the cache takes
 
 
 def _rounded(size: int, unit: int) -> int:
-    """Round up to a multiple of a unit, at least one."""
+    """Round up to a multiple of a unit, at least to one unit."""
     return max(-(-size // unit), 1) * unit
 
 
@@ -26,7 +26,7 @@ Work = Callable[[int, int], None]
 
 
 class _Here(threading.local):
-    """Thread-local flag: this thread is a worker, which does not distribute its work."""
+    """Thread-local flag: whether this thread is a worker. Workers do not distribute their work to other threads."""
 
     worker = False
 
@@ -89,7 +89,7 @@ class _Threads:
     def run(self, work: Work, length: int, ahead: int = 0, unit: int = 1) -> None:
         """Call ``work(start, end)`` for the parts of a range, one per thread, in multiples of ``unit``.
 
-        ``ahead``: how much this thread does while another wakes up, so that both end together.
+        ``ahead``: how many steps more this thread does while another one wakes up, so that both end together.
         """
         count = self.count  # another thread may change it
         if count == 1 or _here.worker:
@@ -122,7 +122,8 @@ _MANY_WORTH = 4_000_000  # of many short ones, whose threads stand in each other
 
 
 def share(work: Callable[[int, int], None], length: int, nanoseconds: float, unit: int = 1) -> None:
-    """Call ``work(start, end)`` for the parts of a range, on threads if it takes long enough; ``nanoseconds`` is the cost per step.
+    """Call ``work(start, end)`` for the parts of a range, on several threads if the range takes long enough; ``nanoseconds`` is the cost of
+    one step.
 
     The parts are multiples of ``unit``.
     """
@@ -133,7 +134,7 @@ def share(work: Callable[[int, int], None], length: int, nanoseconds: float, uni
 
 
 def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
-    """Call ``work(start, end)`` for all rows: in cache-sized blocks if they are long, on threads if it pays.
+    """Call ``work(start, end)`` for all rows: in blocks that fit the cache if the rows are long, and on several threads if that is faster.
 
     ``passes``: approximate number of reads and writes per element.
     """

@@ -74,7 +74,7 @@ def is_cell(value: Any) -> bool:
 
 
 def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
-    """Return a mindspore.Parameter with the same values, named ``name``; ``raw`` itself if it is one.
+    """Return a mindspore.Parameter with the values of ``raw``, named ``name``; ``raw`` itself if it is a Parameter.
 
     A name given by MindSpore is kept (``update_parameters_name``, a Cell around the module).
     """
@@ -98,7 +98,7 @@ def _set_requires_grad(parameter: Any, value: bool) -> None:
 
 
 def _set_name(parameter: Any, name: str | None) -> None:
-    """Set the name and mark it as given by MindSpore, so that it is kept."""
+    """Set the name, and mark it as given by MindSpore so that later naming keeps it."""
     Parameter.name.fset(parameter, name)
     parameter.__dict__["_mstorch_named"] = True
 
@@ -113,7 +113,7 @@ def _set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
 
 
 def _overwritten(parameter: Any, data: Any) -> bool:
-    """Write values of the same shape and dtype into a parameter's memory; return False for others.
+    """Write values into a parameter's memory; return False if their shape or dtype differs.
 
     MindSpore's graphs, including those of optimizers, refer to a parameter by its memory: after ``Parameter.set_data``, which replaces it,
     they continue with the old memory and silently stop training the parameter (2.7.2 and 2.10 on the CPU).

@@ -54,7 +54,7 @@ def _converting_members(kind: type) -> dict[str, Any]:
 
 
 def _made_again(kind: type, function: Callable[..., Any], given: Sequence[Any]) -> Any:
-    """Rebuild a Cell whose calls are converted, without its state, for copies and pickles."""
+    """Rebuild a Cell whose class was replaced to convert calls, without its state, for copies and pickles."""
     return function(namesake(kind, "converting", _converting_members), *given)
 
 
@@ -104,7 +104,7 @@ def as_it_was(cell: Any, state: Any, keeps: Callable[[Any], bool]) -> Iterator[N
 def gradients(
     function: Callable[..., Any], raws: Sequence[Raw], weights: Sequence[Parameter], seeds: Sequence[Raw]
 ) -> list[Raw | None]:
-    """Return MindSpore's gradients of ``function(*raws)`` weighted by ``seeds``: of all inputs, then of the weights."""
+    """Return MindSpore's gradients of ``function(*raws)``, weighted by ``seeds``: first those of all inputs, then those of the weights."""
     ours = tape.is_recording()
     tape.set_recording(False)
     try:

@@ -38,13 +38,15 @@ def _asked() -> str:
 
 @cache
 def _launches() -> dict[str, int]:
-    """Return the number of kernels for each row that launches several, as tools/kernel_map.py counted them on sample calls."""
+    """Return how many kernels an operation launches, for the operations that launch several, as tools/kernel_map.py counted them on sample
+    calls.
+    """
     found: dict[str, int] = json.loads(Path(__file__).with_name("ascend").joinpath("launches.json").read_text())
     return found
 
 
 class Cost:
-    """Cost counters: kernels by name, the rest by the requesting line; times are CPU seconds."""
+    """Cost counters: kernels by name, everything else by the line that requested it; times are CPU seconds."""
 
     def __init__(self) -> None:
         self.kernels: Counter[str] = Counter()
@@ -61,7 +63,7 @@ class Cost:
 
     @property
     def host(self) -> float:
-        """Host seconds outside of kernels, copies and reads, minus the overhead of timing them."""
+        """Return the host seconds outside of kernels, copies and reads, minus the time that measuring them took."""
         return self.seconds - self.in_kernels - self.timed * _of_the_clock()
 
     def end(self) -> Cost:

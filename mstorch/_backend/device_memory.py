@@ -65,7 +65,7 @@ def dense(raw: Raw) -> Raw:
 
 
 def shows_others(raw: Raw) -> bool:
-    """Return whether a tensor is a storage's base, or a view with other owners."""
+    """Return whether a MindSpore tensor is a storage's base, or a view of memory that has other owners."""
     if getattr(raw, "_of_storage", False):
         return True
     while True:
@@ -95,7 +95,7 @@ def _gap(length: int, name: str) -> Raw:
 
 
 def laid_out(raws: Sequence[Raw]) -> Raw:
-    """Return tensors packed into one flat tensor: the one that they are ``parts`` of, else a copy by one kernel."""
+    """Return tensors packed into one flat tensor: the tensor that all of them are ``parts`` of, else a copy by one kernel."""
     starts = _starts([tuple(raw.shape) for raw in raws])
     flat = getattr(raws[0], "_part", (None, 0))[0]
     if flat is not None and flat.size == starts[-1]:
@@ -190,7 +190,7 @@ def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> 
 
 
 def memory_of(raw: Raw) -> Raw:
-    """Return the tensor whose memory a view shows; any other tensor itself."""
+    """Return the tensor whose memory a view shows, or the tensor itself if it is not a view."""
     while getattr(raw, "_shown", None) is not None:
         raw = raw._shown
     return raw

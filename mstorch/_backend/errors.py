@@ -17,7 +17,7 @@ TYPE_NAMES = {
 
 
 class NoKernel(NamedTuple):
-    """No kernel computes a dtype: the name of torch's kernel that says so, and the dtype's."""
+    """Cause of an error: no kernel computes a dtype. Holds the name of torch's kernel in the message, and the dtype's."""
 
     kernel: str
     dtype: str

@@ -1,4 +1,4 @@
-"""The stand-in device of tests (MSTORCH_FAKE_DEVICE=Ascend): the CPU plays an Ascend device.
+"""The stand-in device of tests (MSTORCH_FAKE_DEVICE=Ascend): the CPU behaves as an Ascend device.
 
 Rows of Ascend run if their primitives have CPU kernels; otherwise the host's row computes, and the call is counted. Reads of values count
 as transfers.
@@ -219,7 +219,7 @@ def _refuse_overlap(target: np.ndarray, values: Any) -> None:
 
 
 def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.ndarray:
-    """Return the first operand after an in-place device kernel; ``array`` is a copy of it."""
+    """Return the first operand after an in-place device kernel has changed it; ``array`` is a copy of the operand."""
     if op != "index_put":
         return kernel(op).host[name](array, *map(to_arrays, args))
     source, indices, adding = map(to_arrays, args)

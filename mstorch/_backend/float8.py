@@ -1,4 +1,4 @@
-"""float8 dtypes and pairs of 4-bit numbers: bytes for NumPy and MindSpore, with conversion tables from and to float32.
+"""float8 dtypes and pairs of 4-bit numbers: NumPy and MindSpore hold them as bytes; tables convert them from and to float32.
 
 NumPy lacks these dtypes: their arrays have a structured dtype of one byte, whose field is named after the dtype. It can be moved, compared
 bytewise and viewed as ``uint8``, but NumPy does no arithmetic on it, so that codes are never computed with by mistake.
@@ -16,7 +16,7 @@ from .errors import not_for
 
 
 class _Format(NamedTuple):
-    """Bit layout of a dtype; ``nan`` is the code of NaN without sign, ``limit`` that of the largest finite number."""
+    """Bit layout of a float8 dtype: ``nan`` is the code of NaN without sign, ``limit`` the code of the largest finite number."""
 
     mantissa: int
     bias: int

@@ -19,7 +19,7 @@ _COST = 0.15  # nanoseconds for an element that is not in the cache
 
 
 def widened(array: np.ndarray) -> np.ndarray:
-    """Return a half-precision array cast to float32, in its memory order."""
+    """Return a half-precision array cast to float32, in the same memory order."""
     if array.size < _SHORT or array.dtype != BFLOAT16:
         found = _from_float16(array) if array.size >= _LONG and array.dtype == FLOAT16 else None
         return array.astype(_SINGLE) if found is None else found
@@ -78,7 +78,7 @@ def rounded(array: np.ndarray) -> np.ndarray:
 
 
 def flat_bits(array: np.ndarray) -> np.ndarray | None:
-    """Return the bits of a bfloat16 array as a flat view in memory order; None if it is not dense."""
+    """Return the bits of a bfloat16 array as a flat view in memory order; None if the array is not dense."""
     return _flat(array.view(_BITS))
 
 

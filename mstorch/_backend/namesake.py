@@ -1,4 +1,4 @@
-"""Subclasses with the names of MindSpore's classes, for single instances, so that MindSpore's own classes stay unchanged."""
+"""Subclasses of MindSpore's classes, with the same names, for single instances, so that MindSpore's own classes stay unchanged."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""MindSpore's primitives by name, as the rows of devices call them: each is one device kernel (mostly aclnn)."""
+"""MindSpore's primitives by name, for device kernels: each primitive is one kernel of the device (mostly aclnn)."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -122,7 +122,8 @@ def _noted(name: str, result: Any = None) -> Callable[..., Any]:
 
 
 def _draw(name: str, draw: Callable[..., np.ndarray]) -> Callable[..., Any]:
-    """Return a mock of a random mint function: it draws from the generator's seed and offset, and advances it as the device's kernels do.
+    """Return a mock of a random mint function: like the device's kernels, it draws from the generator's seed and offset, and advances the
+    offset.
     """
 
     def call(*args: Any, generator: Any, dtype: Any) -> Any:

@@ -61,7 +61,7 @@ def play_writes() -> None:
 
 
 def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap MindSpore's kernels for CPU tensors to raise: in a process with an Ascend they would run there."""
+    """Wrap a CPU kernel of MindSpore to raise, because in a process with an Ascend it would run on the device."""
 
     if op in LENT:
         return function

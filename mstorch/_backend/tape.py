@@ -37,7 +37,7 @@ tracing: Callable[[], Any] = jit_context  # None in eager mode, the capture cont
 
 
 class _GradMode:
-    """Grad mode. ``enabled`` mirrors MindSpore's own switch, so that reading it is cheap."""
+    """Grad mode. ``enabled`` is a copy of MindSpore's switch that is cheap to read."""
 
     __slots__ = ("enabled",)
 
@@ -203,7 +203,7 @@ def ends_below(raws: Sequence[Raw]) -> set[Any]:
 def run_backward(
     roots: Sequence[Raw], gradients: Sequence[Raw], inputs: Sequence[Raw], keep_graph: bool, create_graph: bool
 ) -> tuple[Raw | None, ...]:
-    """Return the gradients of the inputs, in order; None for an input that the roots do not depend on."""
+    """Return the gradients of the inputs, in order; None for an input on which the roots do not depend."""
     refuse_in_trace("gradients are computed")
     start_recording()
     enabled = grad_mode.enabled
@@ -245,13 +245,13 @@ def register_hook(raw: Raw, hook: Callable[[Raw], Raw | None]) -> Any:
 if hasattr(_native, "_unsafe_set_version_counter"):
 
     def bump_versions(raws: Sequence[Raw]) -> None:
-        """Bump the tape's version counters of these tensors' memory, so that a stale backward raises."""
+        """Increment the version counters of these tensors in MindSpore's autograd, so that a backward that needs the old values raises."""
         _native._unsafe_set_version_counter(list(raws), [raw._version + 1 for raw in raws])
 
 else:  # MindSpore 2.7: a tensor copied onto itself counts as written
 
     def bump_versions(raws: Sequence[Raw]) -> None:
-        """Bump the tape's version counters of these tensors' memory, so that a stale backward raises."""
+        """Increment the version counters of these tensors in MindSpore's autograd, so that a backward that needs the old values raises."""
         enabled = grad_mode.enabled
         set_grad_enabled(False)
         for raw in raws:
@@ -268,7 +268,7 @@ def detached(raw: Raw) -> Raw:
 
 
 class Function(_NativeFunction):
-    """Node of MindSpore's tape with its own backward on raw tensors.
+    """Node of MindSpore's autograd with a backward of its own, on MindSpore tensors.
 
     ``forward(ctx, *args)`` and ``backward(ctx, *gradients)`` are static methods; ``ctx.save_for_backward(*raws)`` saves tensors,
     ``ctx.saved_tensors`` returns them.

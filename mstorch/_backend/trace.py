@@ -166,7 +166,9 @@ _INSTEAD: dict[str, Callable[..., Raw]] = {
 
 
 class Capture(_jit.TraceJitContext):  # type: ignore[misc]
-    """A run under the recorder, which tracks the raw tensors that depend on inputs, external ones, and reads."""
+    """A run of a function under the recorder: tracks which MindSpore tensors depend on inputs, which come from outside, and which values
+    are read.
+    """
 
     def __init__(self, inputs: Sequence[Raw], raise_at_reads: bool = True) -> None:
         super().__init__()
@@ -316,7 +318,7 @@ def depends(raw: Raw) -> bool:
 
 
 def drawn(make: Callable[[], Any], raw_of: Callable[[Any], Raw]) -> Any:
-    """Return ``make()``; in a capture its result, converted by ``raw_of``, is an input of the graph, made anew for each run."""
+    """Return ``make()``; during a capture, ``raw_of(make())`` becomes an input of the graph, which is made anew for each run."""
     context = current()
     return make() if context is None else context.draw(lambda: raw_of(make()))
 
@@ -393,7 +395,7 @@ def _begin(context: Capture, name: str, inputs: Sequence[Raw]) -> str:
 
 
 def _nothing() -> Raw:
-    """Return the dummy input of a graph without inputs, as MindSpore requires one."""
+    """Return the dummy input of a graph that has none, because MindSpore requires an input."""
     return mindspore.Tensor(0)
 
 
@@ -438,7 +440,7 @@ def capture(
 
 
 def round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[str]:
-    """Return the places where a function reads values of tensors that depend on its inputs, one text each; empty if there are none."""
+    """Return a text for each place where a function reads values of tensors that depend on its inputs; an empty list if it reads none."""
     fresh = [tape.detached(raw) for raw in inputs]
     context = Capture(fresh, raise_at_reads=False)
     every = fresh or [_nothing()]

@@ -22,7 +22,7 @@ from .memory import constant, copy_of
 
 
 def packed_strides(tensor: Any) -> tuple[int, ...] | None:
-    """Return dense strides that keep the order of the dimensions in memory; None for row-major ones."""
+    """Return dense strides that keep the order of the dimensions in memory; None if these are row-major."""
     shape, strides = tensor._shape, tensor._stride
     if strides is not None and dense_order(shape, strides) is None:
         order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)
@@ -34,7 +34,7 @@ def packed_strides(tensor: Any) -> tuple[int, ...] | None:
 
 
 def stand_in(tensor: Tensor, raw: Raw) -> Tensor:
-    """Return a stand-in for an argument within a capture, over MindSpore's tensor of its shape."""
+    """Return a tensor that replaces an argument within a capture, over the MindSpore tensor ``raw``."""
     made = wrap(raw, packed_strides(tensor))
     made.__class__ = type(tensor)
     return made
@@ -53,7 +53,7 @@ def copied(tensor: Any) -> Any:
 
 
 def replaced(arguments: Sequence[Any], numbers: Sequence[int], made: Sequence[Any]) -> list[Any]:
-    """Return the arguments with those at ``numbers``, and all identical ones, replaced."""
+    """Return the arguments with those at ``numbers`` replaced by ``made``, wherever the same object is an argument."""
     found = {id(arguments[i]): other for i, other in zip(numbers, made)}
     return [found.get(id(argument), argument) for argument in arguments]
 
@@ -141,7 +141,7 @@ class Plan:
         self.arguments: list[tuple[int, Any]] = []
 
     def kept(self) -> list[bool]:
-        """Return which outputs of the graph persist as tensors; the others are written to known tensors."""
+        """Return for each output of the graph whether it persists as a tensor; the others are only written to known tensors."""
         lasting = {number for number in [*self.fresh, *[number for _, number in self.arguments]] if isinstance(number, int)}
         return [number in lasting for number in range(len(self.raws))]
 
@@ -161,7 +161,7 @@ def plan(
 ) -> Plan:  # fmt: skip
     """Return the plan of a run that has just ended: its outputs, and its writes to arguments and states.
 
-    ``packed``: which stand-ins are dense although their arguments are not.
+    ``packed``: which replacements of arguments are dense although the arguments are not.
     """
     made = Plan()
     made.form = form

@@ -63,7 +63,7 @@ def graphs_read_windows() -> bool:
 
 
 def state_value(tensor: Any) -> Raw:
-    """Return a known tensor's whole storage as a graph input, in the tensor's shape if it covers all of it."""
+    """Return the whole storage of a known tensor as a graph input, in the tensor's shape if the tensor covers all of it."""
     whole = whole_storage(tensor)
     all_of_it = tensor._stride is None and not tensor._offset and whole.numel() == tensor.numel()
     if ON_CPU:
@@ -78,7 +78,7 @@ def copy_of(raw: Raw) -> Raw:
 
 
 def result_of(raw: Raw, kept: bool) -> Any:
-    """Return a graph output as a tensor; on a device without a copy unless it persists (``kept``)."""
+    """Return a graph output as a tensor; on a device it is copied only if it persists (``kept``)."""
     if ON_CPU:
         return tensor_of(raw.asnumpy().copy())
     return wrap(copy_of(raw)) if kept else raw

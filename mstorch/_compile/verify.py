@@ -90,7 +90,7 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
 
 
 def _whole(tensor: Any) -> Any:
-    """Return all of an output's storage, as the graph returns it."""
+    """Return an output's whole storage, which is what the graph returns."""
     whole = whole_storage(tensor)
     return tensor if tensor._stride is None and tensor.numel() == whole.numel() else whole
 

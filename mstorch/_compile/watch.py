@@ -1,4 +1,4 @@
-"""Watch the calls of a function during capture: each must be guarded or on the list of allowed ones.
+"""Watch the calls of a function during capture: each called function must be guarded or on a list of allowed functions.
 
 Everything else aborts the capture before it runs: files, clocks, process state, computed attribute names. ``sys.setprofile`` reports the
 calls of Python functions and built-ins.
@@ -172,7 +172,7 @@ class Watch:
 
 
 def _asking(frame: Any) -> Any:
-    """Return the innermost frame outside of Python's standard library, starting from this one."""
+    """Return the innermost frame outside of Python's standard library, from ``frame`` outwards."""
     while frame is not None and origin_of_code(frame.f_code, frame.f_globals) is PYTHON:
         frame = frame.f_back
     return frame
@@ -198,7 +198,7 @@ def _is_asked(frame: types.FrameType) -> bool:
 
 
 def _forbidden(called: Any, name: str) -> str:
-    """Return the name of a built-in function that is not allowed; empty if it is."""
+    """Return the name of a built-in function that is not allowed in a graph; an empty string if it is allowed."""
     owner = getattr(called, "__self__", None)
     if isinstance(owner, types.FunctionType) or is_exit(called):  # ours, in the form of a built-in function
         return ""

@@ -50,7 +50,7 @@ class RemovableHandle(Block):
 
 
 def warn_if_has_hooks(tensor: TensorBase) -> None:
-    """Warn of each hook that serialization drops, unless ``torch.utils.hooks.unserializable_hook`` marks it."""
+    """Warn of each hook that serialization drops, unless ``torch.utils.hooks.unserializable_hook`` marks the hook."""
     if tensor._node is None:
         hooks = None if tensor._auto is None else tensor._auto.hooks
     else:

@@ -25,7 +25,7 @@ def class_text(cls: type) -> str:
 
 
 class NamedAsInTorch(type):
-    """Metaclass whose classes show torch's path in their repr; pickles keep the real one."""
+    """Metaclass whose classes show torch's path in their repr; pickles contain the real path."""
 
     def __repr__(cls) -> str:
         return class_text(cls)

@@ -59,12 +59,16 @@ def limit_reached(error: BaseException, *given: Any) -> RuntimeError | None:
 
 
 def _dimensions(given: Sequence[Any]) -> int:
-    """Return the most dimensions that a result of these arguments may have: as many as two of them together, or as there are arguments."""
+    """Return an upper bound on the number of dimensions of a result: the sum of the two largest ranks, where the number of arguments counts
+    as a rank.
+    """
     return sum(sorted([len(given), *map(_rank, given)])[-2:])
 
 
 def _rank(value: Any) -> int:
-    """Return the dimensions of a tensor, those that a size or nested lists have, or one more than those of tensors in a list."""
+    """Return a tensor's number of dimensions; the length of a size; or, for a list that contains tensors or lists, one more than the
+    largest among them.
+    """
     if value.__class__ in (list, tuple, Size):
         deepest = max(map(_rank, value), default=0)
         return deepest + 1 if deepest else len(value)

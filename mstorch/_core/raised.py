@@ -1,4 +1,5 @@
-"""Who raised an error: a statement of this library, or the interpreter and other libraries, over something that they were given.
+"""Find what raised an error: a ``raise`` statement of mstorch, or the interpreter or another library because of the values that it was
+given.
 
 That is told by the place at which the traceback ends, never by the error's text.
 """

@@ -1,7 +1,7 @@
 """Errors for arguments of wrong types, in torch's words.
 
-Arguments are checked only after a call has failed: a Python error is explained by the declared types of the arguments, and stays unchanged
-if they do not explain it.
+Arguments are checked only after a call has failed: the declared types of the arguments replace a Python error by torch's; an error that
+they do not explain is raised unchanged.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError)
 def in_numbers(
     spoken: str, args: tuple[Any, ...], named: dict[str, Any], refused: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return the arguments of a failed call with numbers for 0-d tensors where torch takes numbers; None if there are none.
+    """Return the arguments of a failed call with 0-d tensors converted to numbers where torch accepts that; None if no argument changes.
 
     A call that was ``refused`` in torch's words is retried only if the tensors are in lists.
     """
@@ -87,7 +87,9 @@ def _sized(value: Any) -> str:
 
 
 def in_python(room: str, name: str) -> bool:
-    """Return whether torch has a function of a namespace, or a method, in Python, which takes no words but its own."""
+    """Return whether torch implements a function of a namespace, or a method, in Python, so that it accepts no other keyword names than its
+    own.
+    """
     return IN_PYTHON.get(_PLACES.get(room, room), {}).get(name, False)
 
 
@@ -102,7 +104,7 @@ def heard(spoken: str) -> tuple[str, str]:
 
 @functools.cache
 def _float8_words() -> dict[str, str]:
-    """Return, by function, the name of torch's kernel in its error for float8 dtypes."""
+    """Return, by function name, the name of torch's kernel in its error for float8 dtypes."""
     found: dict[str, str] = {}
     for line in Path(__file__).with_name("float8_words.txt").read_text("utf-8").splitlines():
         word, _, names = line.partition(": ")
@@ -155,7 +157,7 @@ def explained(
 
 
 def _bound(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, tuple[Any, Any]] | None:
-    """Return the arguments by name, each with its parameter's default; None where they do not fit the signature."""
+    """Return the arguments by name, each with its parameter's default; None if they do not fit the signature."""
     try:
         given = signature.bind(*args, **named).arguments
     except TypeError:
@@ -164,7 +166,8 @@ def _bound(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str,
 
 
 def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return torch's message for arguments that match no signature of its compiled function, which it checks first."""
+    """Return torch's message for arguments that match no signature of its compiled function; torch checks signatures before anything else.
+    """
     if in_python(room, name) or name.startswith("__"):
         return None
     given = (*args, *named.values())
@@ -179,7 +182,7 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
 
 
 def _of_a_value(error: Exception) -> bool:
-    """Return whether an error, if it is an AttributeError, came from a value of one of Python's own types."""
+    """Return True for any error, except an AttributeError of an object that is not of one of Python's own types."""
     return not isinstance(error, AttributeError) or error.obj.__class__ in (
         str, int, float, bool, list, tuple, dict, bytes, complex, type(None)
     )

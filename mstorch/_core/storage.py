@@ -84,7 +84,9 @@ class Storage:
         return self.memory.nbytes
 
     def share_with(self, parameter: Any) -> None:
-        """Register a mindspore.Parameter over this memory; if MindSpore reallocates it, the storage follows."""
+        """Register a mindspore.Parameter that shares this memory; if MindSpore reallocates the parameter's memory, the storage uses the new
+        one.
+        """
         self.parameter = parameter
         self.moved = True
 
@@ -136,7 +138,7 @@ def refuse_growth(storage: Storage) -> None:
 
 
 class Absent:
-    """Storage without memory, of meta tensors and of wrapper subclasses, whose elements are elsewhere."""
+    """Storage without memory: of meta tensors, and of wrapper subclasses, whose elements are in other tensors."""
 
     __slots__ = ("device", "version", "nbytes", "__weakref__")
 
@@ -224,7 +226,7 @@ class DeviceMemory(_Native):
 
     @property
     def reads_are_free(self) -> bool:
-        """Whether the source array on the host is still valid, so that reads need no transfer."""
+        """Whether the host array that the storage was made from is still valid, so that reads need no transfer."""
         return self.shadow is not None
 
     def fuses(self, op: str, name: str) -> bool:
@@ -381,7 +383,9 @@ class DeviceMemory(_Native):
 
 
 def is_all_of_device_memory(tensor: Any) -> bool:
-    """Return whether a tensor covers all of a device's memory, row-major and in its dtype, so that a kernel may write into the base."""
+    """Return whether a tensor covers all of a storage in device memory, row-major and in its dtype, so that a kernel may write into the
+    base.
+    """
     storage = tensor._storage
     if storage.__class__ is not DeviceMemory or tensor._stride is not None or tensor._offset:
         return False
@@ -466,7 +470,7 @@ NATIVE: Any = frozenset((DeviceMemory, Value))
 
 
 class Mirror:
-    """Storage of torch's lazy conjugates: another storage's memory seen conjugated, negated or both."""
+    """Storage of torch's lazy conjugates: the memory of another storage (``inner``), read as conjugated, negated or both."""
 
     __slots__ = ("inner", "conj", "neg", "__weakref__")
 
@@ -506,7 +510,7 @@ class Mirror:
     is_shown_by = _never  # a parameter gets plain memory
 
     def turned(self, array: np.ndarray) -> Any:
-        """Apply the conjugate and negative bits to elements; applying them twice restores the elements."""
+        """Apply the conjugate and negative bits to elements. The same function removes them again."""
         found = np.conjugate(array) if self.conj else array
         return np.negative(found) if self.neg else found
 

@@ -9,7 +9,7 @@ Strides = tuple[int, ...]
 
 
 def columns_first(shape: Sequence[int]) -> Strides | None:
-    """Return strides of column-major matrices, as LAPACK's; None if that is row-major too."""
+    """Return the strides of column-major matrices, LAPACK's order; None if these are row-major too."""
     strides = contiguous_strides((*shape[:-2], shape[-1], shape[-2]))
     return normalize(shape, (*strides[:-2], strides[-1], strides[-2]))
 
@@ -50,9 +50,9 @@ def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def suggests_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether a tensor, dense or not, is ordered channels last, so that torch gives its results in this order.
+    """Return whether a tensor is ordered channels last, dense or not, so that torch gives its results in this order.
 
-    If strides of single channels or pixels are ambiguous, the others decide, and row-major order takes precedence.
+    Where the stride of a dimension of length 1 is ambiguous, the other strides decide; row-major order takes precedence.
     """
     if len(shape) not in (4, 5) or strides[1] == 0 or 0 in shape:
         return False
@@ -76,7 +76,7 @@ def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether two indices may address one element; not if each stride exceeds the extent of all smaller ones."""
+    """Return whether two different indices may address one element; False if each stride exceeds the extent of all smaller strides."""
     reach = 1
     for step, length in sorted((step, length) for length, step in zip(shape, strides) if length > 1):
         if step < reach:

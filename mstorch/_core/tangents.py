@@ -24,7 +24,7 @@ _holders: dict[int, list[Any]] = {}
 
 
 def new() -> tuple[int, Callable[[], Any]]:
-    """Return a new level, which the caller adds to ``LEVELS``, and the callback that leaves it."""
+    """Return a new level, to be added to ``LEVELS`` by the caller, and the callback that leaves the level."""
     level = _next()
     _holders[level] = []
     return level, each(functools.partial(LEVELS.remove, level), functools.partial(_forget, level))
@@ -53,7 +53,7 @@ def _forget(level: int) -> None:
 
 
 class below(Block):
-    """Context manager in which only the levels outside of ``level`` are visible, among those entered so far."""
+    """Context manager in which only the levels outside of ``level`` are visible, among those that have been entered."""
 
     def __init__(self, level: int) -> None:
         self.level = level
@@ -130,5 +130,5 @@ def keep(auto: Any, level: int, tangent: TensorBase | None) -> None:
 
 
 def forget(auto: Any, level: int) -> None:
-    """Remove a view's tangent at a level, even if its base has one."""
+    """Remove a view's tangent at a level; the tangent of its base, if any, stays."""
     keep(auto, level, None)

@@ -153,7 +153,7 @@ def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
 
 
 def wrap(raw: Raw, strides: Strides | None = None) -> Any:
-    """Return a base tensor that takes ownership of a MindSpore tensor; ``strides`` give the memory order of its elements."""
+    """Return a base tensor that takes ownership of a MindSpore tensor; ``strides`` give the order of the elements in its memory."""
     if ON_CPU and modes.native is None:
         array = raw.asnumpy()
         return _host(array) if strides is None else laid_out(array, strides)
@@ -234,7 +234,7 @@ def in_class(tensor: TensorBase, cls: type) -> Any:
 
 
 def _wrapper_like(tensor: TensorBase, made: TensorBase) -> TensorBase:
-    """Return a new tensor in the wrapper subclass of another tensor, with that one's attributes."""
+    """Return a new tensor in another tensor's wrapper subclass, with the attributes of that tensor."""
     made = in_class(made, tensor.__class__)
     for name in set(copyreg._slotnames(tensor.__class__)).difference(TensorBase.__slots__):  # type: ignore[attr-defined]
         if hasattr(tensor, name):
@@ -315,7 +315,7 @@ def to_meta(tensor: TensorBase, requires_grad: bool = False) -> TensorBase:
 
 
 def value_of(tensor: TensorBase) -> Raw:
-    """Return the elements as a MindSpore tensor, which shares row-major memory and copies other."""
+    """Return the elements as a MindSpore tensor: it shares the memory of a row-major tensor and is a copy of any other."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None:
         return _device_value(tensor, storage)
@@ -346,7 +346,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
-    """Return the leaf that a tensor is, or is a view of, if it requires grad."""
+    """Return the leaf that requires grad and of which the tensor is a view, or the tensor itself if it is such a leaf; else None."""
     auto = tensor._auto
     if auto is None or not modes.grad:
         return None
@@ -428,7 +428,7 @@ def make_window(source: TensorBase, shape: tuple[int, ...], strides: Strides, of
 def make_view(
     source: TensorBase, read: Callable[[Raw], Raw] | None, shape: Sequence[int], strides: Strides, offset: int, kind: dtype | None = None
 ) -> TensorBase:
-    """Return a detached tensor over a part of ``source``'s storage; ``read`` computes its value in a MindSpore block.
+    """Return a detached tensor over a part of ``source``'s storage; within a MindSpore block, ``read`` computes its value.
 
     Without ``read`` the value is taken from the whole storage on demand.
     """
@@ -463,7 +463,7 @@ def put_array(tensor: TensorBase, values: np.ndarray) -> None:
 
 
 def put_constant(tensor: TensorBase, array: np.ndarray) -> None:
-    """Write a scalar as ``put_array`` does; a device receives it as a number."""
+    """Write a scalar as ``put_array`` does; on a device it is passed to the kernel as a number."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None and not array.ndim and storage.fill(
         tensor._dtype.held, number_in(array), tensor._shape, tensor._stride, tensor._offset
@@ -476,7 +476,7 @@ def put_constant(tensor: TensorBase, array: np.ndarray) -> None:
 def put_raw(tensor: Any, new: Raw, own: bool | None = None) -> None:
     """Write the elements of ``new``, which has the tensor's shape and dtype, into its memory.
 
-    ``own``: ``new`` has no other owners; None: it is a kernel's result.
+    ``own``: True if ``new`` has no other owners, None if it is a kernel's result.
     """
     storage, block = tensor._storage, modes.native
     if storage.__class__ is Value:
@@ -546,7 +546,7 @@ def turn_into(tensor: TensorBase, other: TensorBase) -> None:
 
 
 def _kept_counter(tensor: TensorBase) -> Any:
-    """Return the tensor's version counter, still shared with views and detached aliases after its memory is replaced."""
+    """Return the version counter that the tensor keeps when its memory is replaced, which views and detached aliases go on sharing."""
     counter = tensor._counter
     # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
     # lets go of the memory.
@@ -557,7 +557,7 @@ on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what
 
 
 def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
-    """Set a tensor's shape within its storage; return False, without effect, if that is too small and cannot grow."""
+    """Set a tensor's shape within its storage; return False, without effect, if the storage is too small and cannot grow."""
     storage = tensor._storage
     fits = storage.__class__ is Value and (tensor._offset + count_of(shape)) * tensor._dtype.itemsize <= storage.nbytes
     if modes.native is not None or not (storage.grows or fits):

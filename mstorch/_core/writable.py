@@ -56,7 +56,7 @@ def check_view(tensor: TensorBase) -> None:
 
 
 def may_not_be_asked(tensor: TensorBase) -> bool:
-    """Return whether the base of the view was modified in place since, so that its ``grad_fn`` raises."""
+    """Return whether reading ``grad_fn`` of a view raises because the base was modified in place after the view was made."""
     auto = tensor._auto
     return auto is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version
 
@@ -113,7 +113,7 @@ def refuse_shared_places(tensor: TensorBase) -> None:
 
 
 def warn_if_expanded(tensor: TensorBase, name: str, form: str) -> None:
-    """Warn of a write to memory that stands in several places, where torch allows it still."""
+    """Warn of a write to an expanded tensor, where several elements share memory and torch still allows the write."""
     if tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
         warn(
             f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "

@@ -139,7 +139,7 @@ def _refuse_cast(tensor: TensorBase, kind: dtype, strides: Any) -> Any:
 
 @ways(captured=_refuse_cast)
 def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
-    """Cast a device tensor on the host, from or to a dtype that MindSpore lacks."""
+    """Cast a device tensor on the host, if MindSpore lacks the source or the target dtype."""
     for told in on_fallback:
         told("to")
     return on_device(from_numpy(np.asarray(numpy_cast(array_of(tensor), kind.np), order="C")), strides, kind)
@@ -160,7 +160,7 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
 
 
 def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
-    """Cast an array with the same memory order; one expanded from a single element stays expanded."""
+    """Cast an array and keep its memory order; an array expanded from a single element stays expanded."""
     found = numpy_cast(array, target=target, order="K")
     if found.size == 1 and found.ndim and repeats(array):
         found.flags.writeable = False

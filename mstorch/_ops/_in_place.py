@@ -23,7 +23,8 @@ _NUMBERS_FIRST = {"clamp", "div", "pow"}  # whose numbers torch checks before th
 
 
 def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise torch's error if the tensor overlaps itself in memory; argument errors come first where torch checks those first."""
+    """Raise torch's error if the tensor overlaps itself in memory. Argument errors are raised first where torch checks the arguments first.
+    """
     if tensor._stride is None or not overlaps(tensor._shape, tensor._stride):
         return
     check_history(tensor)

@@ -10,7 +10,7 @@ from .._tape.node import named, watch
 
 
 def call_node(result: TensorBase, label: str) -> TensorBase:
-    """Rename the tensor's node and return the tensor; a node that refuses backward keeps its name."""
+    """Rename the tensor's autograd node and return the tensor; a node that raises in backward keeps its name."""
     node = result._node
     if node is not None and type(node).label not in (label, "NotImplemented"):
         node.__class__ = named(type(node), label)
@@ -57,8 +57,8 @@ def _made_before(node: Any, args: tuple[Any, ...]) -> bool:
 
 
 def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[..., str]:
-    """Return a function from arguments to ``label`` followed by ``number`` (0 or 1) if the argument at this position is a number, by the
-    other digit for a tensor.
+    """Return a function that appends a digit to ``label``: ``number`` (0 or 1) if the argument at this position is a number, the other
+    digit if it is a tensor.
     """
 
     def chosen(*args: Any, **kwargs: Any) -> str:

@@ -15,7 +15,7 @@ BY_SIZE, BY_TENSOR, BY_VALUES, IN_PLACE = "size", "tensor", "values", "in place"
 
 
 class Record(NamedTuple):
-    """Facts about an operation, declared where it is defined."""
+    """Facts about an operation, given where the operation is declared."""
 
     autocast: Casts = Casts()
     """Casts of its arguments in an autocast region."""

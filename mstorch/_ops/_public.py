@@ -24,7 +24,7 @@ _in_place_form = functools.cache(in_place_form)
 
 @functools.cache
 def families() -> tuple[types.ModuleType, ...]:
-    """Return the families in alphabetical order, those with methods only last."""
+    """Return the families in alphabetical order; families with methods only come last."""
     names = (found.name for found in pkgutil.walk_packages(_path, f"{_room}.") if not found.ispkg)
     modules = [importlib.import_module(name) for name in sorted(names) if not name.rpartition(".")[2].startswith("_")]
     return tuple(sorted(modules, key=lambda family: namespace(family) == "Tensor"))

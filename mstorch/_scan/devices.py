@@ -1,4 +1,4 @@
-"""Cost of operations on a device, from the kernel table: those without a kernel, and those that read the device's memory."""
+"""Cost of operations on a device, from the kernel table: which have no kernel, and which read the device's memory."""
 from __future__ import annotations
 
 import functools
@@ -31,7 +31,7 @@ def absent_rows(device: str) -> dict[str, str]:
 
 @functools.cache
 def falls_back(dotted: str, device: str) -> str | None:
-    """Return why an operation is computed on the CPU; None if the device has a kernel, or if it cannot be determined."""
+    """Return why an operation is computed on the CPU; None if the device has a kernel, or if this cannot be determined."""
     last = dotted.rpartition(".")[2].removesuffix("_")
     if last in _SELDOM:
         return None

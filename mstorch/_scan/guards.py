@@ -68,7 +68,7 @@ class Guards:
 
     @contextmanager
     def tried(self, takes: bool) -> Iterator[None]:
-        """Context manager for a ``try`` body, whose errors are caught if ``takes``."""
+        """Context manager for a ``try`` body; ``takes`` says whether its handlers catch the errors of missing names."""
         self._tries += takes
         try:
             yield
@@ -85,7 +85,7 @@ class Guards:
             self._checked.pop()
 
     def since_checked(self, names: frozenset[str]) -> None:
-        """Mark the rest of the function as dependent on the names: the other branch has left."""
+        """Mark the rest of the function as executed only if the names exist, because the other branch has returned or raised."""
         self._since[-1] |= names
 
 

@@ -125,7 +125,7 @@ def of_annotation(node: ast.expr | None, named: dict[str, Kind]) -> Kind:
 
 
 def dotted_name(node: ast.expr, named: dict[str, Kind]) -> str | None:
-    """Return the dotted torch name of an expression; None for others."""
+    """Return the dotted torch name of an expression; None for an expression that is not such a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -40,7 +40,7 @@ class Result(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Percentage of the code's uses of torch that are supported; 100 only if all are."""
+        """Percentage of the code's uses of torch that are supported; 100 only if all uses are."""
         places = {(item.file, item.line, item.name) for item in self.counted}
         if not places:
             return 100.0

@@ -1,4 +1,4 @@
-"""One file's uses of torch: names, tensor methods, calls, each with its line and its guards; nothing is executed."""
+"""One file's uses of torch: names, tensor methods and calls, each with its line and the checks that guard it; no code is executed."""
 from __future__ import annotations
 
 import ast
@@ -27,7 +27,7 @@ class Use(NamedTuple):
 
 
 class Import(NamedTuple):
-    """Import of any module: the module that is loaded, and the names imported from it."""
+    """An import in the code: the module that it loads, and the names that it imports from the module."""
 
     line: int
     module: str
@@ -37,7 +37,7 @@ class Import(NamedTuple):
 
 
 class Walk:
-    """Analyzes a file: ``uses`` of torch, ``imports`` of all modules, and the names below torch that the file ``sets``."""
+    """Analyses a file: ``uses`` of torch, ``imports`` of all modules, and the names below torch that the file ``sets``."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.uses: list[Use] = []

@@ -66,7 +66,7 @@ class Applied(Node):
         return self.results or 1
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Call the gradient rule, padding its gradients with None."""
+        """Call the gradient rule; inputs for which it returns no gradient get None."""
         if self.results and len(gradients) < self.results:  # outputs that nobody used, at the end
             gradients = [*gradients, *[None] * (self.results - len(gradients))]
         if recorded and not modes.grad and without_values(gradients):
@@ -83,7 +83,7 @@ class Applied(Node):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The saved tensors; raise RuntimeError once they have been freed."""
+        """The saved tensors. Raise RuntimeError once they have been freed."""
         if self.saved is None:
             raise RuntimeError(FREED)
         return tuple(item.value(self, True) for item in self.saved if item is not None)
@@ -218,7 +218,7 @@ _ELSEWHERE = (...,)  # neither an array nor a missing one
 
 
 def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
-    """Register index tensors with the result's node, so that backward raises, as in torch, if they were modified in place."""
+    """Register index tensors with the result's node, so that backward raises, as in torch, if one of them was modified in place."""
     if result.__class__ is tuple:
         result = next(item for item in result if isinstance(item, TensorBase))
     tensors = [part for arg in args for part in (arg if arg.__class__ is tuple else (arg,)) if isinstance(part, TensorBase)]
@@ -424,7 +424,9 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
 
 
 def of_sizes(result: TensorBase) -> TensorBase:
-    """Mark the node as saving only index tensors that depend on sizes, so that backward may run through it again; return the result."""
+    """Mark the result's node as saving only index tensors that depend on sizes, so that backward may run through the node again; return the
+    result.
+    """
     if result._node is not None and getattr(result._node, "saved", None) is USED_UP:
         result._node.saved, result._node.watched = (), None
     return result

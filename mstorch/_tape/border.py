@@ -25,7 +25,7 @@ from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
 
 
 class _Crossing(Node):
-    """Node of a tensor that came from MindSpore; MindSpore's tape computes its gradient."""
+    """Node of a tensor that came from MindSpore; MindSpore's autograd computes its gradient."""
 
     __slots__ = ("raw", "ends", "hosts")
     raw: Any

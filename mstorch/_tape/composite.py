@@ -17,7 +17,7 @@ from .node import USED_UP, Node, Saved, bare_of, dressed, edge_of, named, refuse
 
 
 class Composite(Node):
-    """Node with ``backward(gradients, outputs, inputs, *rest)`` in terms of tensors, which returns a tensor or None for each input."""
+    """Node of ``backward(gradients, outputs, inputs, *rest)``, which computes with tensors and returns a tensor or None for each input."""
 
     __slots__ = ("backward", "rest", "count")
     backward: Any
@@ -40,7 +40,7 @@ class Composite(Node):
 
 
 class _Like:
-    """Shape and dtype of an input, saved instead of its values."""
+    """Shape and dtype of an input, saved instead of the input's values."""
 
     __slots__ = ("shape", "dtype", "there")
 
@@ -69,7 +69,7 @@ class Refused(Node):
 def refuse(
     label: str, op: str, input: TensorBase, result: TensorBase, error: Exception | None = None, other: TensorBase | None = None
 ) -> TensorBase:
-    """Make a result require grad though its operation is not differentiable in one or both inputs; backward through it raises."""
+    """Make a result require grad although its operation is not differentiable in an input; backward through the result raises."""
     inputs = [item for item in (input, other) if item is not None]
     if LEVELS and any(map(is_dual, inputs)):
         raise NotImplementedError(
@@ -85,7 +85,7 @@ def refuse(
 
 
 def fitted(gradient: TensorBase, like: Any) -> TensorBase | None:
-    """Reduce a gradient to the shape of its tensor, and to its real part if the tensor is real."""
+    """Sum a gradient to the shape of its tensor, and take its real part if the tensor is real."""
     if gradient is None:
         return None
     if gradient._dtype.is_complex and not like._dtype.is_complex:

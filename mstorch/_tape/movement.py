@@ -75,7 +75,7 @@ def casting(name: str) -> OnRaw:
 
 
 def conversion(name: str, source: str = "") -> Move:
-    """Return a map that casts to a dtype by torch's rules; ``source`` is the dtype of values that MindSpore holds as bytes."""
+    """Return a map that casts arrays to a dtype by torch's rules; ``source`` is the dtype of numbers that MindSpore holds as bytes."""
     if name in STORED or source in STORED:
         return Move(partial(numpy_cast, target=NP_DTYPE[name]), lambda raw: _of_codes(raw, name, source))
     return Move(partial(numpy_cast, target=NP_DTYPE[name]), casting(name))
@@ -245,7 +245,7 @@ def as_complex(raw: Raw) -> Raw:
 
 
 def part_of_complex(number: int) -> tuple[OnRaw, OnRaw]:
-    """Return the map to the real (0) or imaginary (1) part, whose transpose fills the other part with zeros."""
+    """Return the map to the real (0) or imaginary (1) part; its transpose fills the other part with zeros."""
 
     def placed_part(raw: Raw) -> Raw:
         nothing = zeros(tuple(raw.shape), NAME_OF[raw.dtype])

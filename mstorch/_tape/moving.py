@@ -64,7 +64,7 @@ def _dense(tensor: Any) -> bool:
 
 
 def brought(tensor: TensorBase, place: device) -> TensorBase:
-    """Return a tensor on a device, without a copy if it is there already; raise NotImplementedError if it is on meta."""
+    """Return a tensor on a device; a tensor that is there already is not copied. Raise NotImplementedError for a meta tensor."""
     if is_meta(tensor) and place is not devices.META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if place is devices.META:

@@ -133,8 +133,8 @@ def attach_native(label: str, op: Kernel, kind: dtype, inputs: tuple[Any, ...], 
 
 
 def operands(inputs: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-    """Split the arguments of a function of MindSpore tensors into a pattern (None for a tensor, a count for a list of tensors, else a
-    constant) and the tensors.
+    """Split the arguments of a function of MindSpore tensors into the tensors and a pattern: None for a tensor, a count for a list of
+    tensors, else a constant.
     """
     given: list[Any] = []
     flat: list[Any] = []
@@ -156,7 +156,7 @@ def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[
 
 
 class _Rowless(dict):
-    """Operation without a row in the kernel table: a function of MindSpore tensors and one of arrays."""
+    """An operation that is not in the kernel table, given as a function of MindSpore tensors and one of NumPy arrays."""
 
     op = ""
 

@@ -126,7 +126,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
-        """The pairs (node, output number) that the gradients go to."""
+        """The pairs (node, output number) to which the gradients flow."""
         return tuple((None, 0) if edge is None else edge for edge in self.edges)
 
     @property
@@ -194,7 +194,7 @@ _LAST = 1 << 62
 
 
 def edge_of(tensor: Any) -> Edge | None:
-    """Return the edge that a tensor's gradients take; None if it does not require grad."""
+    """Return the edge along which a tensor's gradients flow; None if the tensor does not require grad."""
     auto = tensor._auto
     node = tensor._node if auto is None else node_of(tensor)
     if node is not None:
@@ -211,7 +211,7 @@ def edge_of(tensor: Any) -> Edge | None:
 
 
 def node_of(tensor: Any) -> Node | None:
-    """Return the node that made a tensor (torch's ``grad_fn``); recomputed for a view whose base was modified in place."""
+    """Return the node that made a tensor (torch's ``grad_fn``); it is recomputed for a view whose base was modified in place."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         version = tensor._counter.version
@@ -325,7 +325,9 @@ class Watched:
 
 
 def watch(result: TensorBase, *tensors: Any) -> TensorBase:
-    """Return the result; backward through its node raises if one of the tensors (None: the result) was modified in place."""
+    """Return the result; backward through its node will raise if one of ``tensors`` (or the result itself, if it is among them) is modified
+    in place.
+    """
     node = result._node
     if node is not None and modes.grad:  # else it is the node that an ``out=`` had
         found = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
@@ -336,7 +338,7 @@ def watch(result: TensorBase, *tensors: Any) -> TensorBase:
 
 
 class SavedWindow(SavedInput):
-    """Input that torch saves as a view, which keeps its memory even if ``.data`` is assigned later."""
+    """Input that torch saves as a view: the memory stays alive even if ``.data`` is assigned later."""
 
     __slots__ = ("storage", "array", "counter")
 

@@ -52,7 +52,7 @@ def elementwise(op: str) -> Primitive:
 
 
 def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
-    """Return the strides of an elementwise result, so that gradients have the layout of values, as in torch."""
+    """Return the strides of an elementwise result, so that gradients are laid out like values, as in torch."""
     if all(operand._stride is None for operand in operands):
         return None
     shape = np.broadcast_shapes(*[operand._shape for operand in operands])

@@ -13,7 +13,7 @@ from .primitives import dtype_name
 
 
 class Refitted(Node):
-    """Node in front of the node of a tensor whose shape or dtype has changed; it has the same name."""
+    """Node in front of the original node of a tensor whose shape or dtype has changed; it reports the original node's name."""
 
     __slots__ = ("shape", "kind", "recorded", "number")
     shape: tuple[int, ...]
@@ -23,7 +23,7 @@ class Refitted(Node):
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        """Number of outputs, so that output numbers stay valid."""
+        """Number of outputs, large enough for the output number of the tensor."""
         return self.number + 1
 
     def fit(self, gradients: list[Any]) -> None:

@@ -217,7 +217,7 @@ def sum_of(first: TensorBase | np.ndarray | None, second: TensorBase | np.ndarra
 
 
 def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return the map that indexes an array with a key, and its transpose, which scatters into zeros of a shape."""
+    """Return the map that indexes an array with a key; its transpose scatters into zeros of a shape."""
 
     def part(array: np.ndarray) -> np.ndarray:
         return array[key]
@@ -366,7 +366,7 @@ _REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 
 def converted(value: TensorBase | np.ndarray, name: str) -> Any:
-    """Cast a value to another dtype; complex numbers to their real part if that dtype is real."""
+    """Cast a value to another dtype; complex numbers are cast to a real dtype by their real part."""
     return mapped(value, movement.conversion(name), movement.conversion(dtype_name(value)), "ToCopyBackward0")
 
 
@@ -490,7 +490,7 @@ def comparable(value: TensorBase | np.ndarray) -> np.ndarray:
 
 
 def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
-    """Return zeros that do not depend on the gradient: in its shape and memory order, or row-major in ``shape``."""
+    """Return zeros that do not depend on the gradient: like the gradient in shape and memory order, or row-major if ``shape`` is given."""
     own = shape_of(g)
     if g.__class__ is Raw:
         return movement.zeros(own if shape is None else shape, dtype_name(g))

@@ -54,7 +54,7 @@ def ways(
 
 @ways(captured=lambda tensor: not modes.native.captured or not trace.depends(value_of(tensor)))
 def is_known(tensor: TensorBase) -> bool:
-    """Return whether a tensor's values can be read at no cost; in a capture only those that do not depend on the graph's inputs."""
+    """Return whether a tensor's values can be read at no cost; in a capture, whether they do not depend on the graph's inputs."""
     return bool(home(tensor).reads_are_free)
 
 

@@ -67,7 +67,7 @@ def apart(tensor: Any, edge: Edge | None) -> TensorBase:
 
 
 def in_one_piece(tensors: Sequence[Any]) -> bool:
-    """Return whether all tensors are in host memory, without tangents, hooks or a capture, so that one kernel can compute."""
+    """Return whether one kernel can compute: all tensors are in host memory, and there are no tangents, saved-tensor hooks or captures."""
     if modes.native is not None or modes.saved_hooks:
         return False
     for tensor in tensors:

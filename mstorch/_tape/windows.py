@@ -45,7 +45,7 @@ def map_bare(function: Map, value: np.ndarray) -> Any:
 
 
 class Linear(Node):
-    """Node of a linear map, given as a map of arrays and its transpose."""
+    """Node of a linear map, which is given as a map of arrays and its transpose."""
 
     __slots__ = ("forward", "back")
     forward: Any
@@ -353,7 +353,7 @@ def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 
 def no_view(tensor: Any) -> Any:
-    """Return the result of a composition, a view of memory without other owners, with its base cleared."""
+    """Clear the base of a composition's result: it is a view, but only of memory that nothing else refers to. Return the result."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         auto.base, auto.again, auto.origin = None, None, DEFAULT
@@ -361,7 +361,7 @@ def no_view(tensor: Any) -> Any:
 
 
 def view_of_hidden(tensor: Any) -> Any:
-    """Mark the tensor as a view, made in no-grad mode, of a hidden base, as torch's expanded gradients are; return it."""
+    """Mark the tensor as a view, made in no-grad mode, of a hidden base, as torch's expanded gradients are; return the tensor."""
     auto = auto_of(tensor)
     auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._counter.version
     return tensor
@@ -371,7 +371,7 @@ def view_of_hidden(tensor: Any) -> Any:
 
 
 class Parts(Node):
-    """Node shared by the views of ``unbind`` or ``split``; the gradients of the parts are assembled into one."""
+    """Node that the views of ``unbind`` or ``split`` share; it assembles the gradients of the parts."""
 
     __slots__ = ("shape", "keys", "kind")
     shape: Any
@@ -433,7 +433,7 @@ class _Collected(Node):
 
 
 def _part_move(key: tuple[int | slice, ...], own: bool) -> Move:
-    """Return the map that indexes with a key; its results own their memory if ``own``."""
+    """Return the map that indexes with a key; with ``own``, its results are copies."""
     return Move(
         (lambda array: np.array(array[key], order="C")) if own else (lambda array: array[key]), lambda raw: movement.part(raw, key)
     )

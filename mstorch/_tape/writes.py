@@ -1,4 +1,4 @@
-"""Histories of in-place writes: the new nodes of a tensor and of its base after values were written."""
+"""The autograd graph of in-place writes: new nodes for a tensor and for its base after values were written."""
 from __future__ import annotations
 
 import sys
@@ -107,7 +107,7 @@ def _zeros_like(gradient: np.ndarray) -> Any:
 
 
 class Copied(Node):
-    """Node of a tensor that was overwritten by another: the gradient goes to the other one, zeros go to the old value."""
+    """Node of a tensor that was overwritten by another one: the other one gets the gradient, the old value gets zeros."""
 
     __slots__ = ()
 
@@ -142,12 +142,12 @@ def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequen
 
 
 def change(target: TensorBase, op: str, *args: Any) -> bool:
-    """Run an operation in place if its first operand is the target of an in-place operation; return whether it did."""
+    """Run an operation in place if its first operand is the target of the current in-place operation; return whether it ran."""
     return target is _target.tensor and change_raw(target, op, *map(as_raw, args))
 
 
 def snapshot(target: TensorBase) -> TensorBase:
-    """Return an alias of the target of a write as the operation's input; it keeps the old value if the target gets another."""
+    """Return an alias of a write's target, as the operation's input; the alias keeps the old value if the target gets new memory."""
     if modes.grad:
         node_of(target)
     made = twin(target)
@@ -310,7 +310,7 @@ def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
 
 
 def _move_hooks(tensor: TensorBase, node: Node, number: int) -> None:
-    """Move ``retain_grad`` to the tensor's new node; other hooks stay on the old one."""
+    """Move ``retain_grad`` to the tensor's new node; all other hooks stay on the old node."""
     auto = tensor._auto
     if auto is None or auto.hooked is None:
         return

@@ -202,7 +202,7 @@ def embedding(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _reduced(op: Op, found: Tensor, reduction: str, count: Any = None) -> Tensor:
-    """Return the loss of each slice: unreduced, its mean, or its sum."""
+    """Reduce the losses of each slice: not at all, to their mean, or to their sum."""
     with within(op.map):
         if reduction == "none":
             return found

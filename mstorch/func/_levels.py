@@ -182,7 +182,7 @@ def seed_of(cotangent: Tensor, output: Tensor) -> Tensor:
 
 
 def one_hot(output: Tensor, index: int) -> Tensor:
-    """Return an output gradient that is 1 at one element, else 0."""
+    """Return an output gradient that is 1 at one element, and 0 at all others."""
     seed = np.zeros(output._shape, output._dtype.np)
     seed.reshape(-1)[index] = 1
     return beside(tensor_of(seed), core(output))
@@ -218,7 +218,7 @@ def flat_tensors(tree: Any, complain: Callable[[Any], BaseException]) -> tuple[l
 
 
 def entered(tree: Tensor | dict[Any, Any] | tuple[Tensor, ...], outer: bool) -> tuple[Level, Any]:
-    """Return a Level of the tensors in a tree, and the tree with the level's own inputs in their places."""
+    """Return a Level for the tensors in a tree, and the tree with the tensors replaced by the level's inputs."""
     leaves, spec = flat_tensors(
         tree, lambda leaf: ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
     )
@@ -251,7 +251,9 @@ def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, .
 
 
 def entered_arguments(argnums: int | tuple[int, ...], args: tuple[Any, ...], outer: bool) -> tuple[Level, Any, tuple[Any, ...]]:
-    """Return a Level of the selected arguments, these arguments (one tree, or a tuple of them), and all arguments within the level."""
+    """Return a Level for the selected arguments, these arguments within the level (one tree, or a tuple of trees), and all arguments within
+    the level.
+    """
     positions = chosen_positions(argnums, len(args))
     picked = args[positions[0]] if isinstance(argnums, int) else tuple(args[p] for p in positions)
     level, inside = entered(picked, outer)

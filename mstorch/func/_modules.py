@@ -49,7 +49,7 @@ def functional_call(
 
 
 def _stacked(name: str, tensors: Sequence[Any]) -> Tensor:
-    """Stack the tensors of several models; the result is a leaf if they are."""
+    """Stack the tensors of several models; the result is a leaf if all tensors are leaves."""
     if any(tensor.requires_grad != tensors[0].requires_grad for tensor in tensors):
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     whole = stack([tensor.detach() if tensor.is_leaf else tensor for tensor in tensors])
@@ -57,7 +57,7 @@ def _stacked(name: str, tensors: Sequence[Any]) -> Tensor:
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Stack the parameters and buffers of models of one architecture; return both as dicts by name.
+    """Stack the parameters and buffers of models of one architecture; return two dicts by name, of parameters and of buffers.
 
     Raise RuntimeError for no models, or models in different modes or of different classes.
     """

@@ -109,7 +109,7 @@ class Pull:
         return self.level.left(tree_unflatten(self.outputs, self.spec))
 
     def pull(self, seeds: list[Any], followed: bool) -> tuple[Tensor, ...]:
-        """Return the gradients of the arguments, given those of the outputs."""
+        """Return the gradients of the arguments for given gradients of the outputs."""
         with recording():
             found = self.level.wrapped(self.level.gradients(self.outputs, seeds, followed))
         return tree_unflatten(found, tree_flatten(self.picked)[1])

@@ -27,7 +27,9 @@ def with_first(rank: int, dims: Sizes) -> Sizes:
 
 
 def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """Index with arrays: the indexed dimensions are moved to the front, and those of the result back if the indices were adjacent."""
+    """Index with arrays: the indexed dimensions are moved to the front; if the indices were adjacent, the result's index dimensions are
+    moved back to their place.
+    """
     if len(dims) == 1 and dims[0] and len(common) == 1 and indices[0].dtype != BOOL:
         return run("IndexSelect", x, dims[0], _counted_from_front(indices[0], x.shape[dims[0]]))  # Index of x[:, i] was refused by the 910B
     taken = run("Index", _permute(x, with_first(len(x.shape), dims)), indices)

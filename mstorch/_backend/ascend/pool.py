@@ -97,7 +97,7 @@ def _counts(
 
 
 def _of_two(numbers: Sizes, first: int) -> Sizes:
-    """Return a pair: the numbers, or ``first`` and the number of a one-dimensional pooling."""
+    """Return a pair for a two-dimensional kernel: the two numbers, or for one-dimensional pooling ``first`` and the single number."""
     return numbers if len(numbers) == 2 else (first, *numbers)
 
 

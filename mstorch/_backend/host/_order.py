@@ -33,7 +33,7 @@ class Ranks:
     __slots__ = ("low", "high", "equal")
 
     def __init__(self, same: Array) -> None:
-        """Set the groups; ``same`` marks each rank that is in the group of the previous one."""
+        """Set the groups; ``same`` marks each rank that belongs to the group of the rank before it."""
         count = len(same)
         kind = np.int32 if count < 2**31 else np.int64
         self.equal: Array = np.cumsum(same, dtype=kind)
@@ -140,7 +140,8 @@ def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array)
 def partition_many(
     ranks: Array, groups: Ranks | None, first: Array, last: Array, count: Array, beside: Array | None = None
 ) -> Array:
-    """Partition disjoint segments in ascending order, each around its median of three; return the starts of their second parts.
+    """Partition disjoint segments, in ascending order, each around its median of three; return the start of the second part of each
+    segment.
 
     Without ``groups`` the elements themselves are compared. ``beside`` is an array that is permuted along.
     """
@@ -199,7 +200,9 @@ class Sides:
         self.right_end, self.rights = found[1:] - 1, found[1:] - found[:-1]
 
     def pairs(self, meeting: bool) -> tuple[Array, Array, Array]:
-        """Return for each segment the number of pairs in left-right order (or equal, if ``meeting``), and their positions."""
+        """Return for each segment how many pairs are in left-right order (with ``meeting``, or at the same position), and the positions of
+        all pairs.
+        """
         few, many = np.zeros(len(self.lefts), np.int64), np.minimum(self.lefts, self.rights)
         # They are the first ones, so their number is searched by halves.
         for _ in range(int(many.max()).bit_length() if len(many) else 0):
@@ -233,7 +236,7 @@ class Sides:
 
 
 def _arrange_equal(ranks: Array, first: Array, count: Array) -> None:
-    """Arrange segments of equal elements, whose permutation depends on their length alone."""
+    """Arrange segments of equal elements as quicksort leaves them; their permutation depends only on their length."""
     lengths, kind = np.unique(count, return_inverse=True)
     moves = np.concatenate([_of_equal(int(length)) for length in lengths])
     begins = np.cumsum(lengths) - lengths

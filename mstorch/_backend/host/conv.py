@@ -101,7 +101,7 @@ def _single(*arrays: np.ndarray | None) -> bool:
 
 
 def _laid(array: np.ndarray) -> np.ndarray:
-    """Return the array, or a contiguous copy if it is expanded or has negative strides."""
+    """Return the array; a contiguous copy if it is expanded or has negative strides."""
     return array if all(step > 0 for step in array.strides) else np.ascontiguousarray(array)
 
 
@@ -142,7 +142,7 @@ def _onednn_conv_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, geometry: Ge
 def numpy_conv(
     x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> np.ndarray:
-    """Convolve (N, C, *spatial) with weights (out, C / groups, *kernel) to (N, out, *spatial'), padding both sides."""
+    """Convolve (N, C, *spatial), padded on both sides, with weights (out, C / groups, *kernel) to (N, out, *spatial')."""
     sizes, kernel = x.shape[2:], w.shape[2:]
     out = _out_sizes(sizes, kernel, stride, padding, dilation)
     if not x.size or not w.size or 0 in out:
@@ -218,7 +218,7 @@ _MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bou
 
 
 def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
-    """Return a kernel that is oneDNN's, or a matrix product for one group in two dimensions, else MindSpore's or the general one.
+    """Return a kernel that uses oneDNN, or a matrix product for one group in two dimensions, else MindSpore's kernel or the general one.
 
     MindSpore's kernels are oneDNN's too, and exist in the same cases.
     """

@@ -110,7 +110,7 @@ define_host("sub", numpy_sub, _ALL, _BFLOAT16)
 
 
 def _in_single(function: Any) -> Any:
-    """Return a kernel that computes many float16 numbers in float32: NumPy converts them one by one."""
+    """Return a kernel that computes large float16 arrays in float32, because NumPy converts float16 numbers one by one."""
 
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return narrowed(function(widened(x), widened(y)), x.dtype)
@@ -193,7 +193,7 @@ def numpy_sign(x: np.ndarray) -> np.ndarray:
 
 
 def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
-    """Return a quotient of integers rounded by ``how`` (floor, trunc), or its remainder (remainder, fmod); divisors are nonzero."""
+    """Return the integer quotient rounded by ``how`` (floor, trunc), or the remainder (remainder, fmod); divisors must be nonzero."""
     if how in ("remainder", "fmod"):
         return np.asarray((np.remainder if how == "remainder" else np.fmod)(x, y))
     quotient = silent.floor_divide(x, y)

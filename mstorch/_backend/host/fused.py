@@ -1,4 +1,6 @@
-"""Attention and optimizer steps, composed on the host where devices have one fused kernel; used by the stand-in device and checks."""
+"""Attention and optimizer steps, composed of NumPy operations; devices have one fused kernel for each. Used by the stand-in device and by
+checks.
+"""
 from __future__ import annotations
 
 import numpy as np
@@ -12,7 +14,7 @@ WIDTH = 8
 
 
 def _grouped(x: np.ndarray, heads: int) -> np.ndarray:
-    """Expand keys or values to one per query head, in float32: adjacent heads share one."""
+    """Expand keys or values, cast to float32, to one per query head: adjacent query heads share a head of keys or values."""
     return np.repeat(x.astype(np.float32), heads // x.shape[1], 1)
 
 

@@ -1,4 +1,4 @@
-"""Rows for devices only: the CPU composes attention, and has optimizer steps on its own memory."""
+"""Attention and optimizer steps as kernels of devices only: on the CPU attention is composed, and optimizer steps run on host memory."""
 from __future__ import annotations
 
 from collections.abc import Callable

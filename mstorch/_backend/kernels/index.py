@@ -104,7 +104,7 @@ def _flat_positions(sizes: tuple[int, ...], indices: tuple[Raw, ...], common: tu
 
 
 def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool) -> Raw:
-    """Index ``raw`` with tensors in ``dims``; the dimensions of the index keep their place if they were adjacent."""
+    """Index ``raw`` with tensors in ``dims``; if these dimensions are adjacent, the index's dimensions take their place."""
     shape = tuple(raw.shape)
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     positions = _flat_positions(tuple(shape[d] for d in dims), indices, common)
@@ -145,7 +145,7 @@ def ops_gather_dim(raw: Raw, dim: int, index: Raw) -> Raw:
 
 
 def dim_positions(shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
-    """Return the flat positions, as a column, in a tensor of ``shape`` that gather and scatter reach through ``index``."""
+    """Return the flat positions, as a column, that gather and scatter reach through ``index`` in a tensor of ``shape``."""
     step, inner = 1, 1
     lead: Any = np.zeros((), np.int64)
     for d in range(len(shape) - 1, -1, -1):

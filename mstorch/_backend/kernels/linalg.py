@@ -24,7 +24,7 @@ def given(*arrays: Any) -> tuple[Raw, ...]:
 
 
 def loop(core: Callable[..., Arrays], *operands: np.ndarray) -> Arrays:
-    """Apply ``core`` to each matrix of a batch: operands (…, n, m) with one batch shape."""
+    """Apply ``core`` to each matrix of a batch; all operands (…, n, m) have one batch shape."""
     batch = operands[0].shape[:-2]
     if not batch:
         return core(*operands)
@@ -67,7 +67,7 @@ def numpy_lu_factor(raw: Raw) -> tuple[Raw, ...]:
 
 
 def _lu_of_many(array: np.ndarray) -> Arrays:
-    """Return the LU factors of many small matrices, one column of all of them at a time."""
+    """Return the LU factors of many small matrices, computed column by column for all matrices at once."""
     *batch, rows, columns = array.shape
     work = array.reshape((-1, rows, columns)).copy()
     every, size = np.arange(len(work)), min(rows, columns)
@@ -141,7 +141,7 @@ def _factored(array: np.ndarray) -> Arrays:
 
 
 def numpy_cholesky(raw: Raw) -> tuple[Raw, ...]:
-    """Return L, and for each matrix the order of the first minor that is not positive-definite (0 if there is none)."""
+    """Return L, and for each matrix the order of the first leading minor that is not positive-definite (0 if all are)."""
     array = raw.asnumpy()
     if np.isfinite(array).all():
         try:
@@ -167,7 +167,7 @@ def numpy_qr(raw: Raw, mode: str) -> tuple[Raw, ...]:
 
 
 def _converged(function: Callable[[np.ndarray], Arrays], array: np.ndarray) -> Arrays:
-    """Run an iterative decomposition; the result is NaN for matrices that do not converge."""
+    """Run an iterative decomposition; matrices for which it does not converge give NaN."""
     try:
         return tuple(function(array))
     except np.linalg.LinAlgError:
@@ -215,7 +215,7 @@ def numpy_solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> 
 
 
 def _substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
-    """Solve many small triangular systems, one row of all of them at a time."""
+    """Solve many small triangular systems, row by row for all systems at once."""
     found, size = b.copy(), a.shape[-1]
     for k in reversed(range(size)) if upper else range(size):
         known = slice(k + 1, size) if upper else slice(0, k)
@@ -234,7 +234,7 @@ def _geqrf(array: np.ndarray) -> Arrays:
 
 
 def numpy_geqrf(raw: Raw) -> tuple[Raw, ...]:
-    """Return R with the Householder vectors of Q below it, and their scales."""
+    """Return R, with the Householder vectors of Q below the diagonal, and the scales of these vectors."""
     return given(*loop(_geqrf, raw.asnumpy()))
 
 

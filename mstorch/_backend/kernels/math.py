@@ -76,7 +76,7 @@ def _one_plus(raw: Raw) -> Raw:
 
 
 def _in_float32(primitive: Callable[[Raw], Raw], function: Callable[..., Any]) -> Callable[[Raw], Raw]:
-    """Return a kernel that is NumPy's function for float32, else the primitive."""
+    """Return a kernel that uses NumPy's function for float32, and the primitive for other dtypes."""
     exact = through_numpy(function)
 
     def forward(raw: Raw) -> Raw:

@@ -128,7 +128,8 @@ def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
 def _reduce_backward(
     gradient: Raw, result: Raw, raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool
 ) -> tuple[Raw, None, Raw]:
-    """Return torch's gradients: a product is divided if nothing is zero; tied extrema share theirs.
+    """Return torch's gradients of ``scatter_reduce``: a product's gradient by division if no factor is zero, and equal shares for tied
+    extrema.
 
     The element itself counts among the ties even if it was not included, as in torch.
     """

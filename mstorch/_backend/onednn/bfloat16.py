@@ -75,7 +75,9 @@ def _slope(kind: int, size: int) -> Primitive:
 
 
 def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at: int) -> None:
-    """Run a kernel over ``size`` elements or rows, from addresses with the given byte steps per element (0: the same for all)."""
+    """Run a kernel over ``size`` elements or rows. ``at`` are the addresses of its arrays, ``steps`` their byte steps per element (0: the
+    same address for all).
+    """
     block = min(1 << (size.bit_length() - 1), _MOST)
     primitive = prepared(make, *key, block)
     if block == size:
@@ -97,7 +99,7 @@ def _sum_after(layout: Layout) -> Any:
 
 
 def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Primitive:
-    """Scale (N, C, elements) by one number per channel, and add one per channel or per element."""
+    """Scale (N, C, elements) by one number per channel, and add one number per channel or per element."""
     images, numbers = rows(shape, element), rows((1, shape[1], 1))
     summand = rows(shape) if whole else rows((1, shape[1], 1))
     attributes = _sum_after(summand)

@@ -110,7 +110,7 @@ _AVX512_BF16 = 0xE7  # the bits of AVX-512 with its instructions for bfloat16
 def _products_of_halves() -> Any:
     """Return the library's product of bfloat16 into float32; None if the processor lacks bfloat16 instructions.
 
-    It is exported but in no header; its arguments are those of sgemm.
+    The library exports it, but no header declares it; its arguments are those of sgemm.
     """
     if not FOUND or LIBRARY.dnnl_get_effective_cpu_isa() & _AVX512_BF16 != _AVX512_BF16:
         return None

@@ -29,12 +29,13 @@ def _made_there(value: Any, current: Any, shape: tuple[int, ...]) -> Any:
 
 @ways(at=1, device=_made_there)
 def filling(value: Any, current: TensorBase, shape: tuple[int, ...]) -> TensorBase:
-    """Return a value expanded to the part it is written to; a number is created on that part's device."""
+    """Return a value expanded to the shape of the part that it is written to; a number is created on the target's device."""
     return fitted(value, current, shape)
 
 
 def flat_positions(shape: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, beside_: Any) -> Any:
-    """Return the flat indices, for a row-major tensor, of the elements that index tensors select, on another tensor's device."""
+    """Return the flat indices of the elements that index tensors select in a row-major tensor of ``shape``, on the device of ``beside_``.
+    """
     indices = tuple(beside(index, beside_) for index in indices)
     return call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
 
@@ -83,7 +84,7 @@ def put_on_device(target: Any, positions: Any, source: Any, watched: tuple[Any, 
 
 
 class Put(Node):
-    """The node of a write at indices: its edges lead to the tensor before the write, and to the source."""
+    """The autograd node of a write at indices: its edges lead to the tensor before the write, and to the source."""
 
     __slots__ = ()
     label = "IndexPutBackward0"
@@ -107,7 +108,7 @@ class _FlatPut(Put):
     positions: Any
 
     def run(self, gradients: Any, recorded: bool) -> Any:
-        """Return the gradient with zeros at the written indices, and the gradient at those indices."""
+        """Return two gradients: for the old tensor zeros at the written indices, for the source the gradient at these indices."""
         gradient, raw = gradients[0], value_of(self.positions)
         whole = dressed(gradient)
         rest = part = None

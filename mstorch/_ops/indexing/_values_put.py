@@ -16,7 +16,7 @@ from ..shape import views
 
 
 def without_leading_ones(value: TensorBase) -> TensorBase:
-    """Return a value without leading dimensions of length 1, as torch compares its shape with the target's."""
+    """Return a value without leading dimensions of length 1, which torch ignores when it compares the value's shape with the target's."""
     shape = value._shape
     while shape and shape[0] == 1:
         shape = shape[1:]

@@ -385,7 +385,9 @@ def _no_gradients(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
 
 
 def _in_lapack_columns(solution: TensorBase, rows: int) -> Any:
-    """Return solutions in column-major order, each as the first rows of the right-hand side of ``rows`` rows that LAPACK overwrites."""
+    """Return solutions in column-major order, as views of the first rows of a right-hand side of ``rows`` rows, which LAPACK overwrites
+    with the solution.
+    """
     *lead, own, columns = shape_of(solution)
     if rows <= own:
         return by_columns(solution)

@@ -213,7 +213,7 @@ def solve(A: TensorBase, B: Any, *, left: bool = True, out: Any = None) -> Any:
 
 @node_called("LinalgSolveExBackward0")
 def solve_ex(A: TensorBase, B: TensorBase, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """Return ``solve``, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
+    """Return ``solve``, and for each matrix the position of the first zero pivot (from 1), or 0 if the matrix is invertible."""
     found, info = _solve_any(A, B, left, "linalg.solve")
     if check_errors:
         check_info(info, "The solver failed because the input matrix is singular.", "torch.linalg.solve")
@@ -247,7 +247,7 @@ def inv(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @operation(autocast=FLOAT32_ON_CPU)
 def inv_ex(A: TensorBase, *, check_errors: bool = False, out: Any = None) -> Any:
-    """Return the inverse, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
+    """Return the inverse, and for each matrix the position of the first zero pivot (from 1), or 0 if the matrix is invertible."""
     found, info = _inverse(A, "linalg.inv")
     if check_errors:
         check_info(info, _NO_INVERSE, "linalg.inv")
@@ -338,7 +338,7 @@ def cholesky(input: TensorBase, *, upper: bool = False, out: TensorBase | None =
 @operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgCholeskyExBackward0")
 def cholesky_ex(input: TensorBase, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """Return ``cholesky``, and for each matrix the order of the first minor that is not positive-definite, 0 if there is none."""
+    """Return ``cholesky``, and for each matrix the order of the first leading minor that is not positive-definite, or 0."""
     found, info = cholesky_factor(input, upper)
     if check_errors:
         check_info(info, NOT_POSITIVE, "linalg.cholesky_ex")

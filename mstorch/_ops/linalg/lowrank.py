@@ -110,7 +110,7 @@ class _LOBPCG:
         self.tvars: dict[str, Any] = {}
 
     def _rayleigh_ritz(self, S: Any) -> tuple[Any, Any]:
-        """Return eigenvalues (the wanted ones first) and vectors in the span of S, whose columns may be linearly dependent."""
+        """Return eigenvalues (the wanted ones first) and eigenvectors in the span of S, whose columns may be linearly dependent."""
         gram = S.mT @ (S if self.B is None else self.B @ S)
         scale, turn = eigh(gram)
         limit = float(scale.abs().max().item()) * (1e-12 if S._dtype is not float32 else 1e-6)

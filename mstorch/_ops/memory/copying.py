@@ -118,7 +118,7 @@ def _suggested(input: TensorBase) -> memory_format:
 
 
 def to_dtype(input: TensorBase, kind: dtype, copy: bool = False, format: memory_format | None = None) -> TensorBase:
-    """Return the tensor cast to another dtype; itself if it has that dtype and no copy is requested."""
+    """Return the tensor cast to another dtype; the tensor itself if it has this dtype and no copy is requested."""
     if kind is input._dtype:
         if not copy and (format is None or format is preserve_format or _suggested(input) is format):
             return input
@@ -261,7 +261,9 @@ _TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}
 
 @operation
 def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Return the tensor's type as a string, or the tensor converted to another type; a device's type moves it there."""
+    """Return the tensor's type as a string, or the tensor converted to another type; a type of a device also moves the tensor to that
+    device.
+    """
     here = self.device
     if dtype is None:
         return f"torch.{devices.prefix(here)}{type_word(self._dtype)}Tensor"
@@ -361,7 +363,7 @@ def place_of(tensor: TensorBase) -> tuple[str, ...]:
 
 
 def copy_storage(tensor: TensorBase, memo: dict[int, Any]) -> Any:
-    """Return a copy of a tensor with its whole storage; copies of tensors that share a storage share one (``memo``)."""
+    """Return a copy of a tensor with its whole storage. Copies of tensors that share a storage share its copy, which ``memo`` holds."""
     storage: Any = tensor._storage
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]

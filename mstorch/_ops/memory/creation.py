@@ -331,7 +331,7 @@ def arange(
     start: Any = None, end: Any = None, step: Any = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """Return ``start, start + step, …`` below ``end``: integers if all three are, else the default floating dtype."""
+    """Return ``start, start + step, …`` below ``end``: of integers if all three are integers, else of the default floating dtype."""
     if pin_memory:
         devices.refuse_pinning(device)
     place = devices.resolve(device)
@@ -391,7 +391,7 @@ def _refuse_row(name: str, kind: dtype) -> None:
 
 
 def _deliver_in_order(name: str, result: TensorBase, out: TensorBase, requires_grad: bool) -> TensorBase:
-    """Store a vector in ``out``, whatever its shape; one of another size is resized."""
+    """Store a vector in ``out``, whatever the shape of ``out``; if its number of elements differs, ``out`` is resized."""
     return fresh_out(name, result, out, requires_grad, _in_order)
 
 

@@ -17,7 +17,7 @@ from .placing import placed
 
 
 def _beside(tensor_: TensorBase, device: device | str | int | None) -> Any:
-    """Return the device for a new tensor: the given one, or that of ``tensor_``."""
+    """Return the device for a new tensor: ``device`` if given, else the device of ``tensor_``."""
     return tensor_.device if device is None else device
 
 

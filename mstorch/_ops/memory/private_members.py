@@ -32,7 +32,7 @@ def _long(self: Any) -> int:
 
 
 def _nothing(self: Any) -> None:
-    """Do nothing: there is nothing that cannot be pickled, and weak references do not come loose."""
+    """Do nothing: mstorch's tensors hold nothing that cannot be pickled, and their weak references need no repair."""
 
 
 def _set_state(self: Any, state: Any) -> None:

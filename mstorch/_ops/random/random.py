@@ -62,7 +62,7 @@ _CALLED = {
 
 @tells_no_memory
 def draw(name: str, engine: Any, *args: Any) -> Any:
-    """Draw numbers from ``_mt19937`` or, for an accelerator's stream, ``random_device``, by name; one thread at a time."""
+    """Draw numbers by the function ``name`` of ``_mt19937`` or, for an accelerator's stream, of ``random_device``; one thread at a time."""
     refused = next((arg for arg in args if isinstance(arg, str) and arg in STORED), None)
     if refused is not None:
         raise not_for(_CALLED.get(name, f"{name}_cpu"), refused)
@@ -82,7 +82,7 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
 
 
 def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
-    """Return the stream for a tensor's random numbers: the given generator's, else its device's, if it supports the draw."""
+    """Return the stream for a tensor's random numbers: the given generator's or, if the device supports the draw, the device's."""
     if generator is not None:
         return engine_of(generator)
     stream = engine_beside(like)
@@ -115,7 +115,8 @@ def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: TensorBase
 
 
 def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase | None) -> TensorBase:
-    """Return numbers drawn with tensor parameters, on their device; a meta tensor for meta parameters."""
+    """Return numbers drawn with tensors as parameters, on the device of the parameters; a meta tensor if the parameters are meta tensors.
+    """
     sample = finish(meta_tensor(array, kind), out) if array.__class__ is tuple else _tensor(array, kind, False, out)
     if out is None:
         for parameter in parameters:
@@ -426,13 +427,13 @@ def normal(
 def _drawn_around(
     given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Any, kind: dtype, out: TensorBase | None
 ) -> TensorBase:
-    """Return normal numbers with given means and deviations; ``given`` lists those that are tensors."""
+    """Return normal random numbers with the given means and deviations; ``given`` lists those of ``mean`` and ``std`` that are tensors."""
     centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
     return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
 
 
 def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
-    """Return normal numbers with means and deviations in device tensors, without reading them."""
+    """Return normal random numbers whose means and deviations are device tensors, without reading these tensors."""
     given = [item for item in (mean, std) if isinstance(item, TensorBase)]
     here = next(filter(draws_on_device, given))
     shape = np.broadcast_shapes(*(shape_of(item) for item in given))
@@ -470,7 +471,7 @@ def _check_probability(p: float) -> None:
 
 @operation(draws=IN_PLACE)
 def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = None) -> TensorBase:
-    """Fill with 1 with probability ``p`` (a number, or a tensor with one per element), else 0."""
+    """Fill with 1 with probability ``p`` (a number, or a tensor with one probability per element), else with 0."""
     if not isinstance(p, TensorBase):
         _check_probability(p)
     check_writable(self)

@@ -1,7 +1,7 @@
 """Random numbers of an accelerator's stream, with the names and signatures of ``_mt19937``, as raw tensors.
 
-The numbers are not torch's; the distributions, dtypes and shapes are. MindSpore's uniform, normal, integer and permutation kernels are
-used, and transformed for the rest.
+The numbers differ from torch's; the distributions, dtypes and shapes are the same. MindSpore's uniform, normal, integer and permutation
+kernels are used; other distributions are computed from them.
 """
 from __future__ import annotations
 

@@ -81,7 +81,9 @@ def _given(values: TensorBase, inverse: TensorBase | None, counts: TensorBase, r
 def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return the sorted unique elements (or slices along ``dim``); on request with each element's index among them, and counts."""
+    """Return the sorted unique elements (or slices along ``dim``); on request also the position of each element among them, and their
+    counts.
+    """
     if input._dtype.is_complex:
         raise not_for("unique", input._dtype.name)
     if dim is not None:
@@ -157,7 +159,9 @@ def _unique_entries(input: TensorBase, dim: int, return_inverse: bool, return_co
 def unique_consecutive(
     input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return each run of equal elements (or slices along ``dim``) once; on request with each element's run, and their lengths."""
+    """Return each run of equal elements (or slices along ``dim``) once; on request also the number of each element's run, and the lengths
+    of the runs.
+    """
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, False)
     source, input = input, input.detach()
@@ -204,8 +208,8 @@ def searchsorted(
     sorted_sequence: TensorBase, input: TensorBase | float, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None, out: TensorBase | None = None,
 ) -> Any:  # fmt: skip
-    """Return the indices at which values would be inserted in sequences sorted along the last dimension, before equal ones or (``right``)
-    after.
+    """Return the indices at which values would be inserted in sequences sorted along the last dimension: before equal elements, or after
+    them with ``right``.
     """
     shape = shape_of(sorted_sequence)
     if side is not None and side not in ("left", "right"):
@@ -304,7 +308,7 @@ def isin(
 
 
 def _range_of(values: TensorBase, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
-    """Return the range of a histogram: the given one, or that of the data if its ends are equal; widened if empty."""
+    """Return the range of a histogram: the given range, or that of the data if its ends are equal. A range of length 0 is widened."""
     if low == high and count_of(values._shape):
         low, high = _ends_of(values)
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -313,7 +317,7 @@ def _range_of(values: TensorBase, low: float, high: float, name: str, widen: flo
 
 
 def _ends_of(values: TensorBase) -> tuple[float, float]:
-    """Return the minimum and maximum; NaN if there is one."""
+    """Return the minimum and the maximum of the values; both are NaN if a value is NaN."""
     array = array_of(values)
     with quiet():
         return float(array.min()), float(array.max())
@@ -359,7 +363,7 @@ def _histogram(input: TensorBase, bins: int, min: Any, max: Any, out: TensorBase
 def histogram(
     input: Any, bins: Any = 100, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
 ) -> Any:
-    """Return counts (or sums of weights) in bins, a number of equal ones or between given edges, and the edges."""
+    """Return counts (or sums of weights) in bins, and the edges of the bins; ``bins`` is a number of equal bins, or their edges."""
     if out is not None and out[0]._dtype is not input._dtype:
         raise RuntimeError(
             "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "

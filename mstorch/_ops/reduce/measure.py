@@ -40,7 +40,7 @@ from .vector_norm import norm_slope, vector_norm
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
-    """Return the norm of all elements or along ``dim``, of an order that is a number, "fro", or for matrices "nuc"."""
+    """Return the norm of all elements or along ``dim``. The order is a number, "fro", or for matrices "nuc"."""
     if isinstance(p, str):
         if p == "nuc":
             dims = tuple(range(-2, 0)) if dim is None else dim
@@ -98,7 +98,7 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None
 def _renorm_slope(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], p: float, others: tuple[int, ...], maxnorm: float
 ) -> tuple[TensorBase]:
-    """Return the gradient, unscaled for slices that are not scaled."""
+    """Return the gradient of ``renorm``; slices that were not scaled pass it on unchanged."""
     (g,), (x,) = gradients, inputs
     if g is None:
         return (None,)

@@ -80,7 +80,9 @@ def _refuse_digits(input: TensorBase) -> None:
 
 
 def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -> TensorBase:
-    """Return the indices of torch's sort: radix sort for long integer vectors, the identity for expanded ones; these are stable."""
+    """Return the indices of torch's sort. Long integer vectors are sorted by radix sort, and expanded tensors keep their order; both are
+    stable.
+    """
     shape = shape_of(input)
     if input._stride is not None and shape and not input._stride[dim]:
         stable = True
@@ -118,7 +120,9 @@ def _expect_kinds(name: str, input: TensorBase, out: TensorBase | None) -> None:
 
 @operation(numpy_names=True)
 def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
-    """Return the values sorted along ``dim`` and their indices; ties keep their order if ``stable``; NaN is largest."""
+    """Return the values sorted along ``dim``, and their indices. With ``stable``, equal elements keep their order; NaN is the largest
+    value.
+    """
     if not isinstance(dim, int) and dim is None:
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
@@ -244,7 +248,7 @@ def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *,
 
 
 def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
-    """Return the median of all elements; ties, or all NaNs if it is NaN, share its gradient."""
+    """Return the median of all elements; equal elements share its gradient, as do all NaNs if the median is NaN."""
     found = _median(views.reshape(input.detach(), (-1,)), 0, False, ignore_nan, None)[0]
     if not recording((input,)):
         return found
@@ -271,7 +275,7 @@ def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
 
 
 def _share_of_the_median(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[TensorBase]:
-    """Return the gradient of a median, without reading its value."""
+    """Return the gradient of a median of all elements, without reading the median's value on the host."""
     (g,), (found,), (input,) = gradients, outputs, inputs
     inside = input.detach()
     chosen = where(isnan(found), isnan(inside), eq(inside, found))
@@ -335,7 +339,7 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
 
 @operation(numpy_names=True)
 def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
-    """Return the median, the lower of two: of all elements, or along ``dim`` with its index; NaN if there is one."""
+    """Return the lower median of all elements, or along ``dim`` with its index; NaN if an element is NaN."""
     return _median(input, dim, keepdim, False, out)
 
 

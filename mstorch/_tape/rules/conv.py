@@ -1,4 +1,6 @@
-"""Gradients of convolutions: three maps, linear in both arguments; the gradient of each is another of them."""
+"""Gradients of convolutions: forward, gradient for the input and gradient for the weights are linear in both arguments, and the gradient of
+each is another of the three.
+"""
 from __future__ import annotations
 
 from typing import Any

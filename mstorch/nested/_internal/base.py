@@ -146,7 +146,7 @@ class Nested(Tensor):
 
     @property
     def _base(self) -> Tensor:
-        """The nested tensor, or the values tensor, of which this one is a view."""
+        """The tensor of which this one is a view: a nested tensor, or the tensor of values."""
         shown = self.__dict__.get("_view_of")
         return self._values._base if shown is None else shown
 

@@ -1,4 +1,6 @@
-"""Nested ints: the length of a ragged dimension, identified by its lengths, with a factor."""
+"""Nested ints: the length of a ragged dimension as a symbol, which is identified by the lengths of the components and multiplied by a
+factor.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -34,7 +36,7 @@ def _at_least(one: Any, other: Any) -> bool:
 
 
 class NestedIntNode:
-    """The node of a ``torch.SymInt`` for a ragged length: ``t_id`` identifies the lengths, ``coeff`` multiplies them."""
+    """The node of a ``torch.SymInt`` for a ragged length: ``t_id`` identifies the components' lengths, ``coeff`` multiplies them."""
 
     def __init__(self, t_id: int, coeff: int) -> None:
         self.t_id = t_id

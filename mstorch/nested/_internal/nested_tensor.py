@@ -1,4 +1,4 @@
-"""Jagged nested tensors: components that differ in one dimension, concatenated along it."""
+"""Jagged nested tensors: components that differ in one dimension, along which they are concatenated."""
 from __future__ import annotations
 
 import copy
@@ -29,7 +29,7 @@ _tensor_id_counter = 0
 
 
 def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
-    """Return the symbolic length of a tensor of offsets, or lengths; each tensor has its own."""
+    """Return the symbolic length for a tensor of offsets or lengths; each such tensor has its own symbol."""
     global _tensor_id_counter
     found = _tensor_symint_registry.get(tensor)
     if found is None:
@@ -39,7 +39,7 @@ def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
 
 
 def share_symint(tensor: Any, other: Any) -> None:
-    """Give a tensor the symbolic length of another, of which it is a copy on another device."""
+    """Give a tensor the symbolic length of another tensor, of which it is a copy on another device."""
     if tensor is not other:
         _tensor_symint_registry[tensor] = get_tensor_symint(other)
 
@@ -64,7 +64,8 @@ def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> Tensor:
 class NestedTensor(Nested):
     """A nested tensor whose ``_values`` hold the components concatenated along dimension ``_ragged_idx - 1``.
 
-    ``_offsets`` are the beginnings of the components and the end, ``_lengths``, if given, their lengths with gaps between.
+    ``_offsets`` are the starts of the components, and the end. ``_lengths``, if given, are the components' lengths, between which there may
+    be gaps.
     """
 
     restorer = staticmethod(_rebuild_njt)
@@ -129,11 +130,11 @@ class NestedTensor(Nested):
         return self._values.dim() + 1  # type: ignore[no-any-return]
 
     def size(self, dim: int | None = None) -> tuple[int, ...]:
-        """Return the shape, or the length of one dimension; that of the ragged dimension is symbolic."""
+        """Return the shape, or the length of one dimension; the length of the ragged dimension is symbolic."""
         return Size(self._size) if dim is None else self._size[wrap_dim(dim, self.dim())]
 
     def stride(self, dim: int | None = None) -> Any:
-        """Return the strides, or one of them."""
+        """Return the strides, or the stride of one dimension."""
         return self._strides if dim is None else self._strides[wrap_dim(dim, self.dim())]
 
     def numel(self) -> int:
@@ -401,7 +402,7 @@ def jagged_from_list(
 
 
 def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tensor) -> tuple[Any, Any, Any]:
-    """Return a nested view of a slice of each row of a tensor, its offsets and, if there are gaps, its lengths."""
+    """Return a nested view of a slice of each row of a tensor, its offsets and, if there are gaps between components, its lengths."""
     count = tensor.shape[0]
     if any(tuple(item.shape) not in ((), (1,), (count,)) for item in (starts, lengths)):
         raise RuntimeError(

@@ -157,7 +157,7 @@ def in_rows(sizes: Table) -> tuple[Table, Table]:
 
 
 def length_of(input: Any, dim: int) -> int | None:
-    """Return the length of a dimension; None if the components differ in it."""
+    """Return the length of a dimension; None if it differs between components."""
     if dim == 0:
         return len(input._sizes)
     column = input._sizes[:, dim - 1]
@@ -186,7 +186,7 @@ def same_places(one: Any, other: Any) -> bool:
 
 
 def in_buffer(values: Any, sizes: Table, steps: Table | None = None, starts: Table | None = None) -> Any:
-    """Return a nested tensor that views a buffer; by default its components are contiguous and packed back to back."""
+    """Return a nested tensor that views a buffer; by default, its components are contiguous and packed back to back."""
     warn_once(
         "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend specifying "
         "layout=torch.jagged when constructing a nested tensor, as this layout receives active development, has better operator coverage, "
@@ -224,7 +224,7 @@ def of_parts(tensors: Sequence[Any]) -> Tensor:
 
 
 def by_part(function: Callable[..., Any], *operands: Any) -> Any:
-    """Return the results of a function on each component; operands that are not nested are passed unchanged."""
+    """Return the results of a function for each component; operands that are not nested are passed unchanged."""
     count = next(len(item._sizes) for item in operands if isinstance(item, StridedNested))
     columns = [parts(item) if isinstance(item, StridedNested) else (item,) * count for item in operands]
     return of_parts([function(*row) for row in zip(*columns)])
@@ -244,7 +244,7 @@ def from_list(tensors: Sequence[Any], dtype: dtype | None = None, device: device
 
 
 def moved(input: Tensor, dtype: Any, device: device | str | int | None) -> Tensor:
-    """Return a nested tensor with a dtype and on a device; None keeps its own."""
+    """Return a nested tensor converted to a dtype and moved to a device; None means no change."""
     return input.to(device=input.device if device is None else device, dtype=input.dtype if dtype is None else dtype)
 
 

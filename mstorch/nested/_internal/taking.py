@@ -34,7 +34,7 @@ class Forms(dict[str, Function]):
     """The forms of operations for the tensors of a layout, by name."""
 
     def enter(self, *names: str) -> Callable[[Function], Function]:
-        """Register a function as the form of operations; it receives the public function that was called, and the arguments."""
+        """Register a function as the nested form of operations; it receives the public function that was called, and the arguments."""
 
         def entered(function: Function) -> Function:
             self.update(dict.fromkeys(names, function))
@@ -44,7 +44,7 @@ class Forms(dict[str, Function]):
 
 
 def nested_among(values: Any, depth: int = 0) -> Iterator[Any]:
-    """Yield the nested tensors among values, and in lists and tuples of them."""
+    """Yield the nested tensors among values, and among the items of lists and tuples."""
     for value in values:
         if is_nested(value):
             yield value
