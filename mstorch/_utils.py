@@ -71,7 +71,9 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
 
 
 def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
-    """Yield groups of tensors of one type with at most ``size_limit`` bytes, unless a single tensor exceeds it."""
+    """Yield groups of tensors of one type that together have at most ``size_limit`` bytes; a tensor that exceeds the limit is a group
+    alone.
+    """
     groups: dict[str, tuple[list[Tensor], int]] = defaultdict(lambda: ([], 0))
     for tensor in tensors:
         kind, size = tensor.type(), tensor.numel() * tensor.element_size()

@@ -90,7 +90,7 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Do nothing: there are no CUDA graphs here."""
+    """Do nothing: mstorch has no CUDA graphs."""
 
 
 class set_stance(Block):

@@ -239,7 +239,7 @@ def _weights_only(wanted: bool | None, pickle_module: Any) -> bool:
 
 
 def _explained(error: pickle.UnpicklingError) -> str:
-    """Return the text of a refusal: what the file tried, and what the user can do about it."""
+    """Return the text of an error about a refused file: what the file tried to load, and what the user can do about it."""
     message = str(error)
     if isinstance(error, NotAllowed):
         return (
@@ -351,12 +351,12 @@ def mkdtemp() -> Iterator[str]:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """Return the byte order assumed for files that do not record theirs; None means little-endian."""
+    """Return the byte order assumed for files that do not state theirs; None means little-endian."""
     return OPTIONS.endianness
 
 
 def set_default_load_endianness(endianness):
-    """Set the byte order assumed for files that do not record theirs; raise TypeError unless it is a LoadEndianness."""
+    """Set the byte order assumed for files that do not state theirs; raise TypeError unless it is a LoadEndianness."""
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     OPTIONS.endianness = endianness

@@ -26,7 +26,7 @@ Call = Callable[..., Any]
 
 
 class NotInTerms(NotImplementedError):
-    """Raised when a function has no decomposition into ATen calls; it is then handled as one call."""
+    """Raised when a function cannot be decomposed into ATen calls; it is then handled as one call."""
 
 
 class _Below(threading.local):
@@ -211,7 +211,8 @@ DERIVATIVES: dict[str, tuple[str, Call]] = {}  # of overloads: the node's name, 
 
 
 def derivative(*overloads: str, label: str) -> Callable[[Call], Call]:
-    """Register a function of the node and its gradients as the backward formula of overloads; it returns one gradient per tensor argument.
+    """Register a function of the node and its gradients as the backward formula of overloads. The function returns one gradient per tensor
+    argument.
     """
 
     def enter(function: Call) -> Call:
@@ -266,7 +267,7 @@ def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | N
 
 
 def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
-    """Set the node of the call's results; results that are arguments stay unchanged."""
+    """Set the autograd node of the call's results; a result that is one of the arguments stays unchanged."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     node.results = len(results)
     made = []

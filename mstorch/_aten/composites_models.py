@@ -53,7 +53,7 @@ def _spread_out(operand: Tensor, labels: Sequence[Label], order: Sequence[Label]
 def _contracted(a: Tensor, b: Tensor, kept: int, counts: list[int]) -> Tensor:
     """Return the product of two operands, summed over the dimensions from ``kept`` on that no later operand has.
 
-    ``counts``: how many operands have another length than 1 along each dimension; those that are summed count none.
+    ``counts``: how many operands have a length other than 1 along each dimension; dimensions that are summed have count 0.
     """
     alone: tuple[list[int], list[int]] = [], []
     summed = []

@@ -206,7 +206,7 @@ _PASSES = 25  # of the activations that are worth blocks
 
 
 def blocked(kernel: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Wrap an elementwise kernel of arrays of one shape (followed by numbers) to process long row-major arrays in blocks."""
+    """Wrap an elementwise kernel, whose arguments are arrays of one shape and then numbers, to process long row-major arrays in blocks."""
 
     @functools.wraps(kernel)
     def run(x: np.ndarray, *rest: Any) -> np.ndarray:

@@ -54,7 +54,7 @@ Function = Callable[..., Any]
 
 
 class Row:
-    """Kernels of one operation."""
+    """The kernels of one operation, for each device and dtype."""
 
     __slots__ = ("functions", "dtypes", "via", "numpy_reason", "reasons")
 
@@ -269,7 +269,7 @@ def through_mindspore(function: Function) -> Function:
 
 
 class HostKernel(dict):
-    """Resolved functions of one operation on NumPy arrays by dtype name: MindSpore's if NumPy has none."""
+    """The functions of one operation on NumPy arrays, resolved by dtype name; MindSpore's function where NumPy has none."""
 
     __slots__ = ("device",)
 
@@ -332,7 +332,9 @@ class HostKernel(dict):
 
 
 class Kernel(dict):
-    """Resolved functions of one operation by dtype name: ``kernel["float32"](raw, …)``, ``kernel.host["float32"](array, …)``."""
+    """The functions of one operation, resolved by dtype name: ``kernel["float32"](raw, …)`` on MindSpore tensors,
+    ``kernel.host["float32"](array, …)`` on NumPy arrays.
+    """
 
     __slots__ = ("op", "host")
 

@@ -273,7 +273,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         self.stop({"graph": GraphBreak, "kernel": KernelBreak, "step": StepBreak}[kind](what))
 
     def read(self, raw: Any, how: str) -> None:
-        """Handle a read of the values of ``raw`` by the host."""
+        """Handle a read of the values of the MindSpore tensor ``raw`` by the host during a capture."""
         if not self.watching or threading.get_ident() != self.thread or id(raw) not in self.depends:
             return
         if self.raise_at_reads:

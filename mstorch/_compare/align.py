@@ -1,4 +1,4 @@
-"""Comparison of two records of one script: the first module, gradient or optimizer step whose result is out of tolerance.
+"""Comparison of the records of two runs of a script: finds the first module, gradient or optimizer step whose result is out of tolerance.
 
 A result may deviate by a hundred times the deviation of its inputs: rounding errors grow through a network and its training, whereas a
 fault appears from nothing. Gradients at kinks (ReLU at 0) flip where rounding crosses them: one element in fifty may, and one in ten of a
@@ -79,7 +79,7 @@ def _furthest(want: Iterable[Any], have: Iterable[Any]) -> float:
 
 
 class Alignment:
-    """Comparison of two records; the last step of an incomplete run (not ``ended``) is ignored."""
+    """Comparison of the records of two runs; the last step of a run that did not finish (``ended`` is False) is ignored."""
 
     def __init__(
         self, want: list[Event], have: list[Event], tolerance: float = _FORWARD, names: tuple[str, str] = ("torch", "mstorch"),
@@ -223,7 +223,7 @@ class Alignment:
     # Backward
 
     def _backward(self, step: int, calls: Any, gradients: Any, first: list[int], params: list[dict[str, Any]]) -> Found | None:
-        """Return the module whose gradient is the first to be wrong: its incoming gradients agree, its outgoing ones do not."""
+        """Return the module whose backward is wrong: its incoming gradients agree in both runs, its outgoing gradients do not."""
         limit = max(_GRADIENT, _GROWTH * self._drift)
         largest = _largest(params[0])
         wrong: list[tuple[int, int, int, Found]] = []

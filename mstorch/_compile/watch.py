@@ -179,7 +179,7 @@ def _asking(frame: Any) -> Any:
 
 
 def _is_users(frame: Any) -> bool:
-    """Return whether a frame belongs to the user, or to the standard library called by the user."""
+    """Return whether a frame belongs to the user's code, or to standard library code that the user's code called."""
     frame = _asking(frame)
     return frame is not None and origin_of_code(frame.f_code, frame.f_globals) is USER
 

@@ -303,7 +303,9 @@ _INT = frozenset(("Int",))
 
 
 def _unpacked(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return torch's message for a list whose first item is an integer and another is not: torch selects a signature by the first."""
+    """Return torch's message for a list whose first item is an integer and another item is not: the first item determines the signature
+    that torch selects.
+    """
     args = _gathered(form, args)
     for place, parameter in enumerate(form.parameters):
         value = args[place] if place < len(args) else named.get(parameter.name)

@@ -27,7 +27,7 @@ class RemovableHandle(Block):
         RemovableHandle.next_id += 1
 
     def remove(self) -> None:
-        """Remove the hook; further calls do nothing."""
+        """Remove the hook; calling this again has no effect."""
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = reference()
             if hooks is not None:

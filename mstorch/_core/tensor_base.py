@@ -447,7 +447,7 @@ def make_view(
 
 
 def put_array(tensor: TensorBase, values: np.ndarray) -> None:
-    """Write an array that broadcasts to the tensor's shape and has its dtype into the tensor's memory, and bump the version."""
+    """Write an array, which has the tensor's dtype and broadcasts to its shape, into the tensor's memory, and increment the version."""
     if tensor._storage.__class__ is Absent:
         touch(tensor)
         return

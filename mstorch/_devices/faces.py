@@ -1,4 +1,4 @@
-"""Functions of torch's modules for missing devices, generated from a table: they return a value or raise torch's error."""
+"""Functions of torch's modules for missing devices, generated from a table: each returns a value or raises torch's error."""
 from __future__ import annotations
 
 import copy

@@ -209,7 +209,7 @@ class _Writer(TorchFunctionMode):
                     self.steps.append(_Call("call_function", operator.getitem, (result, place), {}, part, frames, True))
 
     def apart(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function that cannot be in a graph, without recording its calls."""
+        """Call a function that cannot be in a graph; the calls that it makes are not recorded."""
         self.break_(
             "Skip calling `torch.compiler.disable()`d function\n  Explanation: "
             f"`{getattr(function, '__qualname__', function)}` is one that no graph holds."
@@ -227,7 +227,8 @@ class _Writer(TorchFunctionMode):
 
 
 def _as_method(name: str, args: Any, frame: FrameType | None) -> tuple[str, Any, Any]:
-    """Return a method of Tensor as a node of torch's graphs: the function for an operator, including in-place ones, else the name."""
+    """Return a method of Tensor as a node of torch's graphs shows it: the function for an operator, also in-place, else the method's name.
+    """
     plain = name.strip("_")
     if name.startswith("__r") and plain[1:] in _OPERATORS:
         return "call_function", _OPERATORS[plain[1:]], (args[1], args[0], *args[2:])
@@ -240,7 +241,7 @@ def _as_method(name: str, args: Any, frame: FrameType | None) -> tuple[str, Any,
 
 
 class _Part:
-    """Calls of one graph, and why it ended."""
+    """The calls of one graph, and the reason why the graph ended."""
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []
@@ -318,7 +319,7 @@ _GLOBAL_GUARDS = (
 
 
 def _graph_of(part: _Part, names: _Names, wanted: set[int], guards: list[Guard]) -> GraphModule:
-    """Return the calls as a graph: values from outside are its inputs, values used later its outputs."""
+    """Return the calls as a graph, whose inputs are values from outside and whose outputs are values used later."""
     graph, made = Graph(), []
     nodes: dict[int, Any] = {}
     guards += [Guard("", source, kind) for source, kind in _GLOBAL_GUARDS]

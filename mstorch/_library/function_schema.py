@@ -122,7 +122,7 @@ def _literal(value: Any) -> str:
 
 
 def _alias(text: str, listed: bool) -> AliasInfo | None:
-    """Parse an alias annotation, ``(a!)`` or ``(a -> *)``; for a list it applies to the elements."""
+    """Parse an alias annotation, ``(a!)`` or ``(a -> *)``; on a list it applies to the elements."""
     if not text:
         return None
     if listed:

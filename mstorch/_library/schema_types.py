@@ -62,7 +62,7 @@ class TensorType(_Plain, text="Tensor"):
 
 
 class IntType(_Plain, text="int"):
-    """Type ``int``; also that of dtypes, layouts and memory formats."""
+    """Type ``int``; also the type of dtypes, layouts and memory formats in schemas."""
 
 
 class FloatType(_Plain, text="float"):

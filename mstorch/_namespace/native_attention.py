@@ -14,7 +14,9 @@ def _heads(tensor: Tensor, count: int) -> Tensor:
 
 
 def _transform_bias_rescale_qkv(qkv: Tensor, qkv_bias: Tensor, num_heads: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return queries, keys and values of each head of (N, L, 3 E), with their bias; queries divided by the root of their width."""
+    """Return queries, keys and values of each head from (N, L, 3 E), with their bias added; queries are divided by the root of the head's
+    width.
+    """
     q, k, v = (_heads(part, num_heads) for part in (qkv + qkv_bias).chunk(3, -1))
     return (q / math.sqrt(q.shape[-1])).contiguous(), k.contiguous(), v.contiguous()
 

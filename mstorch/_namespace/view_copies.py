@@ -79,7 +79,7 @@ def _make_dual_copy(primal: Tensor, tangent: Tensor, level: int, *, out: Tensor 
 
 
 def _functional_assert_async(input: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
-    """Raise RuntimeError with that text unless the tensor of one element is true; returns a copy of the token."""
+    """Return a copy of the token. Raise RuntimeError with the given message if the one-element tensor is false."""
     _assert_async(input, assert_msg)
     return dep_token.clone()
 

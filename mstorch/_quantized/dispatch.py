@@ -1,4 +1,4 @@
-"""Dispatch of public calls with quantized tensors: those with a quantized form run it, all others raise by name.
+"""Dispatch of public calls with quantized tensors: functions that have a quantized form run it, all others raise an error that names them.
 
 Views and data movement keep the integers. Operations on values run on the dequantized values, or on the integers if their order suffices.
 """

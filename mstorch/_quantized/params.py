@@ -61,5 +61,5 @@ def choose_one(low: float, high: float, least: int, greatest: int, reduce_range:
 
 
 def whole(value: float) -> int:
-    """Convert a number to int32 as C does: one out of range becomes the minimum."""
+    """Convert a number to int32 as C does: a number out of range becomes the minimum."""
     return int(value) if -(2**31) <= value < 2**31 else -(2**31)

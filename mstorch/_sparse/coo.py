@@ -179,7 +179,7 @@ def is_coalesced(self: Any) -> bool:
 
 
 def set_coalesced(self: Any, coalesced: bool) -> Any:
-    """Mark the tensor as coalesced or not, without checking; return it."""
+    """Mark the tensor as coalesced or not, without a check; return the tensor."""
     _expect_coo(self, "_coalesced_")
     self._coalesced = bool(coalesced)
     return self

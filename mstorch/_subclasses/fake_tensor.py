@@ -80,7 +80,7 @@ class FakeTensor(Tensor):
     def __torch_dispatch__(
         cls, func: Any, types: tuple[type, ...], args: tuple[Tensor, ...] = (), kwargs: dict[Any, Any] | None = None
     ) -> Any:
-        """Run the operator by the mode of the tensors."""
+        """Run the operator in the fake mode of the tensors."""
         mode = next(value.fake_mode for value in _tensors((args, kwargs or {})) if isinstance(value, FakeTensor))
         return mode.dispatch(func, args, kwargs or {})
 
@@ -204,7 +204,7 @@ class FakeTensorMode(TorchDispatchMode):
         return tree_map(wrapped, found)
 
     def _of_numbers(self, tensor: Tensor) -> FakeTensor:
-        """Return a fake tensor of numbers in the program; a single one stays known, so that ``torch.tensor(3).item()`` works."""
+        """Return a fake tensor of numbers in the program. A single number stays known, so that ``torch.tensor(3).item()`` works."""
         return FakeTensor(self, tensor.detach().to("meta"), tensor.device, tensor if tensor.numel() == 1 else None)
 
     def _of_constants(self, func: Any, args: tuple[Tensor | int, ...], kwargs: dict[str, Any]) -> Any:
@@ -244,7 +244,7 @@ def _shown(value: Tensor | float) -> str:
 
 
 def _device_of(given: list[Any], kwargs: dict[str, Any]) -> device:
-    """Return the device of a result: as requested by the call, or that of the operands; 0-d CPU tensors go with any device."""
+    """Return the device of a result: the device that the call requests, or that of the operands; 0-d CPU tensors match any device."""
     said = kwargs.get("device")
     if said is not None:
         return _numbered(said)

@@ -75,7 +75,7 @@ class FunctionCtx:
         return self.saved_tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Mark the inputs that forward modified in place; they have to be returned too."""
+        """Mark the inputs that forward modified in place; forward has to return these inputs too."""
         self._dirty = args
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
@@ -387,7 +387,7 @@ def _checked_dirty(ctx: FunctionCtx, given: set[int], outputs: list[Any]) -> set
 def _made_outputs(
     ctx: FunctionCtx, node: Any, outputs: list[Any], given: set[int], dirty: set[int]
 ) -> tuple[dict[int, int], list[Any]]:
-    """Make the tensors that forward returned outputs of the node; return their numbers by id, and their shapes and dtypes."""
+    """Make the tensors that forward returned outputs of the node; return the outputs' numbers by id, and the outputs' shapes and dtypes."""
     plain = {id(tensor) for tensor in ctx._non_differentiable}
     replaced: dict[int, int] = {}
     shapes: list[Any] = []

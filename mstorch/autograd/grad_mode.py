@@ -191,7 +191,7 @@ def is_multithreading_enabled() -> bool:
 
 
 class enforce_grad_layout_policy(_Policy):
-    """Sets whether gradients have the strides of their parameters; here they are row-major in any case."""
+    """Sets whether gradients have the strides of their parameters; in mstorch they are row-major in any case."""
 
     def __init__(self, enable: bool = True) -> None:
         super().__init__(enable)

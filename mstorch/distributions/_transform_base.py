@@ -38,7 +38,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """The number of dimensions of one event. Raises ValueError if domain and codomain differ in it."""
+        """The number of dimensions of one event. Raises ValueError if domain and codomain have different event dimensions."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim

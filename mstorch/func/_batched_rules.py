@@ -231,7 +231,7 @@ def unfolded(result: Tensor, place: int = 1) -> Tensor:
 
 
 def along(*names: str) -> Rule:
-    """Return a rule for functions of one tensor along dimensions, which are passed under these names."""
+    """Return a batching rule for functions of one tensor along dimensions, which are passed under the given names."""
 
     def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = bound(op, args, kwargs)

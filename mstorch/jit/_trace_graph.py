@@ -140,7 +140,7 @@ _Bound = tuple[list[tuple[Any, str]], bool]
 
 
 def _bound(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound | None:
-    """Return the arguments of an operator in schema order, with their types, and whether it has one result.
+    """Return the arguments of an operator in schema order, with their types, and whether the operator has a single result.
 
     Return None if no overload accepts them.
     """
@@ -155,7 +155,7 @@ _OF_TENSORS = NUMBERS_AS_TENSORS | {"true_divide", "remainder"}  # beside which 
 
 
 def _in_form(packet: Any, numbers: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound | None:
-    """Return the arguments in the order of the first overload that accepts them; with ``numbers``, numbers may stand for tensors."""
+    """Return the arguments in the order of the first overload that accepts them; with ``numbers``, a number is accepted for a tensor."""
     for overload in packet.overloads():
         if "out" in overload:
             continue
@@ -246,7 +246,7 @@ class _Functions(TorchFunctionMode):
 
 
 class _Operators(TorchDispatchMode):
-    """Records, below autograd, the operators of calls that are no operators themselves."""
+    """Writes the operators of calls that are not operators themselves into the graph, below autograd."""
 
     def __init__(self, writer: _Writer) -> None:
         super().__init__()

@@ -82,7 +82,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return self
 
     def init_data(self, *args: Any, **kwargs: Any) -> Parameter:
-        """Return the parameter: MindSpore's deferred initialization does not exist here."""
+        """Return the parameter; mstorch has no deferred initialization like MindSpore's."""
         return self
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -207,7 +207,7 @@ class UninitializedTensorMixin:
         raise RuntimeError(_NO_SHAPE)
 
     def share_memory_(self) -> Any:
-        """Raise RuntimeError: there is no memory yet."""
+        """Raise RuntimeError: an uninitialized parameter has no memory."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before calling "
             "`module.share_memory()`."

@@ -43,7 +43,7 @@ class CubeMathType(enum.IntEnum):
 
 
 class _Precision:
-    """``allow_hf32`` of matmuls or convolutions: always off here; MindSpore has its own setting."""
+    """``allow_hf32`` of matmuls or convolutions: always off in mstorch; MindSpore has its own setting."""
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "_name", name)

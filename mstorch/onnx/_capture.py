@@ -1,4 +1,4 @@
-"""The operations of one run of a model, in order, in functional form, without in-place writes."""
+"""The operations that one run of a model executes, in order and in functional form, without in-place writes."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class Step:
 
 
 class _Held:
-    """A tensor of the run and its current Value; for a view also its base, and how it is derived."""
+    """A tensor of the run and its current Value; for a view also its base, and the operation that derives it from the base."""
 
     __slots__ = ("tensor", "value", "version", "base", "step", "place", "seen")
 

@@ -49,7 +49,8 @@ def zeros(param: Tensor, group: Group, optimizer: Optimizer) -> Tensor:
 class Counter:
     """The initial value of a 0-d state entry: on the host, where each step reads it, unless steps are captured or fused.
 
-    ``first`` is its value, or a function of the group; with ``beside``, it is always on its parameter's device.
+    ``first`` is the initial value, or a function of the group that returns it; with ``beside``, the entry is always on its parameter's
+    device.
     """
 
     def __init__(self, first: float | Callable[[Group], float] = 0.0, beside: bool = False) -> None:
@@ -234,7 +235,7 @@ class Stepping:
 
 
 def check_counters(counters: list[Tensor], name: str = "state_steps") -> None:
-    """Raise RuntimeError unless counters are tensors; in old versions of torch they were numbers."""
+    """Raise RuntimeError unless counters are tensors; state dicts of old versions of torch have numbers."""
     if not all(isinstance(counter, Tensor) for counter in counters):
         raise RuntimeError(f"API has changed, `{name}` argument must contain a list of singleton tensors")
 

@@ -153,7 +153,7 @@ def _tensors(actual: Any, expected: Any, options: Options) -> bool:
 
 
 def _class_of(value: Tensor | type | np.ndarray) -> type:
-    """Return the value's class; sparse tensors, which have a class of their own here, count as Tensor."""
+    """Return the value's class; sparse tensors, which have a class of their own in mstorch, count as Tensor."""
     return torch.Tensor if isinstance(value, torch.Tensor) and value.layout != torch.strided else type(value)
 
 

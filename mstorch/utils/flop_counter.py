@@ -148,7 +148,7 @@ def convert_to_percent_str(num: float, denom: float) -> str:
 class FlopCounterMode(Block):
     """A context manager that counts FLOPs by module and operator, and prints a table at exit if ``display`` is set.
 
-    ``depth`` is the table's depth in the module tree. ``custom_mapping`` has formulas for further operators.
+    ``depth`` is the table's depth in the module tree. ``custom_mapping`` has formulas for additional operators.
     """
 
     def __init__(

@@ -79,7 +79,7 @@ def _near_zero(x: Raw, near: Raw, far: Raw) -> Raw:
 
 
 def expm1(x: Raw) -> Raw:
-    """Return ``exp(x) - 1``; near 0 by the series ``x * (1 + x/2 + x²/6 + …)``."""
+    """Return ``exp(x) - 1``; near 0 it is computed by the series ``x * (1 + x/2 + x²/6 + …)``."""
     double = NAME_OF[x.dtype] == "float64"
     series = _series(x, tuple(1 / math.factorial(n) for n in range(12 if double else 6, 0, -1)))
     return _near_zero(x, run("Mul", x, series), run("Expm1", x))

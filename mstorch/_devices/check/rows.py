@@ -58,7 +58,7 @@ def _arrays(values: Any) -> Iterator[np.ndarray]:
 
 
 def difference(found: Any, wanted: Any, close: tuple[float, float] = (1e-3, 1e-4)) -> str:
-    """Describe how two results differ in shape, dtype, or by more than rounding; empty if they agree."""
+    """Describe how two results differ in shape, in dtype, or by more than rounding; return an empty string if they agree."""
     mine, theirs = list(_arrays(found)), list(_arrays(wanted))
     if [(item.shape, item.dtype) for item in mine] != [(item.shape, item.dtype) for item in theirs]:
         return "other shapes or dtypes: " + ", ".join(f"{item.dtype}{list(item.shape)}" for item in mine)

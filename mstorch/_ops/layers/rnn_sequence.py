@@ -20,7 +20,9 @@ _LABELS = {"LSTM": "LstmBackward0", "GRU": "GruBackward0", "RNN_TANH": "RnnTanhB
 
 
 class _Sequence(Node):
-    """The node of all time steps of one direction. ``slow`` computes the same by separate operations, for double backward."""
+    """The autograd node of all time steps in one direction. ``slow`` computes the same function by separate operations, for double
+    backward.
+    """
 
     __slots__ = ("mode", "kept", "reverse", "slow", "places", "shapes")
     mode: str

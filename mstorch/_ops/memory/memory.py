@@ -231,12 +231,14 @@ def apply_(self: TensorBase, callable: Callable[[Any], Any]) -> TensorBase:
 
 
 def map_(self: TensorBase, other: TensorBase, callable: Callable[[Any, Any], Any]) -> TensorBase:
-    """Replace each element by the result of a Python function of it and ``other``'s element; return the tensor. Slow."""
+    """Replace each element by the result of a Python function, called with the element and that of ``other``; return the tensor. Slow."""
     return _elementwise(self, "map_", callable, (other,))
 
 
 def map2_(self: TensorBase, x: TensorBase, y: TensorBase, callable: Callable[[Any, Any, Any], Any]) -> TensorBase:
-    """Replace each element by the result of a Python function of it and the elements of ``x`` and ``y``; return the tensor. Slow."""
+    """Replace each element by the result of a Python function, called with the element and those of ``x`` and ``y``; return the tensor.
+    Slow.
+    """
     return _elementwise(self, "map2_", callable, (x, y))
 
 

@@ -456,7 +456,7 @@ def var(
     input: TensorBase, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: Any = None, out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the variance, divided by the count minus ``correction`` (1)."""
+    """Return the variance: the sum of squared deviations over the count minus ``correction`` (1)."""
     dim, correction = _spread_args(dim, unbiased, correction)
     return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "var")), out)
 

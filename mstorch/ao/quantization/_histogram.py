@@ -72,7 +72,9 @@ class Histograms:
         return update_hist + self._upscale_histogram(orig_hist, orig_min, orig_max, update_min, update_max)
 
     def _upscale_histogram(self, histogram: Tensor, orig_min: Tensor, orig_max: Tensor, update_min: Tensor, update_max: Tensor) -> Tensor:
-        """Return a histogram redistributed to bins over wider bounds: each bin is divided equally, by the centres of its pieces."""
+        """Return a histogram redistributed to bins over wider bounds; each old bin is split into equal pieces, which are counted at their
+        centres.
+        """
         fine = self.bins * self.upsample_rate
         parts = histogram.repeat_interleave(self.upsample_rate) / self.upsample_rate
         half = 0.5 * ((orig_max - orig_min) / fine)

@@ -85,7 +85,7 @@ class Run:
         return dist.P2POp(kind, tensor, group=self._group, group_peer=peer)
 
     def _compute(self, action: _Action) -> list[Any]:
-        """Compute an action; deliver its output to a local stage, or return the tensors to send."""
+        """Compute an action; pass its output to a stage on this rank, or return the tensors to send."""
         index, kind, number, _ = action
         stage = self._stages[index]
         waited = self._coming.pop((index, kind, number), None)

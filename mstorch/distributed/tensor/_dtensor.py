@@ -200,7 +200,7 @@ _OWN = set(
 
 
 def _name(func: Any) -> tuple[str, str]:
-    """Return a call's name; for a property, also whether it is read or set."""
+    """Return the name of the function that was called; for a property, also whether it is read or set."""
     owner = getattr(func, "__self__", None)
     if owner is not None and isinstance(owner, property):
         return getattr(owner, "__name__", ""), func.__name__
@@ -328,7 +328,9 @@ def _compute(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _write_whole(func: Any, target: Any, args: Any, kwargs: Any) -> Any:
-    """Let a function write to a gathered copy, then copy back each rank's shard. Raise NotImplementedError if gradients are recorded."""
+    """Let a function write to a gathered copy of the tensor, then copy the shard of each rank back. Raise NotImplementedError if autograd
+    would have to track the write.
+    """
     if not isinstance(target, DTensor):
         raise RuntimeError(f"mstorch: {func.__name__} of a plain tensor takes no DTensor")
     if torch.is_grad_enabled() and target.requires_grad:

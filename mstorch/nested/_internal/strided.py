@@ -178,7 +178,7 @@ def last_length(input: Any) -> int:
 
 
 def same_places(one: Any, other: Any) -> bool:
-    """Return whether two nested tensors have equal tables and buffers of one length."""
+    """Return whether two nested tensors have equal offsets, sizes and strides, and buffers of equal length."""
     return one is other or (
         np.array_equal(one._sizes, other._sizes) and np.array_equal(one._steps, other._steps)
         and np.array_equal(one._starts, other._starts) and one._values.shape == other._values.shape

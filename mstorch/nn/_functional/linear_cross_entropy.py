@@ -26,7 +26,7 @@ def _factor(method: str) -> int | None:
 
 @dataclasses.dataclass(slots=True, frozen=True)
 class LinearCrossEntropyOptions:
-    """Options of ``linear_cross_entropy``: how it splits the batch into chunks, so that the logits never exist all at once.
+    """Options of ``linear_cross_entropy``, which splits the batch into chunks so that the logits of all classes never exist at once.
 
     Differs from torch: backward recomputes the gradients, so ``allow_retain_graph`` is not needed, and every ``acc_policy`` computes in
     ``acc_dtype`` throughout (float32 for half precision, unless given).

@@ -1,4 +1,4 @@
-"""torch.nn.attention: kernel selection (there is one kernel here), causal biases, attention with score functions."""
+"""torch.nn.attention: kernel selection (mstorch has one kernel), causal biases, attention with score functions."""
 from __future__ import annotations
 
 import threading

@@ -304,7 +304,7 @@ class _Reaching(Node):
     label = "BackwardHookFunctionBackward"
 
     def run(self, gradients: Sequence[Tensor | np.ndarray], recorded: bool) -> Any:
-        """Return the gradients as the hooks leave them; None stands for the gradient of an unused output."""
+        """Run the hooks and return the gradients, as the hooks have replaced them; None is the gradient of an unused output."""
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
         full += [None] * (self.count - len(gradients))
         # What nobody used is zeros to torch, which a hook may replace.

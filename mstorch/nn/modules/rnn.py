@@ -140,7 +140,7 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Do nothing: torch compacts the weights for cuDNN here."""
+        """Do nothing: in torch, this compacts the weights for cuDNN."""
 
     def reset_parameters(self) -> None:
         """Initialize all parameters."""

@@ -119,8 +119,8 @@ def orthogonal(
 ) -> Module:
     """Keep a weight (*, m, n) orthogonal: with orthonormal columns, or rows if m < n; return the module.
 
-    ``orthogonal_map`` is "matrix_exp", "cayley" or "householder"; None takes the first for square and complex weights, else the last. Raise
-    ValueError for other names, for fewer than two dimensions, and if there is no such tensor.
+    ``orthogonal_map`` is "matrix_exp", "cayley" or "householder"; by default (None) it is "matrix_exp" for square and complex weights, else
+    "householder". Raise ValueError for another map, for fewer than two dimensions, and if the module has no tensor of this name.
     """
     weight = _weight_of(module, name)
     if weight.dim() < 2:

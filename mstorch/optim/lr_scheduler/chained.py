@@ -47,7 +47,7 @@ class _Composite(LRScheduler):
 
 
 class SequentialLR(_Composite):
-    """Runs one scheduler after another: number i + 1 takes over at epoch ``milestones[i]``.
+    """Runs one scheduler after another; scheduler i + 1 takes over at epoch ``milestones[i]``.
 
     Raises ValueError unless there is one milestone less than schedulers, all of the same optimizer.
     """
