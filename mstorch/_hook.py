@@ -1,4 +1,4 @@
-"""Import hook: `import torch` imports mstorch, in this process and its children, by a finder for torch and all its submodules.
+"""Import hook: `import torch` imports mstorch, in this process and its children. It installs a finder for torch and all its submodules.
 
 If MindSpore computes on an Ascend device it also provides torch_npu, else there is none.
 
@@ -67,7 +67,7 @@ def theirs(name: str) -> str:
 
 
 def npu_is_there() -> bool:
-    """Return whether MindSpore computes on an Ascend device, or on the stand-in device, so that there is a package torch_npu."""
+    """Return whether the package torch_npu can be imported: MindSpore computes on an Ascend device, or on the stand-in device."""
     if os.environ.get("MSTORCH_FAKE_DEVICE"):
         return True
     # The driver's files spare machines without a device the import of MindSpore, which alone knows for sure.

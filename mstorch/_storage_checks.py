@@ -52,7 +52,7 @@ _OF_TYPED = (
 def check_arguments(
     cls: Any, legacy: Any, args: tuple[Any, ...], wrap_storage: Any, dtype: Any, device: Any, untyped: type
 ) -> None:
-    """Raise torch's error for arguments that do not go together; ``legacy`` is the dtype of a class that has one."""
+    """Raise torch's error for arguments that exclude each other; ``legacy`` is the dtype of a class such as FloatStorage."""
     head = _OF_TYPED if legacy is None else _OF_LEGACY.format(f"<class 'torch.{cls.__name__}'>")
     if legacy is not None:
         for name, value in (("device", device), ("dtype", dtype)):

@@ -42,7 +42,7 @@ def is_exporting() -> bool:
 
 
 def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Return a function that breaks graphs: a captured function that calls it runs eagerly."""
+    """Return a function that causes a graph break: a captured function that calls it runs eagerly."""
     if fn is None:
         return lambda function: disable(function, recursive, reason=reason)
 

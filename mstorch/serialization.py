@@ -257,7 +257,7 @@ def _is_path(f: Any) -> bool:
 
 @contextmanager
 def _opened(f: Any) -> Iterator[Any]:
-    """Yield a file opened for reading; raise AttributeError or UnsupportedOperation for one that cannot seek."""
+    """Yield a file opened for reading; raise AttributeError or UnsupportedOperation for a file that cannot seek."""
     if _is_path(f):
         with open(f, "rb") as file:
             yield file
@@ -276,7 +276,7 @@ def _opened(f: Any) -> Iterator[Any]:
 
 @contextmanager
 def _open_file_like(name_or_buffer: Any, mode: str) -> Iterator[Any]:
-    """Yield an open file: one opened by its path and closed at the end, or the given one, flushed after writing."""
+    """Yield an open file: a path is opened, and closed at the end; a file is used as it is, and flushed after writing."""
     if _is_path(name_or_buffer):
         with open(name_or_buffer, mode) as file:
             yield file

@@ -41,7 +41,7 @@ def init_cell(cell: Any) -> None:
 
 
 class _Capturing(threading.local, Block):
-    """Context manager in which a thread's outermost Module calls run as one graph each."""
+    """Context manager in which each outermost Module call of a thread runs as one graph."""
 
     on = False
 

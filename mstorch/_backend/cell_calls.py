@@ -88,7 +88,7 @@ def random_state() -> Any:
 
 @contextmanager
 def as_it_was(cell: Any, state: Any, keeps: Callable[[Any], bool]) -> Iterator[None]:
-    """Context manager that restores the generator's state for a call of the Cell, and the Cell's statistics afterwards."""
+    """Context manager that lets a Cell's call start from the generator's saved state, and restores the Cell's statistics afterwards."""
     now = mindspore.get_rng_state()
     parts = [p for _, part in cell.cells_and_names() for p in part._params.values() if p is not None] if keeps(cell) else []
     values = [(p, p.asnumpy().copy()) for p in parts if not p.requires_grad]

@@ -115,7 +115,7 @@ class Communication:
         return self._native.broadcast(flat, root, group, True)
 
     def all_gather(self, group: Any, output: Raw, flat: Raw) -> Any:
-        """All-gather into one tensor, concatenated by rank."""
+        """All-gather the ranks' tensors into one tensor, concatenated in rank order."""
         return self._native.all_gather_into_tensor(output, flat, group, True)
 
     def all_gather_list(self, group: Any, outputs: Sequence[Raw], flat: Raw) -> Any:

@@ -1,4 +1,4 @@
-"""Cost accounting on the stand-in device: kernels, casts, host copies, reads of values, and host time."""
+"""Measures the cost of work on the stand-in device: kernels, casts, host copies, reads of values, and host time."""
 from __future__ import annotations
 
 import json
@@ -93,7 +93,7 @@ class Cost:
 
 
 class _Meter:
-    """Adds the stand-in device's work to the open counters."""
+    """Adds the work of the stand-in device to all open counters."""
 
     def __init__(self) -> None:
         self.open: list[Cost] = []

@@ -60,7 +60,7 @@ def is_dense(raw: Raw) -> bool:
 
 
 def dense(raw: Raw) -> Raw:
-    """Return a row-major tensor at the beginning of its memory: the tensor, or a copy."""
+    """Return the tensor if it is row-major and starts at the beginning of its memory, else a copy that is."""
     return raw if is_dense(raw) else _clone[NAME_OF[raw.dtype]](raw)
 
 
@@ -121,7 +121,7 @@ def parts(flat: Raw, shapes: Sequence[Sizes]) -> list[Raw]:
 
 
 def owned(raw: Raw) -> Raw:
-    """Return a kernel's result as the row-major base of a storage that owns its memory: the tensor, or a copy."""
+    """Return a kernel's result as the row-major base of a storage that owns its memory; it is copied if necessary."""
     if not is_dense(raw) or shows_others(raw):
         raw = _clone[NAME_OF[raw.dtype]](raw)
     raw._of_storage = True

@@ -31,7 +31,7 @@ ADVISED = "the text says already what to do with a tensor of MindSpore's"
 
 
 def telling(error: E, what: Any) -> E:
-    """Return an error that is about something."""
+    """Attach a cause to an error, and return the error."""
     error._about = what  # type: ignore[attr-defined]
     return error
 
@@ -53,5 +53,5 @@ def wrong_type(text: str) -> TypeError:
 
 
 def nameless(text: str) -> TypeError:
-    """Return the error of an argument of a wrong type whose text begins with the argument, for want of the function's name."""
+    """Return an error for an argument of a wrong type, whose message begins with the argument because the function's name is not known."""
     return telling(TypeError(text), NAMELESS)

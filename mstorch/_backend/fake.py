@@ -70,7 +70,7 @@ _seen: list[str] = []
 
 
 def quiet() -> bool:
-    """Return whether the stand-in device itself is computing in host memory."""
+    """Return whether the stand-in device is computing in host memory for itself, so that its reads are not counted."""
     return bool(_quiet[0])
 
 

@@ -196,7 +196,7 @@ def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..
 
 
 def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
-    """Return a byte kernel that only moves data as a kernel of a dtype of codes."""
+    """Wrap a kernel of bytes that only moves data as a kernel of a dtype that is held as bytes."""
     kind = NP_STORED[name]
     moved = _around(function, kind, as_bytes, lambda value: value.view(kind) if value.dtype == _BYTE else value)
     if op not in _FILLS:
@@ -224,7 +224,7 @@ def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
 
 
 def through_numbers(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a float32 kernel as one of a dtype of codes; float32 results are rounded."""
+    """Wrap a float32 kernel as a kernel of a dtype that is held as bytes; float32 results are rounded to the dtype."""
 
     def rounded(value: Any) -> Any:
         return encoded(value, name) if value.dtype == np.float32 else value

@@ -89,7 +89,7 @@ def _flat(array: np.ndarray) -> np.ndarray | None:
 
 
 def _in_order(line: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Return a flat array in the shape and memory order of another one."""
+    """Return a flat array in the shape and memory order of another array."""
     if like.flags.c_contiguous:
         return line.reshape(like.shape)
     return line.reshape(like.shape[::-1]).T

@@ -71,7 +71,7 @@ def to_numpy(raw: Raw) -> np.ndarray:
 
 
 def host_face(array: np.ndarray) -> Raw:
-    """Return a raw tensor that shares the memory of a C-contiguous host array, for a host kernel; nothing is copied to a device."""
+    """Return a MindSpore tensor that shares the memory of a C-contiguous host array, for a host kernel; it is never copied to a device."""
     return _from_numpy(as_bytes(array) if array.dtype.names else array)
 
 

@@ -202,7 +202,7 @@ def define_direct(op: str, name: str, function: Function, least: int = 0) -> Non
 
 
 def _else(direct: Function, least: int, spare: Function) -> Function:
-    """Return a kernel that tries one function, and calls another if the first returns None."""
+    """Return a kernel that tries one function, and calls another one if the first returns None."""
 
     def call(*args: Any) -> Any:
         found = direct(*args)

@@ -144,7 +144,7 @@ def own_dtypes(undo: Undo) -> None:
 
 
 def auto_dtype() -> str | None:
-    """Return the dtype that level "auto" of mindspore.amp requests for this call, or None."""
+    """Return the dtype in which level "auto" of mindspore.amp computes this call, or None."""
     strategy = get_curr_amp_strategy()
     if strategy is None or strategy.get_amp_level() != AmpLevel.AmpAuto:
         return None

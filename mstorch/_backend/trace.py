@@ -78,7 +78,7 @@ _OF_VALUES = frozenset(
 
 
 def _asked() -> str:
-    """Return the name of the mstorch function that the user's innermost line called."""
+    """Return the name of the mstorch function that the innermost line of the user's code called."""
     frame, name = sys._getframe(1), ""
     while frame is not None:
         file = frame.f_code.co_filename
@@ -217,7 +217,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         return prim_res
 
     def prepare_op(self, prim_name: str, prim_res: Any, *args: Any) -> Any:
-        """Record an operation called from C++ before it runs."""
+        """Record an operation that C++ code calls, before the operation runs."""
         args = self._enter(prim_name, prim_res, args)
         return prim_res, _FILES, _LINES, args
 
@@ -284,7 +284,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         self.reads.append(f"{how} at {user_line()}, {_inner_line()}")
 
     def draw(self, make: Callable[[], Raw]) -> Raw:
-        """Return values that the host draws anew for each run, in this order, as an input of the graph."""
+        """Return values that the host draws anew for each run of the graph, in the order of capture, as an input of the graph."""
         position = len(self.draws)
         self.draws.append(make)
         raw = self.given[position] if position < len(self.given) else make()
@@ -331,7 +331,7 @@ _READERS = tuple(
 
 
 class _reads_watched(Block):
-    """Context manager that aborts the capture when a mindspore.Tensor's values are read, by patching the reading methods."""
+    """Context manager that aborts the capture when a mindspore.Tensor's values are read; it patches the methods that read."""
 
     def __init__(self, context: Capture) -> None:
         self._context = context

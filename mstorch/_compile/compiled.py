@@ -399,7 +399,7 @@ class Compiled:
 
 
 def _reason_of(error: Exception, name: str) -> GraphBreak:
-    """Convert MindSpore's error during a capture into a graph break that quotes its first line without headings."""
+    """Convert a MindSpore error during a capture to a GraphBreak that quotes the error's first line without headings."""
     lines = [line.strip() for line in str(error).splitlines()]
     said = next((line for line in lines if line.strip("- ") and not line.startswith("- ")), "")
     kind = KernelBreak if foreign(error) else GraphBreak

@@ -41,7 +41,7 @@ def stand_in(tensor: Tensor, raw: Raw) -> Tensor:
 
 
 def copied(tensor: Any) -> Any:
-    """Return a stand-in for an argument over a copy of its values."""
+    """Return a replacement for an argument, over a copy of the argument's values."""
     strides = packed_strides(tensor)
     made = laid_out(np.array(array_of(tensor), order="C"), strides) if ON_CPU else wrap(copy_of(value_of(tensor)), strides)
     made.__class__ = type(tensor)
@@ -91,7 +91,7 @@ _MANY = 1 << 32  # more than a function exchanges one memory: no window of a cop
 
 
 def _now(storage: Any) -> list[tuple[str, Any]]:
-    """Return the attributes to which a storage is restored after its copy is discarded."""
+    """Return the attributes that restore a storage after its copy is discarded."""
     if storage.__class__ is DeviceMemory:
         return [("exchanges", storage.exchanges + _MANY), *[(name, getattr(storage, name)) for name in _OF_DEVICES]]
     return [(name, getattr(storage, name)) for name in _OF_STORAGES]
@@ -207,10 +207,10 @@ def _source(made: Plan, raw: Raw, depends: Callable[[Raw], bool]) -> Any:
 
 
 def delivered(number: Any, tensors: Sequence[Any]) -> Any:
-    """Return an output of the graph by its number, or a copy of a constant, as a tensor."""
+    """Return an output of the graph, given by its number, or a copy of a constant, as a tensor."""
     return tensors[number] if isinstance(number, int) else constant(number)
 
 
 def array_source(number: Any, raws: Sequence[Raw]) -> np.ndarray:
-    """Return the array of a graph output by its number, or of a constant."""
+    """Return the array of a graph output, given by its number, or of a constant."""
     return raws[number].asnumpy() if isinstance(number, int) else number

@@ -37,7 +37,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _texts(constants: Iterable[Any]) -> Iterator[str]:
-    """Yield the constants that may be names."""
+    """Yield the text constants of a function's code that may be names of attributes."""
     for constant in constants:
         if isinstance(constant, str):
             yield constant

@@ -65,7 +65,7 @@ def leaves(form: Any) -> Iterator[Any]:
 
 
 def unflatten(form: Any, tensors: Iterator[Any]) -> Any:
-    """Return the tree of a form with other tensors."""
+    """Rebuild the tree of a form with the given tensors."""
     if isinstance(form, Leaf):
         return form.value
     if form == _TENSOR:

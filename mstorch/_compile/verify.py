@@ -96,7 +96,7 @@ def _whole(tensor: Any) -> Any:
 
 
 def _as_it_lies(values: np.ndarray, tensor: Any) -> np.ndarray:
-    """Return the values in the memory order of a tensor that covers its memory."""
+    """Return the values in memory order, for a tensor that covers its memory."""
     if tensor._stride is None:
         return values
     flat = np.empty(values.size, values.dtype)

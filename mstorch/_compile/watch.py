@@ -90,7 +90,7 @@ class Watch:
         self._telling: Any = None  # the frame or the built-in function that tells somebody something
 
     def called(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Call the function under observation and return its result.
+        """Call a function while its calls are watched, and return its result.
 
         Garbage collection is postponed, as callbacks and finalizers of unrelated objects would be observed too.
         """
@@ -230,5 +230,5 @@ def _is_allowed(kind: type, name: str) -> bool:
 
 
 def _computes(module: str) -> bool:
-    """Return whether a module's built-in functions belong to the packages that compute."""
+    """Return whether a module belongs to the packages whose built-in functions compute."""
     return module.partition(".")[0] in (_HOME, "torch", "numpy", "mindspore") and not module.startswith("numpy.random")

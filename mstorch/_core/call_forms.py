@@ -392,7 +392,7 @@ def _mismatch(name: str, parameter: Parameter, value: TensorBase | float | Seque
 
 
 def _is(value: TensorBase | float, kinds: frozenset[str]) -> bool:
-    """Return whether a value has one of the types that a parameter takes."""
+    """Return whether a value has one of the types that a parameter accepts."""
     return not kinds or any(_OF_KIND.get(kind, _anything)(value) for kind in kinds)
 
 

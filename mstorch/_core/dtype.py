@@ -77,7 +77,7 @@ class dtype:
         return {"complex64": float32, "complex128": float64, "complex32": float16}.get(self.name, self)
 
     def to_complex(self) -> dtype:
-        """Return the complex dtype whose parts have this precision."""
+        """Return the complex dtype whose real and imaginary parts have this precision."""
         found = {
             "float16": by_name("complex32"), "bfloat16": complex64, "float32": complex64, "float64": complex128,
             "complex64": complex64, "complex128": complex128,

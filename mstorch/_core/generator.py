@@ -70,7 +70,7 @@ class Generator:
         return drawn
 
     def initial_seed(self) -> int:
-        """Return the seed that the stream was last started with."""
+        """Return the seed with which the stream was last started."""
         return self.engine.initial_seed()
 
     def get_state(self) -> Any:

@@ -54,7 +54,7 @@ _plain = PLAIN.issuperset
 
 
 def join(cls: type) -> None:
-    """Register a complete tensor class as one that never overrides calls."""
+    """Register a class of tensors that never overrides calls."""
     TENSORS.add(cls)
     PLAIN.add(cls)
 
@@ -497,7 +497,7 @@ def _with_link(doc: str | None, module: str, name: str) -> str | None:
 
 
 def _known(entered: Function, function: Function, module: str, name: str) -> Function:
-    """Return the public form as torch has it: built in, or written in Python."""
+    """Return the public form of a function as the object that torch has: a built-in function, or one written in Python."""
     face, _, last = (module.removeprefix(_HOME).removeprefix(".") + f".{name}").strip(".").rpartition(".")
     known = _named(entered, module, name)
     if face != "Tensor":

@@ -23,7 +23,7 @@ def _end(error: BaseException) -> TracebackType | None:
 
 
 def in_a_library(error: BaseException) -> bool:
-    """Return whether the code of a library that computes for us raised an error."""
+    """Return whether the code of a library with which mstorch computes raised an error."""
     trace = _end(error)
     return trace is not None and any(part in trace.tb_frame.f_code.co_filename for part in _LIBRARIES)
 

@@ -97,7 +97,7 @@ _PLACES = {"torch": "", "functional": "nn.functional"}
 
 
 def heard(spoken: str) -> tuple[str, str]:
-    """Return the room that a public name is in ("torch", "Tensor", "functional", …) and the name there."""
+    """Return the namespace of a public name ("torch", "Tensor", "functional", …), and the name within it."""
     path, _, last = spoken.rpartition(".")
     return ("torch" if path == "torch.functional" else path.rpartition(".")[2]), last
 

@@ -168,7 +168,7 @@ class Absent:
         return np.broadcast_to(np.zeros((), kind), shape)
 
     def copied(self) -> Absent:
-        """Return another one of the same size."""
+        """Return another storage without memory, of the same size."""
         return Absent(self.device, self.nbytes)
 
     def is_shown_by(self, tensor: Any) -> bool:
@@ -191,7 +191,7 @@ def _given(strides: Strides | None, shape: tuple[int, ...]) -> Strides:
 
 
 class _Native:
-    """Storage whose elements are in a MindSpore tensor."""
+    """Storage whose elements are held by a MindSpore tensor."""
 
     __slots__ = ()
 
@@ -230,7 +230,7 @@ class DeviceMemory(_Native):
         return self.shadow is not None
 
     def fuses(self, op: str, name: str) -> bool:
-        """Return whether the device has a fused kernel for an operation that is composed of others elsewhere."""
+        """Return whether the device has a single kernel for an operation that is composed of several on other devices."""
         return serves(op, name)
 
     def is_shown_by(self, tensor: Any) -> bool:
@@ -238,7 +238,7 @@ class DeviceMemory(_Native):
         return is_all_of_device_memory(tensor) and tuple(self.base.shape) == tensor._shape
 
     def whole(self, tensor: Any) -> Raw:
-        """Return the MindSpore tensor that is the memory."""
+        """Return the MindSpore tensor that holds all of the memory."""
         return self.base
 
     def is_free(self, tensor: Any) -> bool:
@@ -522,7 +522,7 @@ class Mirror:
 
 
 class Counter:
-    """Version counter of a tensor that shares memory but not the count: the result of ``.data``."""
+    """Version counter of a tensor that shares memory with another but counts writes separately: the result of ``.data``."""
 
     __slots__ = ("version",)
 
@@ -591,5 +591,5 @@ def home(tensor: TensorBase) -> Any:
 
 
 def face(array: np.ndarray) -> Raw:
-    """Return a MindSpore tensor that shares an array's memory; a copy if the array is not row-major."""
+    """Return a MindSpore tensor that shares an array's memory; for an array that is not row-major, a copy."""
     return from_numpy(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))

@@ -71,7 +71,7 @@ def normalize(shape: Sequence[int], strides: Sequence[int]) -> Strides | None:
 
 
 def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether two indices certainly or possibly address one element, by torch's quick test for expanded tensors."""
+    """Return whether two different indices certainly or possibly address one element, by torch's quick test for expanded tensors."""
     return 0 not in shape and any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
 
 
@@ -101,7 +101,7 @@ def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | Non
 
 
 def view_strides(shape: Sequence[int], strides: Sequence[int], new_shape: Sequence[int]) -> Strides | None:
-    """Return strides that show the same elements in another shape; None if there are none (torch's ``view`` then raises)."""
+    """Return strides that show the same elements in another shape; None if no such strides exist (torch's ``view`` then raises)."""
     numel = 1
     for length in shape:
         numel *= length

@@ -104,7 +104,7 @@ def is_dual(tensor: TensorBase) -> bool:
 
 
 def levels_of_all(tensors: Sequence[Any]) -> list[int]:
-    """Return the levels at which at least one of the values has a tangent."""
+    """Return the levels at which one of the values has a tangent."""
     if not on():
         return []
     hidden, found = modes.hidden, set()

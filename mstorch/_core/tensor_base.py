@@ -567,7 +567,7 @@ def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
 
 
 def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
-    """Set a row-major shape of a tensor in its storage, which grows on the host if necessary."""
+    """Give a tensor a row-major shape within its storage, which grows on the host if necessary."""
     storage, size = tensor._storage, tensor._dtype.itemsize
     need = (tensor._offset + count_of(shape)) * size
     if count_of(shape) and storage.nbytes < need:

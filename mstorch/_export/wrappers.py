@@ -7,7 +7,7 @@ from typing import Any
 
 
 def mark_subclass_constructor_exportable_experimental(constructor_subclass: Callable[..., None]) -> Callable[..., None]:
-    """Return the ``__init__`` of a tensor subclass unchanged in effect: mstorch's exported graphs hold what the tensor computes, not its
+    """Wrap the ``__init__`` of a tensor subclass without changing what it does: mstorch's graphs hold what a tensor computes, not its
     construction.
     """
     if constructor_subclass.__name__ != "__init__":

@@ -61,7 +61,7 @@ def _amp_update_scale_(
 
 
 def _debug_has_internal_overlap(self: Tensor) -> int:
-    """Return 0 where no two elements share a place in memory, 1 where some do, 2 where that is not told at a glance."""
+    """Return 0 if no two elements share memory, 1 if some do, and 2 if a quick test cannot decide."""
     strides = strides_of(self)
     if dense_order(self._shape, strides) is not None:
         return 0

@@ -80,12 +80,12 @@ def sym_int(a: Any) -> int:
 
 
 def sym_max(a: Any, b: Any) -> Any:
-    """Return the larger number; a float if one of them is."""
+    """Return the larger number; a float if either of the two is a float."""
     return _as_one(builtins.max(a, b), a, b)
 
 
 def sym_min(a: Any, b: Any) -> Any:
-    """Return the smaller number; a float if one of them is."""
+    """Return the smaller number; a float if either of the two is a float."""
     return _as_one(builtins.min(a, b), a, b)
 
 

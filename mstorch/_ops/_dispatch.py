@@ -92,7 +92,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
 
 
 def with_format(result: TensorBase, *sources: Any) -> TensorBase:
-    """Return a new result in channels-last format if one of its source tensors has it."""
+    """Return a new result in channels-last format if one of its source tensors is in this format."""
     for source in sources:
         stride = source._stride
         if stride is not None and len(result._shape) == len(source._shape) and suggests_channels_last(source._shape, stride):
@@ -485,7 +485,7 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
 
 
 def whole(value: Any) -> int:
-    """Return an integer argument as an int. Raise TypeError (which becomes torch's message later) for a bool or other types."""
+    """Return an integer argument as an int. Raise TypeError for a bool or other types; the public form replaces it by torch's message."""
     if value.__class__ is not int:
         if value.__class__ is bool:
             raise wrong_type("'bool' object cannot be interpreted as an integer")

@@ -57,7 +57,7 @@ def _refuse_overlaps(tensor: TensorBase, function: Callable[..., Any], args: tup
 
 
 def _is_read_before(name: str, value: TensorBase, args: tuple[Any, ...]) -> bool:
-    """Return whether torch has read an operand before it writes: a fill value, a scatter mask, exponents."""
+    """Return whether torch reads an operand before it writes the result: a fill value, a scatter mask, exponents."""
     if name in ("masked_fill", "index_fill"):
         return not value._shape
     return (name == "masked_scatter" and value is args[0]) or (name == "ldexp" and not value._dtype.is_integral)
@@ -98,7 +98,7 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
 
 
 def _kept_outputs(node: Any) -> list[Any]:
-    """Return the outputs that an operation's node saves."""
+    """Return those outputs of an operation that its autograd node saves."""
     if not isinstance(node, Applied) or not node.saved:
         return []
     return [item for item in node.saved if item is not None and getattr(item, "output", False) and item.unpack is None]

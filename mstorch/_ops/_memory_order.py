@@ -40,7 +40,7 @@ def in_order_of(found: TensorBase, *operands: Any, with_numbers: bool = False) -
 
 
 def kept_order(found: TensorBase, input: TensorBase) -> Any:
-    """Return a new result of the shape of ``input`` with the strides of a copy of it."""
+    """Return a new result of the shape of ``input`` with the strides that a copy of ``input`` would have."""
     if found._stride is input._stride is None:
         return found
     return in_order(found, _converted(input))

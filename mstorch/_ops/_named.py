@@ -47,12 +47,12 @@ def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[
 
 
 def watching(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a ``node_called`` decorator that keeps the nodes' names, for functions of several nodes in torch."""
+    """Return a ``node_called`` decorator that does not rename nodes, for functions that are several nodes in torch too."""
     return node_called("", names)
 
 
 def _made_before(node: Any, args: tuple[Any, ...]) -> bool:
-    """Return whether a node belongs to an argument that was returned unchanged."""
+    """Return whether a node belonged to an argument that the function returned unchanged."""
     return any(isinstance(item, TensorBase) and item._node is node for item in args)
 
 
@@ -69,5 +69,5 @@ def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[...
 
 
 def by_rank(label: str, beside: int) -> Callable[..., str]:
-    """Return a function from arguments to ``label`` formatted with the input's number of dimensions minus ``beside``."""
+    """Return a function from arguments to ``label``, formatted with the input's number of dimensions minus ``beside``."""
     return lambda input, *args, **kwargs: label.format(len(input._shape) - beside)

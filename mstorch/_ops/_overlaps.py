@@ -29,7 +29,7 @@ def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
 
 
 def refuse_partly(out: Any, *inputs: Any, twice: bool = True) -> None:
-    """Raise torch's error if ``out`` overlaps an input that is a different view, or (``twice``) overlaps itself."""
+    """Raise torch's error if ``out`` overlaps an input that is a different view or, with ``twice``, itself."""
     if isinstance(out, TensorBase):
         if twice:
             check_writable(out)

@@ -16,7 +16,7 @@ _ANY = "*"
 
 
 class Guards:
-    """Current position of the walk."""
+    """Which checks guard the code at the current position of the analysis."""
 
     def __init__(self) -> None:
         self._functions: list[str] = []

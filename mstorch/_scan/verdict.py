@@ -101,7 +101,7 @@ class _Following:
                 self.take(target, item.names, (path, item.line))
 
     def take(self, module: str, wanted: tuple[str, ...], asked: tuple[Path, int]) -> None:
-        """Follow ``from module import wanted``."""
+        """Follow ``from module import wanted`` as an import would."""
         if not self.load(module, asked):
             return
         path = self.file_of(module)

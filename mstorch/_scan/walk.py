@@ -398,7 +398,7 @@ class Walk:
 
 @functools.cache
 def walk_of(source: Source) -> Walk:
-    """Return the walk of a file, cached."""
+    """Return the Walk of a file, cached."""
     return Walk(source.tree)
 
 

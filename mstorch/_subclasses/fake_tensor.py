@@ -143,7 +143,7 @@ class FakeTensorMode(TorchDispatchMode):
         self._known = WeakIdKeyDictionary()
 
     def from_tensor(self, tensor: Tensor, *, static_shapes: bool | None = None, source: Any = None, symbolic_context: Any = None) -> Any:
-        """Return the fake tensor of this mode with the metadata of ``tensor``; it is the same one for the same tensor."""
+        """Return the fake tensor of this mode with the metadata of ``tensor``; repeated calls return the same object."""
         if isinstance(tensor, FakeTensor):
             return tensor if tensor.fake_mode is self else FakeTensor(self, tensor._held, tensor.fake_device)
         found = self._known.get(tensor)

@@ -44,7 +44,7 @@ def all_simple(args: tuple[Any, ...]) -> bool:
 
 
 def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the arguments with tensors as arrays; meta tensors are allowed only beside meta inputs."""
+    """Return the arguments with tensors as arrays; a meta tensor is allowed only if the inputs are meta tensors."""
     if all_simple(args):
         return args
     plain = _plain(args)

@@ -6,7 +6,7 @@ from .grad_scaler import GradScaler
 
 
 class DeviceGradScaler(GradScaler):
-    """A GradScaler for the device type that a subclass names; warns that it is deprecated for torch.amp's."""
+    """A GradScaler for the device type that a subclass names; warns that it is deprecated in favour of torch.amp.GradScaler."""
 
     _named: str
 

@@ -212,7 +212,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
 
 
 def increment_version(tensor: Any) -> None:
-    """Increment the version counter, for a write that autograd could not see."""
+    """Increment the version counter, for a write of which autograd does not know."""
     tensors = [tensor] if isinstance(tensor, TensorBase) else list(tensor)
     for item in tensors:
         item._counter.version += 1

@@ -126,7 +126,7 @@ class _Peer:
 
 
 def _machine() -> str:
-    """Return an identifier (boot id and pid namespace) that is equal for two processes which see each other's /proc."""
+    """Return an identifier (boot id and pid namespace) that is equal for two processes that can read each other's /proc."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip() + os.readlink("/proc/self/ns/pid")

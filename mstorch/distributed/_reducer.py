@@ -259,7 +259,7 @@ class Reducer:
 
     @by_the_host
     def _used_somewhere(self) -> np.ndarray | None:
-        """Return which parameters any rank used, or None if all are; with ``static`` the ranks are asked once."""
+        """Return which parameters any rank used, or None if all were used; with ``static`` the ranks communicate this only once."""
         if self.static and self.used is not None:
             return self.used
         if not self.find_unused and not self.static:

@@ -214,7 +214,7 @@ def new_group(
 
 
 def _devices_count(everyone: Any, alone: bool) -> bool:
-    """Return whether the devices of all ranks are connected, or some rank already uses its device; all ranks are asked, unless ``alone``.
+    """Return whether the devices of all ranks are connected, or some rank already uses its device; unless ``alone``, all ranks are queried.
     """
     if have_met() or alone or current().type == "cpu" or everyone.size() == 1:
         return have_met()

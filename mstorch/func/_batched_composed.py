@@ -15,8 +15,8 @@ Given = Arguments
 
 
 def composed(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that registers ``function(op, given)``, run inside the vmap, as a batching rule; NotImplemented falls back to a
-    loop over slices.
+    """Return a decorator that registers ``function(op, given)``, run inside the vmap, as a batching rule; if it returns NotImplemented, the
+    slices are computed in a loop.
     """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,7 +25,7 @@ def rules(names: str, rule: Rule) -> None:
 
 
 def ruled(names: str) -> Callable[[Rule], Rule]:
-    """Return a decorator that registers the function as the rule of these names."""
+    """Return a decorator that registers a function as the batching rule of these names."""
 
     def enter(rule: Rule) -> Rule:
         rules(names, rule)
@@ -470,7 +470,7 @@ _OF_A_SLICE = frozenset(("__len__", "__dir__", "__hash__", "nelement", "has_name
 
 
 def of_a_slice(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """Answer a query about shape or dtype on an empty tensor shaped like one slice."""
+    """Return the answer to a query about shape or dtype, from an empty tensor shaped like one slice."""
 
     def shaped(value: Any) -> Any:
         if not is_of(value, op.map):

@@ -467,7 +467,7 @@ def from_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("_namespace.checks._is_all_true _namespace.checks._is_any_true")
 def whole_truth(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return one answer for all slices, on which functions may branch."""
+    """Return an answer that holds for all slices, so that functions may branch on it."""
     return op(args[0].value)
 
 

@@ -99,7 +99,7 @@ def _tensors_of(primals: Tensor | tuple[Tensor, ...], words: str, what: str = "p
 
 
 class _Level(Block):
-    """A level of forward mode for one run of a function; runs nest."""
+    """A level of forward mode for one run of a function; levels may be nested."""
 
     def __enter__(self) -> int:
         if forward_ad._current_level >= 0:

@@ -154,7 +154,7 @@ def _holds_all(array: np.ndarray) -> bool:
 
 
 def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
-    """Return the leaf nodes that tensors depend on."""
+    """Return the leaf nodes on which tensors depend."""
     held = [core(tensor) for tensor in tensors]
     waiting = [edge[0] for edge in (edge_of(tensor) for tensor in held if is_tracked(tensor)) if edge is not None]
     seen: set[Node] = set(waiting)

@@ -83,7 +83,7 @@ def grad_and_value(func: Callable[..., Any], argnums: int = 0, has_aux: bool = F
 
 
 class Pull:
-    """A function that has been run once, ready to pull output gradients back to the selected arguments."""
+    """A function that has been run once, and can then compute gradients of the selected arguments for given output gradients."""
 
     def __init__(
         self, func: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...], has_aux: bool,

@@ -102,7 +102,7 @@ def fuser(name: str) -> Iterator[None]:
 
 
 class strict_fusion(contextlib.AbstractContextManager):  # type: ignore[type-arg]
-    """Context manager that has no effect: in torch, scripted code that cannot be fused is refused in it."""
+    """Context manager without effect; in torch, it refuses scripted code that cannot be fused."""
 
     def __exit__(self, *error: Any) -> None:
         return None

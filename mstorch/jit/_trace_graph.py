@@ -279,7 +279,7 @@ class _Writer:
         self._held.append(tensor)
 
     def value_of(self, tensor: Tensor) -> Value:
-        """Return the Value of a tensor; one that no node produced is a constant."""
+        """Return the Value of a tensor; a tensor that no node produced becomes a constant."""
         found = self._values.get(id(tensor))
         if found is None:
             found = self._values[id(tensor)] = self.graph.constant(tensor, *self._where())

@@ -69,7 +69,7 @@ class Run:
         self._held[id(tensor)] = _Held(tensor, value)
 
     def value_of(self, tensor: Any) -> Value:
-        """Return the current Value of a tensor; one that no operation made is a constant."""
+        """Return the current Value of a tensor; a tensor that no operation made becomes a constant."""
         return self._present(self._hold(tensor))
 
     def _hold(self, tensor: Any) -> _Held:

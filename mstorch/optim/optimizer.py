@@ -346,7 +346,7 @@ def _use_grad_for_differentiable(func: Callable) -> Callable:
 
 
 def _default_to_fused_or_foreach(params: list[Any], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
-    """Return the defaults of ``fused`` and ``foreach``: on a CPU torch uses ``fused`` only if asked to."""
+    """Return the defaults of ``fused`` and ``foreach``; on a CPU, torch uses ``fused`` only on request."""
     if differentiable:
         return False, False
     fused = use_fused and all(p is None or (p.is_floating_point() and p.device.type in ("cpu", "cuda", "npu")) for p in params)

@@ -36,7 +36,7 @@ def dense(x: Raw) -> Raw:
 
 
 def one(name: str) -> Function:
-    """Return a row's function that calls one primitive with the same arguments."""
+    """Return a kernel that calls one primitive with the arguments that the kernel receives."""
     return partial(run, name)
 
 

@@ -67,7 +67,7 @@ def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...
 
 
 def _runs(dims: list[int]) -> list[list[int]]:
-    """Group the dimensions into runs of consecutive ones."""
+    """Group the given dimensions into runs of consecutive dimensions."""
     found: list[list[int]] = []
     for d in dims:
         if found and found[-1][-1] == d - 1:
@@ -172,7 +172,7 @@ def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes
 
 
 def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
-    """Multiply one axis, moved to the end, by a matrix."""
+    """Multiply one axis by a matrix; the axis is moved to the end for this."""
     order = (*(i for i in range(len(x.shape)) if i != axis), axis)
     computed = MS_DTYPE["float32"] if NAME_OF[x.dtype] in HALVES else x.dtype  # rounded once, as elsewhere
     weights = matrix if isinstance(matrix, Raw) else from_numpy(np.ascontiguousarray(matrix, NP_DTYPE[NAME_OF[computed]]))

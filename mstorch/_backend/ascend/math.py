@@ -20,7 +20,7 @@ def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
 
 
 def _together(name: str) -> Any:
-    """Return a primitive of two tensors that does not broadcast, with explicit broadcasting."""
+    """Return a function that broadcasts two tensors for a primitive that does not broadcast."""
 
     def call(x: Raw, y: Raw) -> Raw:
         shape = tuple(np.broadcast_shapes(tuple(x.shape), tuple(y.shape)))

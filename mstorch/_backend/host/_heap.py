@@ -57,7 +57,7 @@ def sort_by_heap(ranks: Array, low: Array, first: int, last: int) -> None:
 
 
 def few_smallest(keys: Array, k: int) -> Array:
-    """Return the indices of the ``k`` smallest of each row in order, found by a heap."""
+    """Return the indices of the ``k`` smallest elements of each row in ascending order, found by a heap."""
     found = np.empty((len(keys), k), np.int64)
     for row, into in zip(keys, found):
         heap, items = row[:k].tolist(), list(range(k))

@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Ranks:
-    """First and last rank of each rank's group, and the running count of equal neighbours."""
+    """First and last rank of the group of equal elements to which each rank belongs, and the running count of equal neighbours."""
 
     __slots__ = ("low", "high", "equal")
 
@@ -70,7 +70,7 @@ def arrange(ranks: Array, groups: Ranks, width: int) -> None:
 def _arrange_long(
     ranks: Array, groups: Ranks, first: int, last: int, depth: int, short: list[tuple[int, int, int]]
 ) -> None:
-    """Partition one row until its segments are short, and collect these."""
+    """Partition one row until all segments are short, and append these segments to ``found``."""
     waiting = [(first, last, depth)]
     equal = groups.equal
     while waiting:
@@ -113,7 +113,7 @@ def _partition(ranks: Array, groups: Ranks, first: int, last: int) -> int:
 
 
 def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array) -> tuple[Array, Array, Array]:
-    """Partition each segment that needs it; return the resulting segments."""
+    """Partition each segment that is long enough; return the resulting segments."""
     count = last - first
     ties = groups.equal[last - 1] - groups.equal[first]
     open_ = (count > SHORT) & (ties > 0)
@@ -268,7 +268,7 @@ _of_equal_kept = lru_cache(maxsize=1024)(_of_equal_made)
 
 
 def sort_rows(rows: Array, descending: bool) -> Array:
-    """Return the indices that sort each row of a row-major matrix, equal elements in introsort's order."""
+    """Return the indices that sort each row of a row-major matrix, with equal elements in the order in which introsort leaves them."""
     count, width = rows.shape
     if width <= SHORT:
         return stable_order(rows, -1, descending)
@@ -331,7 +331,7 @@ def ranks_of(order: Array, same: Array) -> Array:
 
 
 def _in_order_of(ranks: Array, groups: Ranks, source: Array, flags: Array) -> Array:
-    """Return ``source`` (elements by rank) with each group in the order that the insertion sort leaves."""
+    """Return ``source`` (elements by rank) with each group in the order in which the insertion sort leaves it."""
     tied = flags.copy()
     tied[:-1] |= flags[1:]
     members = np.flatnonzero(tied)

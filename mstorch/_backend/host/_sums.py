@@ -41,7 +41,7 @@ def _outer(x: np.ndarray, chosen: set[int]) -> set[int]:
 
 
 def _shortened(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
-    """Return the sums of parts along one dimension."""
+    """Sum parts of bounded length along one dimension; return the sums of the parts."""
     length = x.shape[axis]
     if length < 2 * _PART:
         return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=True)

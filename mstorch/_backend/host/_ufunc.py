@@ -34,7 +34,7 @@ def one(function: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _wider(char: str, size: int) -> Any:
-    """Return the wider dtype in which that many numbers of a dtype are computed; None for the dtype itself."""
+    """Return the wider dtype in which ``size`` numbers of a dtype are computed; None if they are computed in the dtype itself."""
     if char == "f" and size <= FEW:
         return np.float64
     return np.longdouble if char == "d" and size <= _FEW_DOUBLES else None
@@ -88,7 +88,7 @@ def exact_two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 
 def _on_threads(function: Any, shape: tuple[int, ...], *operands: np.ndarray) -> np.ndarray:
-    """Run a ufunc on large arrays, with parts of the first dimension on each thread."""
+    """Run a ufunc on large arrays, on several threads that each compute a part of the first dimension."""
     out = np.empty(shape, function(*[operand[(slice(0, 0),) * operand.ndim] for operand in operands]).dtype)
     if all(operand.shape == shape and operand.flags.c_contiguous for operand in operands):
         line, rows = out.reshape(-1), [operand.reshape(-1) for operand in operands]

@@ -166,7 +166,7 @@ def attention_slope(
 
 
 def _through_softmax(weights: np.ndarray, g: np.ndarray) -> None:
-    """Turn the gradient of the weights into that of the scores, in place."""
+    """Convert the gradient of the attention weights to that of the scores, in place."""
     y, slope = weights.reshape(-1, weights.shape[-1]), g.reshape(-1, g.shape[-1])
     if FOUND and y.dtype == np.float32 and math.isfinite(np.add.reduce(y, axis=None)):  # its rounding of infinities is its own
         rows.softmax_backward(rows.SOFTMAX, y, slope, slope)

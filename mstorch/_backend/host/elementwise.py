@@ -175,7 +175,9 @@ def numpy_trunc_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _first_of_equal(function: Any) -> Any:
-    """Return a kernel that picks the first of two equal numbers (zeros of both signs); NumPy's choice varies by release and position."""
+    """Return a kernel that picks the first of two equal numbers (zeros of both signs). NumPy's own choice depends on its release and on the
+    position.
+    """
     kernel = two(function)
 
     def first(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -64,7 +64,7 @@ def adamw_step(
     param: np.ndarray, grad: np.ndarray, mean: np.ndarray, square: np.ndarray, done: float | np.ndarray, lr: float, beta1: float,
     beta2: float, decay: float, eps: float, maximize: bool,
 ) -> Arrays:  # fmt: skip
-    """Return a parameter and its moments after an AdamW step that follows ``done`` others."""
+    """Return a parameter and its moments after an AdamW step that follows ``done`` earlier steps."""
     real, step = param.dtype.type, float(done) + 1
     grad = -grad if maximize else grad
     mean = mean + (grad - mean) * real(1 - beta1)

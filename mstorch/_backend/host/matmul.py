@@ -38,7 +38,9 @@ Part = Callable[[int, int], None]
 
 
 def _parts(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> tuple[Part, int, float]:
-    """Split a float32 product along its longer side: return a function of a range, the length, and the total cost in nanoseconds."""
+    """Split a float32 product along its longer side: return a function that computes a range, the length of the side, and the total cost in
+    nanoseconds.
+    """
     n, m = out.shape
 
     def columns(start: int, end: int) -> None:
@@ -146,7 +148,7 @@ def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _batch_of_singles(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Multiply a batch of float32 matrices, some on each thread."""
+    """Multiply a batch of float32 matrices; each thread multiplies some of them."""
     if out.ndim > 6:
         a, b, out = (x.reshape(-1, *x.shape[-2:]) for x in (a, b, out))
     if out.shape[0] == 1 and out.ndim > 3:

@@ -35,7 +35,7 @@ _LONG = 1 << 18  # elements of a row from which on oneDNN's sums are less exact 
 
 
 def _flat(x: np.ndarray, begin: int) -> np.ndarray:
-    """Return (rows, length), with each row normalized separately."""
+    """Return an array as (rows, length), where each row is normalized separately."""
     count = 1
     for length in x.shape[:begin]:
         count *= length

@@ -21,7 +21,7 @@ def _flat(images: np.ndarray) -> np.ndarray:
 
 
 def _for_each(weights: np.ndarray, images: int) -> np.ndarray:
-    """Return the matrix once for each image, in the same memory."""
+    """Return the matrix repeated for each image, as a view of the same memory."""
     if weights.flags.c_contiguous:
         return np.ndarray((images, *weights.shape), weights.dtype, weights, 0, (0, *weights.strides))
     return np.broadcast_to(weights, (images, *weights.shape))

@@ -138,7 +138,7 @@ _LANES = 16  # halves that one of torch's vectors holds in a reduction; four vec
 
 
 def _product_of_halves(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """Return the product, rounded to half precision after each factor in torch's order: by vectors of contiguous elements."""
+    """Return the product, rounded to half precision after each factor, in torch's order: by vectors of contiguous elements."""
     if not dims or not x.ndim or not x.size:
         return numpy_prod(x, dims, keepdim)
     whole = len(dims) == x.ndim

@@ -12,7 +12,7 @@ from ..table import FLOATS, HALVES, define
 
 
 def _of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of arrays as one of raw tensors."""
+    """Wrap a function of NumPy arrays as a function of MindSpore tensors."""
 
     def call(*args: Any) -> Any:
         found = function(*[item.asnumpy() if isinstance(item, Raw) else item for item in args])

@@ -19,7 +19,7 @@ Arrays = tuple[np.ndarray, ...]
 
 
 def given(*arrays: Any) -> tuple[Raw, ...]:
-    """Return arrays as raw tensors that own their memory."""
+    """Return arrays as MindSpore tensors that own their memory."""
     return tuple(from_numpy(np.array(array, order="C")) for array in arrays)
 
 
@@ -247,7 +247,7 @@ def _ldl(array: np.ndarray, hermitian: bool) -> Arrays:
 
 
 def numpy_ldl_factor(raw: Raw, hermitian: bool) -> tuple[Raw, ...]:
-    """Return L and D in one matrix, LAPACK's pivots, and the position of the first zero of D (from 1)."""
+    """Return L and D in one matrix, LAPACK's pivots, and the position of the first zero of D (from 1; 0 if there is none)."""
     return given(*loop(lambda a: _ldl(a, hermitian), raw.asnumpy()))
 
 

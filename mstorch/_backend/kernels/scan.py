@@ -83,7 +83,7 @@ def composed_cumprod(raw: Raw, dim: int) -> Raw:
 
 
 def ops_cummax_indices(raw: Raw, dim: int) -> Raw:
-    """Return the index of the maximum so far (the last of equal ones; NaN is largest), int64."""
+    """Return the index of the running maximum (the last one of equal elements; NaN is largest), int64."""
     if raw.size == 0 or not raw.shape:
         return from_numpy(np.zeros(raw.shape, np.int64))
     prim = _LARGEST.get(dim)
@@ -109,7 +109,9 @@ def _logcumsumexp(raw: Raw, dim: int) -> Raw:
 
 
 def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Raw:
-    """Return ``sum over later j of gradient[j] * exp(x - result[j])``, in logarithms, separately for each sign of the gradient."""
+    """Return ``sum over later j of gradient[j] * exp(x - result[j])``, computed by logarithms, separately for positive and negative
+    gradients.
+    """
     zeros = constant(gradient, tuple(gradient.shape), 0)
     if grad_mode.enabled:
         return _pairwise(gradient, raw, dim)

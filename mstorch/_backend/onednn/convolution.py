@@ -77,7 +77,7 @@ def _descriptor(
 
 
 class _Convolution:
-    """A kernel with the reorders that its arguments need."""
+    """A convolution kernel, with the reorders of arguments that need another layout."""
 
     __slots__ = ("primitive", "steps")
 

@@ -144,7 +144,7 @@ NO_MEMORY = 1  # the status of a call that found none
 
 
 def made(function: str, *arguments: Any) -> Any:
-    """Call one of the library's functions that create an object; return the handle."""
+    """Call a library function that creates an object; return the object's handle."""
     handle = POINTER()
     status = getattr(LIBRARY, "dnnl_" + function)(ctypes.byref(handle), *arguments)
     if status == NO_MEMORY:

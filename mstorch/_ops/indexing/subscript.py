@@ -235,8 +235,7 @@ def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
 
 
 def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-    """Return the broadcast shape of the index tensors, the indexed dimensions, and whether the broadcast shape comes first in the result.
-    """
+    """Return the index tensors' broadcast shape, the indexed dimensions, and whether that shape comes first in the result."""
     if len(advanced) == 1:
         ((dim, index),) = advanced.items()
         return index._shape, (dim,), True
@@ -518,9 +517,7 @@ def _put_indexed_unread(current: TensorBase, advanced: dict[int, Any], source: T
 def _put_indexed(
     current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> None:
-    """Write ``source`` at index tensors: ``advanced`` maps each dimension to its index, ``indices`` are these in order, broadcast to one
-    shape.
-    """
+    """Write ``source`` at index tensors: ``advanced`` has them by dimension, ``indices`` in order and broadcast to one shape."""
     positions = flat_positions(current._shape, tuple(sorted(advanced)), indices, common, adjacent, current)
     kernel_of = _scatter[current._dtype.name]
 
@@ -537,9 +534,7 @@ def _unread(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def planned(input: Any, key: Any) -> tuple[Any, ...]:
-    """Resolve a key of index tensors, masks and full slices: return the dimensions, the indices, their broadcast shape, and whether the
-    dimensions are adjacent.
-    """
+    """Resolve a key of tensors and full slices: return dimensions, indices, broadcast shape, and whether the dimensions are adjacent."""
     current, advanced = _basic(input, key)
     common, dims, adjacent = _plan(current._shape, advanced)
     _check_bounds(current._shape, advanced)

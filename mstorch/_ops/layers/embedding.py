@@ -195,7 +195,7 @@ def bag(
     weight: TensorBase, indices: TensorBase, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
     padding_idx: int | None, sparse: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return the sum, mean or maximum of the rows in each bag; bag ``i`` holds the indices ``starts[i]`` to ``starts[i + 1]``."""
+    """Return the sum, mean or maximum of the rows in each bag; bag ``i`` has the indices ``starts[i]`` to ``starts[i + 1]``."""
     _check_bag(weight, indices, mode, per_sample_weights, padding_idx)
     rows = array_of(indices).astype(np.int64)
     count, width = len(starts) - 1, shape_of(weight)[1]

@@ -252,7 +252,7 @@ def _linear(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...]) ->
 
 
 def _sides(coordinates: Sequence[Any], lows: list[Any], corner: tuple[int, ...], inside: TensorBase | None) -> list[Any]:
-    """Return each axis's weight for a corner, 0 if the corner is outside."""
+    """Return each axis's interpolation weight for a corner; 0 if the corner is outside."""
     parts = [sub(c, low) for c, low in zip(coordinates, lows)]
     parts = [part if side else sub(1, part) for part, side in zip(parts, corner)]
     return parts if inside is None else [where(inside, part, 0.0) for part in parts]

@@ -85,7 +85,7 @@ class Steps:
             touch(tensor)
 
     def before(self, *tensors: Any) -> None:
-        """Run the collected updates if tensors share memory with them, or are sparse."""
+        """Run the collected updates first if these tensors are sparse, or share memory with tensors of the updates."""
         memory = self.memory
         if memory and any(tensor._sparse or id(tensor._storage) in memory for tensor in tensors):
             self.run()

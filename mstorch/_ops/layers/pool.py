@@ -136,7 +136,7 @@ def _dims(name: str, values: Sizes) -> str:
 
 
 def _of_a_line(rank: int, *args: Any) -> str:
-    """Return torch's name for the node that removes the height-1 dimension in 1-d pooling; "" for images."""
+    """Return torch's name for the node that removes the dimension of height 1 in 1-d pooling; an empty string for images."""
     return "SqueezeBackward1" if rank == 1 else ""
 
 

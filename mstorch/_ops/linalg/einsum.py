@@ -44,7 +44,7 @@ def subscripts_and_operands(args: tuple[Any, ...]) -> tuple[str, Sequence[Any]]:
 
 
 def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Return the equation for operands that are each followed by a list of numbers."""
+    """Return the equation for a call in which each operand is followed by a list of label numbers."""
 
     def text(items: Sequence[Any]) -> str:
         for item in items:

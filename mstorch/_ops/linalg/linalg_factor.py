@@ -47,8 +47,7 @@ Tensors = Sequence[TensorBase]
 def attach(
     name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any, kept: Sequence[int] | None = None
 ) -> tuple[Any, ...]:
-    """Connect tensors that autograd does not track, such as a kernel's results, to ``inputs``; ``backward(gradients, outputs, inputs,
-    *rest)`` is their gradient.
+    """Make ``backward(gradients, outputs, inputs, *rest)`` the gradient of results that autograd does not track, such as a kernel's.
 
     ``kept`` lists the inputs of which ``backward`` needs the values and not only the shape; by default all.
     """
@@ -418,7 +417,7 @@ _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. T
 
 
 def _check_phase(text: str, *products: Any) -> None:
-    """Raise torch's error for a loss that depends on the phase of complex vectors, which no factorization determines."""
+    """Raise torch's error for a loss that depends on the phase of complex vectors, which the factorization leaves undetermined."""
     arrays = [array for array in map(values_of, products) if array is not None]
     if products[0].is_complex() and arrays:
         turns = sum(np.diagonal(array, axis1=-2, axis2=-1).imag for array in arrays)

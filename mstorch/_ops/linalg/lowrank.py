@@ -23,7 +23,7 @@ from .linalg_factor import svd as full_svd
 
 
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """Return L and U in one matrix and the pivots (from 1), with ``get_infos`` also the first zero pivot (0 for none)."""
+    """Return L and U in one matrix, and the pivots (from 1); with ``get_infos`` also the position of the first zero pivot (0 for none)."""
     warn_of("lu")
     found = lu_factor_ex(A, pivot=pivot, check_errors=False)
     result = found if get_infos else tuple(found)[:2]

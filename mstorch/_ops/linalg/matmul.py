@@ -260,7 +260,7 @@ def _turned(tensor: TensorBase) -> TensorBase:
 
 
 def _folds(larger: TensorBase, smaller: TensorBase, first: int, given: bool) -> bool:
-    """Return whether a product of an operand of three or more dimensions with a 1-d or 2-d one is one matrix product."""
+    """Return whether a product of an operand of three or more dimensions with a 1-d or 2-d operand is computed as one matrix product."""
     if len(smaller._shape) > 2:
         return False
     if is_tracked(smaller) and not given:

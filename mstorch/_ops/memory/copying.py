@@ -156,7 +156,7 @@ _TO = (
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Return whether ``to`` accepts a value as the argument of that name."""
+    """Return whether ``to`` accepts a value as its argument of this name."""
     if name == "device":
         return value is None or isinstance(value, (str, int, device_class)) and not isinstance(value, bool)
     if name == "dtype":

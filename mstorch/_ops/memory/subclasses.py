@@ -96,7 +96,7 @@ def keeps_elsewhere(tensor: Any) -> bool:
 
 
 def cloned(tensor: TensorBase) -> Any:
-    """Return the copy that the class's own ``clone`` makes. Raise RuntimeError if that has another type."""
+    """Return the copy that the class's own ``clone`` makes. Raise RuntimeError if the copy is of another class."""
     made = tensor.clone()
     if type(made) is not type(tensor):
         raise RuntimeError(

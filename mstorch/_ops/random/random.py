@@ -490,7 +490,7 @@ def _array(tensor: Any) -> np.ndarray:
 
 
 def _draws_there(engine: Any, tensor: TensorBase) -> bool:
-    """Return whether a device draws with its own parameter values, without a read."""
+    """Return whether the device itself draws, with the values of the parameters in its memory, so that nothing is read by the host."""
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 

@@ -133,7 +133,9 @@ def log_normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: f
 
 
 def multinomial(stream: DeviceStream, weights: Any, count: int, replacement: bool, dtype: str) -> Raw:
-    """Return indices drawn by weight: the largest of weight over an exponential number, redrawn for each sample with replacement."""
+    """Return indices drawn with the given weights: the index of the largest quotient of a weight and an exponential number; with
+    replacement, drawn anew for each sample.
+    """
     flat = _there(weights)
     *outer, kinds = flat._shape
     race = elementwise.div(

@@ -1,4 +1,4 @@
-"""Values at one index per row, or at unique indices: the results of sorting and of extremes."""
+"""Values at one index per row, or at unique indices, as in the results of sorting, maxima and minima."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -58,7 +58,7 @@ def _numbers(count: int) -> TensorBase:
 
 
 def _groups(starts: TensorBase, count: int) -> tuple[Any, Any, Any]:
-    """Return the start of each run of equal elements, each element's run, and the length of each run."""
+    """Return the start of each run of equal elements, the number of each element's run, and the length of each run."""
     places = views.reshape(nonzero(starts), (-1,))
     group = cumsum(starts, 0) - 1
     lengths = diff(cat((places, places.new_full((1,), count))))
@@ -328,7 +328,8 @@ def _short(value: float) -> str:
 
 
 def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the number of elements in each of ``bins`` equal bins between ``min`` and ``max`` (the data's, if equal)."""
+    """Return the number of elements in each of ``bins`` equal bins between ``min`` and ``max``; if these are equal, between the data's own.
+    """
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
@@ -390,7 +391,7 @@ def histogram(
 
 
 def _check_weight(weight: TensorBase | None, input: TensorBase, shape: tuple[int, ...]) -> None:
-    """Raise torch's errors unless there is a weight of the input's dtype for each point of an input of this shape."""
+    """Raise torch's errors unless ``weight`` has the input's dtype, and one element for each point of an input of this shape."""
     if weight is None:
         return
     if weight._dtype is not input._dtype:

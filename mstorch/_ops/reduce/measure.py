@@ -76,7 +76,7 @@ _WIDER = {float16: float32, bfloat16: float32}
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES, arguments_first=True)
 def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return a copy whose slices along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
+    """Return a copy in which each slice along ``dim`` whose norm exceeds ``maxnorm`` is scaled down to that norm."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     if p <= 0:

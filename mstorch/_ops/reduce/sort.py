@@ -76,7 +76,7 @@ def _refuse_unsigned(input: TensorBase) -> None:
 
 @ways(host=_refuse_unsigned)
 def _refuse_digits(input: TensorBase) -> None:
-    """Raise torch's error for integers that its CPU cannot radix-sort."""
+    """Raise torch's error for integer dtypes that torch cannot radix-sort on the CPU."""
 
 
 def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -> TensorBase:
@@ -195,7 +195,7 @@ def _zeros(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _picked(input: Any, dim: int, indices: Any, keepdim: bool, kind: Any) -> Any:
-    """Return values and indices at one index per row (``dim`` kept with length 1)."""
+    """Return values and indices, given one index per row (``dim`` has length 1)."""
     keepdim = keepdim or not shape_of(indices)
     shown = indices if keepdim else without_dim(indices, dim)
     return kind((values_at(input, dim, indices, _LABELS[kind], shown, keepdim), shown))
@@ -211,7 +211,7 @@ _UNSIGNED = ("uint16", "uint32", "uint64")
 
 
 def _refuse_kinds(kernel_: str, input: TensorBase, *others: str) -> None:
-    """Raise torch's error for dtypes that its selection kernels do not support."""
+    """Raise torch's error for dtypes that torch's selection kernels do not support."""
     name = input._dtype.name
     if input._dtype.is_complex or name in _UNSIGNED or name in others:
         raise not_for(kernel_, input._dtype.name)
@@ -351,7 +351,7 @@ def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, 
 
 @operation(numpy_names=True)
 def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
-    """Return the most frequent value along ``dim`` (the smallest of several) and its last index."""
+    """Return the most frequent value along ``dim`` (the smallest if there are several), and the index of its last occurrence."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     _check_rows("mode", shape, dim)

@@ -19,7 +19,7 @@ def _is_torchs(name: str, value: object) -> bool:
 
 
 class _Hides(type):
-    """The metaclass of a class that hides part of its namespace. ``dir`` asks each base for its ``__dict__`` and ``__bases__``.
+    """The metaclass of a class that hides part of its namespace, from ``dir`` too, which reads ``__dict__`` and ``__bases__`` of each base.
 
     Module itself has torch's metaclass, ``type``, so that users' classes may have any other: Python looks up the bases' metaclasses when a
     class is created, not when its bases are replaced.

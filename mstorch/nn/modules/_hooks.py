@@ -97,11 +97,13 @@ class HookMixin:
         return _add(self.__dict__["_backward_hooks"], hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Register ``hook(module, grad_output)`` to run when the gradients of the outputs are known; it may replace them."""
+        """Register ``hook(module, grad_output)`` to run when the gradients of the outputs have been computed; it may replace them."""
         return _add(self.__dict__["_backward_pre_hooks"], hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Register ``hook(module, grad_input, grad_output)`` to run when the gradients of the inputs are known; it may replace them."""
+        """Register ``hook(module, grad_input, grad_output)`` to run when the gradients of the inputs have been computed; it may replace
+        them.
+        """
         if self.__dict__["_is_full_backward_hook"] is False:
             raise RuntimeError(_ONE_KIND)
         object.__setattr__(self, "_is_full_backward_hook", True)

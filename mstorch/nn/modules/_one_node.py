@@ -1,4 +1,4 @@
-"""A native Cell's call as one node of mstorch's tape, whose backward asks MindSpore for the gradients.
+"""A native Cell's call as one node of mstorch's autograd graph, whose backward gets the gradients from MindSpore.
 
 This is for what MindSpore's tape has to differentiate itself: a ``bprop``, ``recompute()``, backward hooks, an inner ``mindspore.grad``.
 """

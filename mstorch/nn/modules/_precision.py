@@ -1,4 +1,4 @@
-"""``Cell.to_float`` of a Module: its operations run in another floating dtype, its parameters keep theirs.
+"""``Cell.to_float`` of a Module: the module's operations run in another floating dtype, and its parameters keep their dtype.
 
 MindSpore's way, casting the inputs of every primitive, would change dtypes that mstorch has already determined.
 """

@@ -87,7 +87,7 @@ class SequentialLR(_Composite):
             scheduler.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]
-        """Step the scheduler whose turn it is."""
+        """Step the scheduler that is active at this epoch."""
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[turn]

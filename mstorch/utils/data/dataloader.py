@@ -384,7 +384,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Sends numbered batches to the workers in turn, and buffers results until their number is due."""
+    """Sends numbered batches to the workers in rotation, and buffers results until it is their number's turn."""
 
     def __init__(self, loader: DataLoader) -> None:
         self._workers: list[Any] = []

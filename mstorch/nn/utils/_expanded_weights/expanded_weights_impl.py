@@ -1,4 +1,4 @@
-"""torch.nn.utils._expanded_weights.expanded_weights_impl: ExpandedWeight, and the functions that take it."""
+"""torch.nn.utils._expanded_weights.expanded_weights_impl: ExpandedWeight, and the functions that accept expanded weights."""
 from __future__ import annotations
 
 import sys

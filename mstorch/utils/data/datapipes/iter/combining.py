@@ -386,7 +386,7 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
 
 @functional_datapipe("mux")
 class MultiplexerIterDataPipe(PartlyKept, IterDataPipe):
-    """Yields one sample of each datapipe in turn, until one is exhausted.
+    """Yields one sample of each datapipe in rotation, until one of the datapipes is exhausted.
 
     (functional name: ``mux``)
     """
