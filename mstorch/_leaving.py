@@ -60,7 +60,7 @@ def _ends(block: Any) -> tuple[list[Callable[[], Any]], Callable[..., Any]]:
 
 
 def built_in_next(values: Iterator[Any]) -> Callable[..., Any]:
-    """Return a built-in function that returns the next of the values, whatever its arguments."""
+    """Return a built-in function that returns the next of the values, and ignores its arguments."""
     return _new(_WHERE, values, None)
 
 
@@ -147,7 +147,9 @@ class item_set_to(Block, ContextDecorator):
 
 
 class LastAway:
-    """``__exit__`` of a block that appended to a list: removes the last item, whichever it is, as torch's stacks do."""
+    """``__exit__`` of a block that appended to a list: it removes the last item of the list, as torch's stacks do, even if another block
+    appended it.
+    """
 
     def __init__(self, items: Callable[[], list[Any]]) -> None:
         self._items = items

@@ -76,7 +76,7 @@ def check_arguments(
 
 
 def on_meta(device: Any) -> bool:
-    """Return whether a storage is to be on the meta device; RuntimeError for devices that have no storages."""
+    """Return whether a storage is to be on the meta device; raise RuntimeError for devices without storages."""
     place = Device(device)
     if place.type not in ("cpu", "meta", "cuda", "npu"):
         raise RuntimeError(f"torch.UntypedStorage(): Storage device not recognized: {place.type}")

@@ -482,7 +482,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     # MindSpore
 
     def to_mindspore(self) -> Raw:
-        """Return the underlying mindspore.Tensor, which shares memory and the tape."""
+        """Return the underlying mindspore.Tensor, which shares the memory and through which gradients flow back."""
         return border.to_mindspore(self)
 
     # Copies
@@ -560,7 +560,7 @@ def _tangent_text(tensor: Tensor) -> str | None:
 
 
 def replace_data(tensor: Tensor, new: Tensor) -> None:
-    """Implement ``tensor.data = new``: replace the values, and possibly shape and dtype; the tensor stays the same leaf."""
+    """Implement ``tensor.data = new``: replace the values, and possibly the shape and dtype; the tensor remains the same leaf."""
     if not isinstance(new, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
     if is_tracked(tensor) and new._dtype.is_integral:
@@ -590,7 +590,9 @@ OF_FAMILIES = _methods.attach(Tensor)
 
 
 def from_mindspore(tensor: Raw) -> Tensor:
-    """Return a tensor over a mindspore.Tensor, which shares memory and the tape. Raise TypeError for other objects."""
+    """Return a tensor that shares the memory of a mindspore.Tensor, and through which gradients flow to it. Raise TypeError for other
+    objects.
+    """
     if not isinstance(tensor, Raw):
         raise TypeError(f"from_mindspore expects a mindspore.Tensor, not {type(tensor).__name__}")
     return border.from_mindspore(tensor)

@@ -23,7 +23,7 @@ globals().update(_rebuild.FUNCTIONS)
 
 
 def render_call(fn: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> str:
-    """Return a call as text, tensors by their size: ``torch.sum(tensor([...], size=(100,)), dim=0)``."""
+    """Return a call as text, in which tensors are shown by their size: ``torch.sum(tensor([...], size=(100,)), dim=0)``."""
     with printoptions(threshold=0, edgeitems=0):
         shown = [repr(arg) for arg in args] + [f"{name}={value!r}" for name, value in kwargs.items()]
     return f"{resolve_name(fn) or fn}({', '.join(shown)})"
@@ -106,7 +106,9 @@ class ExceptionWrapper:
         self.where = where
 
     def reraise(self) -> None:
-        """Raise an exception of the same type with the traceback in its message; RuntimeError if that cannot be constructed."""
+        """Raise an exception of the same type with the original traceback in its message; RuntimeError if the type cannot be constructed
+        from a message.
+        """
         message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             raise KeyError(KeyErrorMessage(message))
@@ -130,7 +132,7 @@ class classproperty:
 
 
 def _get_obj_state(obj: Tensor) -> dict[Any, Any]:
-    """Return the state of an object besides its elements: the attributes of a user's class."""
+    """Return the state of an object other than its elements: the attributes of a user's class."""
     return _user_state(obj) if isinstance(obj, Tensor) else obj.__getstate__() if hasattr(obj, "__getstate__") else vars(obj)
 
 

@@ -360,7 +360,7 @@ def _graph_of(part: _Part, names: _Names, wanted: set[int], guards: list[Guard])
 
 
 def _told(function: Any, args: Any, kwargs: Any) -> ExplainOutput:
-    """Run a function once and return its graphs."""
+    """Run a function once, and return the graphs of its calls."""
     writer, began = _Writer(), time.perf_counter()
     before = sys.getprofile()
     writer.bottom = sys._getframe()

@@ -1,4 +1,4 @@
-"""Functions under names that torch keeps for itself and its own tests and libraries call: gradient scaling, overlap, checks."""
+"""Functions with private names in torch that torch's tests and libraries call: gradient scaling, memory overlap, checks."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -41,7 +41,9 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf
 def _amp_update_scale_(
     self: Tensor, growth_tracker: Tensor, found_inf: Tensor, scale_growth_factor: float, scale_backoff_factor: float, growth_interval: int
 ) -> Tensor:
-    """Bring a scale up to date: smaller after an infinite gradient, larger after ``growth_interval`` steps without; returns it."""
+    """Update a scale in place: it becomes smaller after an infinite gradient, and larger after ``growth_interval`` steps without one;
+    returns the scale.
+    """
     _expect_one("growth_tracker", growth_tracker, int32, "an int")
     _expect_one("current_scale", self, float32, "a float")
     _expect_one("found_inf", found_inf, float32, "a float")
@@ -69,7 +71,7 @@ def _debug_has_internal_overlap(self: Tensor) -> int:
 
 
 def _test_check_tensor(self: Tensor) -> Tensor:
-    """Return a copy of a tensor of bools; RuntimeError unless all are true."""
+    """Return a copy of a bool tensor; raise RuntimeError unless all elements are true."""
     if not bool(self.all()):
         raise RuntimeError("Test message for TORCH_CHECK_TENSOR_ALL")
     return self.clone()

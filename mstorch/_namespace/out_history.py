@@ -1,4 +1,4 @@
-"""``out=`` and autograd: torch checks ``out`` first, and names the operation in its error."""
+"""``out=`` and autograd: torch checks ``out`` first, and its error names the operation."""
 from __future__ import annotations
 
 import functools

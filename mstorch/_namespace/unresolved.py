@@ -118,7 +118,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 
 
 def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
-    """Call a function with resolved operands; results in ``out=`` are written back to the memory."""
+    """Call a function with lazy bits of its operands resolved; results in ``out=`` are written back with the bits of ``out``."""
     out = given.get("out")
     if type(out) is not Unresolved:
         return function(*args, **named)
@@ -133,7 +133,7 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str
 
 
 def _put(target: Tensor, values: Any) -> None:
-    """Write values into the memory of a lazy tensor, with its bits undone."""
+    """Write values into the memory of a lazy tensor, after applying the tensor's conjugate and negative bits to them."""
     conj, neg = signs_of(target)
     plain = turned(target, conj=True) if conj else target
     plain = turned(plain, neg=True) if neg else plain

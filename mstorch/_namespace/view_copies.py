@@ -49,17 +49,17 @@ def _part_copy(name: str, input: Any) -> NoReturn:
 
 
 def _indices_copy(self: Tensor, *, out: Tensor | None = None) -> NoReturn:
-    """Raise NotImplementedError: torch has no kernel for it on a CPU."""
+    """Raise NotImplementedError: torch has no CPU kernel for this copy."""
     _part_copy("_indices_copy", self)
 
 
 def _values_copy(self: Tensor, *, out: Tensor | None = None) -> NoReturn:
-    """Raise NotImplementedError: torch has no kernel for it on a CPU."""
+    """Raise NotImplementedError: torch has no CPU kernel for this copy."""
     _part_copy("_values_copy", self)
 
 
 def _sparse_broadcast_to_copy(self: Tensor, size: Sequence[int], *, out: Tensor | None = None) -> NoReturn:
-    """Raise NotImplementedError: torch has no kernel for it on a CPU."""
+    """Raise NotImplementedError: torch has no CPU kernel for this copy."""
     _part_copy("_sparse_broadcast_to_copy", self)
 
 
@@ -69,12 +69,12 @@ def _sparse_broadcast_to(self: Tensor, size: Sequence[int]) -> Tensor:
 
 
 def _fw_primal_copy(self: Tensor, level: int, *, out: Tensor | None = None) -> NoReturn:
-    """Raise RuntimeError: it can be reached from within autograd alone, in torch as well."""
+    """Raise RuntimeError: as in torch, only autograd itself may call this."""
     raise RuntimeError("_fw_primal is for autograd itself, below which it stands")
 
 
 def _make_dual_copy(primal: Tensor, tangent: Tensor, level: int, *, out: Tensor | None = None) -> NoReturn:
-    """Raise RuntimeError: it can be reached from within autograd alone, in torch as well."""
+    """Raise RuntimeError: as in torch, only autograd itself may call this."""
     raise RuntimeError("_make_dual is for autograd itself, below which it stands")
 
 
@@ -91,7 +91,7 @@ def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor 
 
 
 def _rowwise_prune(weight: Tensor, mask: Tensor, compressed_indices_dtype: Any) -> tuple[Tensor, Tensor]:
-    """Return the rows that a mask of bools keeps, and for each row its number among these, -1 for those that go."""
+    """Return the rows that a bool mask keeps, and the new number of each row (-1 for a row that is removed)."""
     if weight.dim() != 2:
         raise RuntimeError("'weights' should have 2 dimensions.")
     if mask.numel() != weight.shape[0]:

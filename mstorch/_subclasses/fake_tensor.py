@@ -261,7 +261,7 @@ def _device_of(given: list[Any], kwargs: dict[str, Any]) -> device:
 
 
 def _numbered(device: Any) -> device:
-    """Return a device with an index, whether it exists or not: fake tensors need none."""
+    """Return a device with an index; the device need not exist, because fake tensors do not use it."""
     found = devices.device(device)
     return devices.device(found.type, 0) if found.index is None and found.type not in ("cpu", "meta") else found
 

@@ -96,7 +96,7 @@ def is_unbuilt(value: Any) -> bool:
 
 
 def operator(namespace: str, name: str, known: bool = False) -> Any:
-    """Return the placeholder for an operator ``torch.ops.<namespace>.<name>``; None unless torch is ``known`` to have it."""
+    """Return the placeholder for an operator ``torch.ops.<namespace>.<name>``; None unless ``known`` says that torch has it."""
     home = f"{_ROOT}.ops.{namespace}"
     return _function(home, name) if known or name in names().get(home, {}) else None
 

@@ -1,4 +1,4 @@
-"""The base classes of ``torch.cpu.amp`` and ``torch.cuda.amp``: torch.amp's for one device, deprecated by torch."""
+"""The base classes of ``torch.cpu.amp`` and ``torch.cuda.amp``: those of torch.amp for one device type, which torch deprecates."""
 from __future__ import annotations
 
 from .._core.warned import warn

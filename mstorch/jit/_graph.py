@@ -19,7 +19,7 @@ def tensor_text(tensor: Tensor) -> str:
 
 
 class Type:
-    """Type of a value in a graph: a tensor type, or another one."""
+    """Type of a value in a graph: a tensor type or another type."""
 
     def __init__(self, name: str, kind: str, tensor: Tensor | None = None, element: Type | None = None) -> None:
         self._name, self._kind, self._element = name, kind, element

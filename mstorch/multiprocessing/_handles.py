@@ -22,7 +22,7 @@ _PATIENCE = 5.0  # seconds that each of them has
 
 
 class Handle:
-    """Descriptor on its way to another process, where ``detach`` returns a duplicate; it can be called once."""
+    """A descriptor that is being passed to another process, where ``detach``, which can be called once, returns a duplicate."""
 
     def __init__(self, descriptor: int) -> None:
         self._address, self._name = _server.keep(descriptor)
@@ -48,7 +48,7 @@ def handle(descriptor: int) -> Any:
 
 
 class _Server:
-    """Descriptors that this process has promised, and the thread that sends them; a forked process has none of them."""
+    """The descriptors that this process has offered to others, and the thread that sends them. A forked process starts with none."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

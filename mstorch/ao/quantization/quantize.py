@@ -65,7 +65,7 @@ def get_default_custom_config_dict() -> dict[str, Any]:
 
 
 def _built(kind: type, *args: Any) -> Any:
-    """Return the class. Raise NotImplementedError with its name if it is not implemented."""
+    """Return the class. Raise NotImplementedError with the class's name if it is not implemented."""
     return kind(*args) if isinstance(kind, UnbuiltClass) else kind
 
 
@@ -154,7 +154,7 @@ class _Observing:
         return found
 
     def observe(self, module: Any, special: Any = None) -> None:
-        """Add an observer of a layer's output or, where that is not observed, of its input."""
+        """Add an observer of a layer's output or, where the output is not observed, of the layer's input."""
         if _needs_observation(module) and not isinstance(module, DeQuantStub):
             module.add_module("activation_post_process", self._made(module.qconfig, special))
             _register_activation_post_process_hook(module, pre_hook=_activation_is_memoryless(module.qconfig))
