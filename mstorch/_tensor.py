@@ -482,7 +482,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     # MindSpore
 
     def to_mindspore(self) -> Raw:
-        """Return the underlying mindspore.Tensor, which shares the memory and through which gradients flow back."""
+        """Return the underlying mindspore.Tensor, which shares memory; gradients flow back through it."""
         return border.to_mindspore(self)
 
     # Copies
@@ -590,9 +590,7 @@ OF_FAMILIES = _methods.attach(Tensor)
 
 
 def from_mindspore(tensor: Raw) -> Tensor:
-    """Return a tensor that shares the memory of a mindspore.Tensor, and through which gradients flow to it. Raise TypeError for other
-    objects.
-    """
+    """Return a tensor that shares a mindspore.Tensor's memory; gradients flow to it. Raise TypeError for other objects."""
     if not isinstance(tensor, Raw):
         raise TypeError(f"from_mindspore expects a mindspore.Tensor, not {type(tensor).__name__}")
     return border.from_mindspore(tensor)

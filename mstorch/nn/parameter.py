@@ -26,7 +26,7 @@ class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
 
 
 class Parameter(Tensor, metaclass=_ParameterMeta):
-    """A tensor that becomes a parameter of the Module it is assigned to.
+    """A tensor that becomes a parameter of the Module to which it is assigned.
 
     Args:
         data: the values, shared, not copied.
@@ -138,7 +138,7 @@ def native_parameter(parameter: Tensor, name: str) -> Any:
 
 
 def _follow(tensor: Tensor, raw: Any) -> None:
-    """Adopt the shape and dtype to which MindSpore has changed the tensor's parameter."""
+    """Adopt the shape and dtype that MindSpore has given to the tensor's parameter."""
     become(tensor, from_mindspore(raw))
     share(raw, tensor)
 
@@ -149,7 +149,7 @@ class _BufferMeta(type(Tensor)):  # type: ignore[misc]
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):
-    """A tensor that becomes a buffer of the Module it is assigned to; persistent ones are in its state_dict."""
+    """A tensor that becomes a buffer of the Module to which it is assigned; a persistent buffer is in the module's state_dict."""
 
     __slots__ = ()
     persistent: bool

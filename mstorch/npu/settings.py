@@ -60,7 +60,7 @@ class _Precision:
 
 
 class _Config:
-    """``allow_internal_format``: whether kernels may use private memory formats. They decide that themselves; the setting is only stored.
+    """``allow_internal_format``: whether kernels may use private memory formats. The setting is only stored: the kernels themselves decide.
     """
 
     __slots__ = ("allow_internal_format",)

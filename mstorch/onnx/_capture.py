@@ -18,7 +18,7 @@ _REVERSED = frozenset("alias detach lift_fresh permute squeeze t transpose unsqu
 
 
 class Value:
-    """The value of a tensor at one point of the run. ``array`` holds its elements, if it depends on no input."""
+    """The value of a tensor at one point of the run. ``array`` holds its elements, if they do not depend on an input."""
 
     __slots__ = ("step", "shape", "dtype", "depends", "name", "array")
 
@@ -112,7 +112,7 @@ class Run:
             self._note(value, tensor)
 
     def record(self, name: str, overload: str, arguments: dict[str, Any], result: Any) -> None:
-        """Record an operation and its results."""
+        """Append an operation and its results to the run."""
         leaves, form = tree_flatten(arguments)
         valued = tree_unflatten([self.value_of(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves], form)
         found = [leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)]
@@ -180,7 +180,7 @@ class _Operators(TorchDispatchMode):
 
 
 class _Functions(TorchFunctionMode):
-    """Records functions that ONNX has as one operator, as one step each."""
+    """Mode that captures each function that ONNX has as one operator as one step."""
 
     def __init__(self, run: Run) -> None:
         super().__init__()

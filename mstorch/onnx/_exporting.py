@@ -45,7 +45,7 @@ def _runs(
 ) -> tuple[list[Run], list[Any], list[list[int]]]:
     """Run the model on its arguments, then once for each dynamic size with that size doubled; return the runs and their sizes.
 
-    Doubling keeps divisions exact. A size of 1, which models may treat specially, is 2 and 4 in the runs.
+    Doubling keeps divisions exact. A size of 1, which models may treat specially, becomes 2 and 4 in the runs.
     """
     leaves, form = tree_flatten((args, kwargs))
     tensors = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]

@@ -18,7 +18,7 @@ _POLICIES = ("auto", "accurate", "balanced", "compact")
 
 
 def _factor(method: str) -> int | None:
-    """Return N of "aspect_ratio:N", 1 for "aspect_ratio", None for other methods."""
+    """Return the N of "aspect_ratio:N", 1 for "aspect_ratio", and None for other methods."""
     name, colon, factor = method.partition(":")
     factor = factor if colon else "1"
     return int(factor) if name == "aspect_ratio" and factor.isdigit() and int(factor) > 0 else None
@@ -71,7 +71,7 @@ def _rows(options: Any, batch: int, features: int, classes: int, half: bool) -> 
 
 
 class _Chunked(Function):
-    """The loss in chunks of ``rows``; backward recomputes the logits of each chunk."""
+    """The loss, computed in chunks of ``rows`` rows; backward recomputes the logits of each chunk."""
 
     @staticmethod
     def forward(

@@ -1,4 +1,4 @@
-"""The bases behind Module: hidden, so that ``dir`` and ``inspect`` of a class find torch's names and none of MindSpore's Cell."""
+"""The bases of Module, hidden so that ``dir`` and ``inspect`` of a class show torch's names and no names of MindSpore's Cell."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class _Hides(type):
         return MappingProxyType({name: value for name, value in found.items() if _is_torchs(name, value)})
 
     def __eq__(cls, other: object) -> bool:
-        """Return True for Cell, too, at which MindSpore's rewriting of networks (``auto_mixed_precision`` at O1) stops."""
+        """Return True for Cell too: MindSpore's rewriting of networks (``auto_mixed_precision`` at O1) stops at this class."""
         return cls is other or other is Cell
 
     __hash__ = type.__hash__

@@ -38,7 +38,7 @@ def _either_side(plain: Callable[..., Any], border: Callable[..., Any]) -> Calla
 
 
 def _is_bprop(function: Any, forward: Callable[..., Any]) -> bool:
-    """Return whether a method takes ``forward``'s arguments, its output and the output's gradient."""
+    """Return whether a method accepts ``forward``'s arguments, the output, and the output's gradient, like MindSpore's ``bprop``."""
     if not inspect.isfunction(function) or not inspect.isfunction(forward):
         return False
     names = list(inspect.signature(function).parameters)

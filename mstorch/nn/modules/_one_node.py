@@ -20,7 +20,7 @@ from ._trees import as_mstorch, as_native, changed
 
 
 class _OneNode(Node):
-    """The node of a native Cell's call; backward reruns the Cell under MindSpore's tape."""
+    """The autograd node of a native Cell's call; its backward runs the Cell again, with MindSpore's autograd."""
 
     __slots__ = ("call", "cell", "outputs", "state", "inputs", "weights")
     call: Callable[..., Any]
@@ -73,7 +73,7 @@ def _alike(first: Any, second: Any) -> bool:
 
 
 def call_as_one(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Call a Cell with torch tensors; the outputs belong to one node."""
+    """Call a Cell with torch tensors, as one node of the autograd graph to which all outputs belong."""
     state = native_calls.random_state()
     with native_calls.not_recorded(cell):
         output = plain(cell, *_bare(args), **_bare(kwargs))

@@ -24,7 +24,7 @@ _KEPT = ("running_mean", "running_var", "normalized_shape", "num_groups")
 
 
 def wanted(flags: Mapping[str, Any]) -> dtype | None:
-    """Return the dtype that MindSpore's flags set; None if they set none."""
+    """Return the dtype that MindSpore's flags on the module set; None if they set no dtype."""
     found = None
     for name, kind in _FLAGS.items():
         if flags.get(name):

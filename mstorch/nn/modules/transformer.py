@@ -161,7 +161,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _zeroed(self, src: Tensor, mask: Tensor | None, padding: Tensor | None, first: TransformerEncoderLayer) -> Tensor | None:
-        """Set padded positions to zero if torch's inference fast path would, which skips them and fills in zeros."""
+        """Set padded positions to zero in cases in which torch's inference fast path, which skips them, returns zeros."""
         if (
             not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None or mask is not None
             or (modes.grad and (src.requires_grad or any(p.requires_grad for p in first.parameters())))

@@ -33,7 +33,7 @@ def _made_orthogonal(matrix: Tensor) -> Tensor:
 
 
 class _Orthogonal(Module):
-    """Maps an unconstrained matrix to one with orthonormal columns (or rows, if it is wide).
+    """Maps an unconstrained matrix to a matrix with orthonormal columns (or rows, if the matrix is wide).
 
     The map is the matrix exponential or the Cayley map of a skew-symmetric matrix, or Householder reflections (Lezcano-Casado and
     Martínez-Rubio, "Cheap orthogonal constraints in neural networks", arXiv:1901.08428). ``base`` is the matrix around which the map is

@@ -280,7 +280,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Make a parametrized tensor a plain one: with its current value, or with the original's.
+    """Make a parametrized tensor a plain parameter again, with its current value or with that of the original.
 
     Raise ValueError if it is not parametrized, or if the original's value is requested and there are several originals.
     """

@@ -1,4 +1,4 @@
-"""Runs layers with expanded weights: forward as always, backward once for the inputs and once for each sample's share of the weights."""
+"""Runs layers with expanded weights: forward as usual, backward once for the inputs and once for the weights' gradient of each sample."""
 from __future__ import annotations
 
 import inspect

@@ -20,19 +20,19 @@ def is_batch_first(expanded_args_and_kwargs: Iterable[Any]) -> bool | None:
 
 
 def standard_kwargs(kwarg_names: tuple[str, ...], expanded_args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Split arguments into those by place and those by name, which are the last."""
+    """Split arguments into positional and keyword arguments, where the latter come last."""
     count = len(expanded_args) - len(kwarg_names)
     return expanded_args[:count], dict(zip(kwarg_names, expanded_args[count:]))
 
 
 def forward_helper(func: Callable[..., Any], expanded_args: tuple[Any, ...], expanded_kwargs: dict[str, Any]) -> Any:
-    """Run a function with the original weights, after a look at the batch that it is given; the first argument is the input."""
+    """Run a function with the original weights, after a check of the batch that it is given; the first argument is the input."""
     check(func, expanded_args[0], (*expanded_args, *expanded_kwargs.values()))
     return func(*map(original, expanded_args), **{name: original(value) for name, value in expanded_kwargs.items()})
 
 
 def original(value: Any) -> Any:
-    """Return a weight's original, other values as they are."""
+    """Return the original of an expanded weight; other values unchanged."""
     return value.orig_weight if isinstance(value, ExpandedWeight) else value
 
 
