@@ -83,7 +83,7 @@ def lines(rows: dict[str, str], problem: str) -> Iterator[str]:
 
 
 def answer() -> None:
-    """For ``python -m mstorch env``, if the package cannot be imported: print the report, and exit."""
+    """Print the report and exit, if the command is ``python -m mstorch env`` and the package cannot be imported."""
     if sys.argv[:2] != ["-m", "env"]:
         return
     try:

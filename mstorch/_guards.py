@@ -1,4 +1,4 @@
-"""torch._guards: queries about a running trace; nothing is traced with fake tensors here."""
+"""torch._guards: queries about a running trace; mstorch never traces with fake tensors."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from ._tensor import Tensor
 
 
 def active_fake_mode() -> None:
-    """Return None: there is no active FakeTensorMode."""
+    """Return None: a FakeTensorMode is never active."""
     return None
 
 
@@ -18,7 +18,7 @@ def detect_fake_mode(inputs: Sequence[Tensor] | None = None) -> None:
 
 
 class TracingContext:
-    """Context of a trace by torch's compiler; there is never one here."""
+    """Context of a trace by torch's compiler; mstorch never creates one."""
 
     @staticmethod
     def try_get() -> None:

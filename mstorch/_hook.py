@@ -1,4 +1,4 @@
-"""Import hook: `import torch` imports mstorch, in this process and its children, by a finder for torch and all its submodules.
+"""Import hook: `import torch` imports mstorch, in this process and its children. It installs a finder for torch and all its submodules.
 
 If MindSpore computes on an Ascend device it also provides torch_npu, else there is none.
 
@@ -67,7 +67,7 @@ def theirs(name: str) -> str:
 
 
 def npu_is_there() -> bool:
-    """Return whether MindSpore computes on an Ascend device, or on the stand-in device, so that there is a package torch_npu."""
+    """Return whether the package torch_npu can be imported: MindSpore computes on an Ascend device, or on the stand-in device."""
     if os.environ.get("MSTORCH_FAKE_DEVICE"):
         return True
     # The driver's files spare machines without a device the import of MindSpore, which alone knows for sure.
@@ -121,7 +121,7 @@ def missing(module: str, submodules: Iterable[str] = ()) -> Callable[[str], Any]
 
 
 def _share() -> None:
-    """Register each loaded module of ours under torch's name too.
+    """Register each loaded module of mstorch under its name in torch too.
 
     An import of a registered name leaves the package unchanged. An import that loads would set the module on its package, replacing a
     function of the same name (`torch.autograd.gradcheck`).
@@ -134,7 +134,7 @@ def _share() -> None:
 
 
 class _Alias(importlib.abc.Loader):
-    """Loader of a torch module that imports ours and returns the same object."""
+    """Loader of a torch module that imports mstorch's module and returns the same object."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         module = importlib.import_module(ours(spec.name))
@@ -152,7 +152,9 @@ class _Alias(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finder for torch, functorch, torch_npu and their submodules: returns ours or raises; no other finder is asked."""
+    """Import finder for torch, functorch, torch_npu and their submodules. It finds mstorch's module or raises ModuleNotFoundError, so that
+    other finders do not find a real torch.
+    """
 
     def find_spec(self, fullname, path=None, target=None) -> importlib.machinery.ModuleSpec | None:
         root = fullname.partition(".")[0]

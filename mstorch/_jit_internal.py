@@ -95,7 +95,7 @@ def boolean_dispatch(
 
 
 class _Running(threading.local):
-    """Thread-local state: scripted functions that are running, and the function that is being traced."""
+    """Thread-local state: the scripted functions that are running, and the function that is being traced."""
 
     scripted = False
     traced = False

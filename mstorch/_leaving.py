@@ -35,7 +35,9 @@ _call = operator.methodcaller("__call__")
 
 
 class _Exit:
-    """``__exit__`` of a block: returns the iterator for the innermost entry in the current thread."""
+    """Descriptor for ``__exit__`` of a Block: reading it returns a built-in function that runs the callbacks which the innermost
+    ``__enter__`` registered in the current thread.
+    """
 
     def __get__(self, block: Any, owner: type | None = None) -> Callable[..., Any]:
         return self if block is None else _ends(block)[1]
@@ -58,12 +60,14 @@ def _ends(block: Any) -> tuple[list[Callable[[], Any]], Callable[..., Any]]:
 
 
 def built_in_next(values: Iterator[Any]) -> Callable[..., Any]:
-    """Return a built-in function that returns the next of the values, whatever its arguments."""
+    """Return a built-in function that returns the next of the values, and ignores its arguments."""
     return _new(_WHERE, values, None)
 
 
 def built_in_call(name: str) -> Any:
-    """Return a method that calls the attribute of that name, without a Python function of its own that could be interrupted."""
+    """Return a method that calls the attribute ``name`` of its object; being built in, it cannot be interrupted by a signal handler before
+    the call.
+    """
     return _as_method(operator.methodcaller(name))
 
 
@@ -143,7 +147,9 @@ class item_set_to(Block, ContextDecorator):
 
 
 class LastAway:
-    """``__exit__`` of a block that appended to a list: removes the last item, whichever it is, as torch's stacks do."""
+    """``__exit__`` of a block that appended to a list: it removes the last item of the list, as torch's stacks do, even if another block
+    appended it.
+    """
 
     def __init__(self, items: Callable[[], list[Any]]) -> None:
         self._items = items

@@ -23,7 +23,8 @@ def _operand(value: Any) -> bool:
 
 
 def _array_operand(value: Any, beside: Any) -> Any:
-    """Convert a NumPy array operand to a tensor; a mindspore.Tensor with its history, on the other operand's device."""
+    """Convert an operand that is a NumPy array to a tensor. A mindspore.Tensor keeps its gradient and moves to the other operand's device.
+    """
     if isinstance(value, Raw):
         return copying.to(border.from_mindspore(value), beside.device)
     return views_tensor(np.asarray(value))

@@ -12,7 +12,7 @@ from ._leaving import Block, each, values_again
 def _place(module: str, name: str) -> tuple[Any, str]:
     """Return the module or group that holds an option, and its name there (``triton.cudagraphs`` is in the group ``triton``).
 
-    Raise AttributeError if there is no such option.
+    Raise AttributeError for an option that does not exist.
     """
     holder: Any = sys.modules[module]
     path = name.split(".")

@@ -42,7 +42,7 @@ class Progress:
 
 
 def _tell(progress: weakref.ref[Progress], over: threading.Event) -> None:
-    """Display the line until it is over, or its owner has been garbage-collected."""
+    """Display the line until it is ended, or until its Progress has been garbage-collected."""
     wait, shown = FIRST, False
     while not over.wait(wait):
         going = progress()

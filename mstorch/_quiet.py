@@ -47,7 +47,9 @@ else:
 
 
 class _Before:
-    """``__exit__`` of a block that is about to begin: a built-in function, which cannot be interrupted and restores the current state."""
+    """``__exit__`` of a block that is about to begin: a built-in function, which a signal handler cannot interrupt, and which restores the
+    current state.
+    """
 
     def __get__(self, block: quiet, owner: type | None = None) -> Callable[..., Any]:
         return built_in_next(map(operator.is_, map(_set, (_get(),)), itertools.repeat(block)))  # False, whatever is set

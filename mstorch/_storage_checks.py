@@ -1,4 +1,4 @@
-"""What the constructors of storages of elements refuse, in torch's words, and what the meta device's storages do."""
+"""Errors of torch that the constructors of typed storages raise, and the behaviour of storages on the meta device."""
 from __future__ import annotations
 
 import operator
@@ -52,7 +52,7 @@ _OF_TYPED = (
 def check_arguments(
     cls: Any, legacy: Any, args: tuple[Any, ...], wrap_storage: Any, dtype: Any, device: Any, untyped: type
 ) -> None:
-    """Raise torch's error for arguments that do not go together; ``legacy`` is the dtype of a class that has one."""
+    """Raise torch's error for arguments that exclude each other; ``legacy`` is the dtype of a class such as FloatStorage."""
     head = _OF_TYPED if legacy is None else _OF_LEGACY.format(f"<class 'torch.{cls.__name__}'>")
     if legacy is not None:
         for name, value in (("device", device), ("dtype", dtype)):
@@ -76,7 +76,7 @@ def check_arguments(
 
 
 def on_meta(device: Any) -> bool:
-    """Return whether a storage is to be on the meta device; RuntimeError for devices that have no storages."""
+    """Return whether a storage is to be on the meta device; raise RuntimeError for devices without storages."""
     place = Device(device)
     if place.type not in ("cpu", "meta", "cuda", "npu"):
         raise RuntimeError(f"torch.UntypedStorage(): Storage device not recognized: {place.type}")

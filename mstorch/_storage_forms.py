@@ -18,7 +18,7 @@ class UntypedForms:
         return made.share_memory_()
 
     def _fix_weakref(self: Any) -> None:
-        """Do nothing: weak references here do not come loose."""
+        """Do nothing: mstorch's weak references need no repair."""
 
     def _share_fd_cpu_(self: Any) -> Any:
         return _shared_in_memory(self, "fd")
@@ -27,13 +27,13 @@ class UntypedForms:
         return _shared_in_memory(self, "filename")
 
     def _write_file(self: Any, file: Any, is_real_file: bool, save_size: bool, element_size: int) -> None:
-        """Write the bytes to a file, after their number of elements in eight bytes if asked for."""
+        """Write the bytes to a file; on request, preceded by the number of elements in eight bytes."""
         payload = self.cpu()._bytes().tobytes()
         file.write((len(payload) // element_size).to_bytes(8, "little") + payload if save_size else payload)
 
 
 def _shared_in_memory(storage: Any, way: str) -> NoReturn:
-    """Raise: memory is handed to processes by ``share_memory_`` and pickles (multiprocessing), not by handles."""
+    """Raise: memory is passed to processes by ``share_memory_`` and pickles (multiprocessing), not by handles."""
     if storage.device.type == "meta":
         raise RuntimeError(f"_share_{way}_: only available on CPU")
     raise NotImplementedError(f"mstorch: _share_{way}_cpu_ gives no handle; share_memory_() moves the elements to memory that is shared")

@@ -65,7 +65,7 @@ NO_LEAF = (
 
 
 class Tensor(TensorBase, metaclass=NamedAsInTorch):
-    """A multi-dimensional array of one dtype, on one device, with optional autograd history."""
+    """A multi-dimensional array of one dtype, on one device, that autograd can track."""
 
     __slots__ = ()
     __array_priority__ = 1000
@@ -348,7 +348,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded operation made the tensor."""
+        """Whether the tensor is not the result of an operation that autograd tracks."""
         return node_of(self) is None
 
     @property
@@ -419,11 +419,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return self._auto is not None and self._auto.retains
 
     def detach(self) -> Tensor:
-        """Return a tensor over the same elements without history."""
+        """Return a tensor over the same elements, detached from the autograd graph."""
         return views.detach(self)
 
     def detach_(self) -> Tensor:
-        """Detach the tensor from its history, in place."""
+        """Detach the tensor from the autograd graph, in place."""
         auto = self._auto
         if auto is not None and auto.base is not None:
             raise RuntimeError(
@@ -442,7 +442,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def data(self) -> Tensor:
-        """The same elements without history; writes to them do not increment this tensor's version."""
+        """The same elements, detached from the autograd graph; writes to them do not increment this tensor's version."""
         made = views.detach(self)
         made._counter = Counter()
         return made
@@ -483,7 +483,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     # MindSpore
 
     def to_mindspore(self) -> Raw:
-        """Return the underlying mindspore.Tensor, which shares memory and the tape."""
+        """Return the underlying mindspore.Tensor, which shares memory; gradients flow back through it."""
         return border.to_mindspore(self)
 
     # Copies
@@ -561,7 +561,7 @@ def _tangent_text(tensor: Tensor) -> str | None:
 
 
 def replace_data(tensor: Tensor, new: Tensor) -> None:
-    """Implement ``tensor.data = new``: replace the values, and possibly shape and dtype; the tensor stays the same leaf."""
+    """Implement ``tensor.data = new``: replace the values, and possibly the shape and dtype; the tensor remains the same leaf."""
     if not isinstance(new, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
     if is_tracked(tensor) and new._dtype.is_integral:
@@ -591,7 +591,7 @@ OF_FAMILIES = _methods.attach(Tensor)
 
 
 def from_mindspore(tensor: Raw) -> Tensor:
-    """Return a tensor over a mindspore.Tensor, which shares memory and the tape. Raise TypeError for other objects."""
+    """Return a tensor that shares a mindspore.Tensor's memory; gradients flow to it. Raise TypeError for other objects."""
     if not isinstance(tensor, Raw):
         raise TypeError(f"from_mindspore expects a mindspore.Tensor, not {type(tensor).__name__}")
     return border.from_mindspore(tensor)

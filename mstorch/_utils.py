@@ -23,7 +23,7 @@ globals().update(_rebuild.FUNCTIONS)
 
 
 def render_call(fn: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> str:
-    """Return a call as text, tensors by their size: ``torch.sum(tensor([...], size=(100,)), dim=0)``."""
+    """Return a call as text, in which tensors are shown by their size: ``torch.sum(tensor([...], size=(100,)), dim=0)``."""
     with printoptions(threshold=0, edgeitems=0):
         shown = [repr(arg) for arg in args] + [f"{name}={value!r}" for name, value in kwargs.items()]
     return f"{resolve_name(fn) or fn}({', '.join(shown)})"
@@ -71,7 +71,9 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
 
 
 def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
-    """Yield groups of tensors of one type with at most ``size_limit`` bytes, unless a single tensor exceeds it."""
+    """Yield groups of tensors of one type that together have at most ``size_limit`` bytes; a tensor that exceeds the limit is a group
+    alone.
+    """
     groups: dict[str, tuple[list[Tensor], int]] = defaultdict(lambda: ([], 0))
     for tensor in tensors:
         kind, size = tensor.type(), tensor.numel() * tensor.element_size()
@@ -104,7 +106,9 @@ class ExceptionWrapper:
         self.where = where
 
     def reraise(self) -> None:
-        """Raise an exception of the same type with the traceback in its message; RuntimeError if that cannot be constructed."""
+        """Raise an exception of the same type with the original traceback in its message; RuntimeError if the type cannot be constructed
+        from a message.
+        """
         message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             raise KeyError(KeyErrorMessage(message))
@@ -128,7 +132,7 @@ class classproperty:
 
 
 def _get_obj_state(obj: Tensor) -> dict[Any, Any]:
-    """Return the state of an object besides its elements: the attributes of a user's class."""
+    """Return the state of an object other than its elements: the attributes of a user's class."""
     return _user_state(obj) if isinstance(obj, Tensor) else obj.__getstate__() if hasattr(obj, "__getstate__") else vars(obj)
 
 

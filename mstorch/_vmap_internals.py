@@ -1,4 +1,4 @@
-"""torch._vmap_internals: ``vmap`` as before ``torch.func``, which takes part in surrounding autograd and forward mode."""
+"""torch._vmap_internals: ``vmap`` as it was before ``torch.func``; surrounding autograd and forward mode differentiate it."""
 from __future__ import annotations
 
 from collections.abc import Callable

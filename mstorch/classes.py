@@ -1,4 +1,4 @@
-"""torch.classes: classes of libraries compiled for torch. It is always empty: such libraries cannot be loaded here."""
+"""torch.classes: classes of libraries compiled for torch. Always empty, because mstorch cannot load such libraries."""
 from __future__ import annotations
 
 from typing import Any

@@ -42,7 +42,7 @@ def is_exporting() -> bool:
 
 
 def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Return a function that breaks graphs: a captured function that calls it runs eagerly."""
+    """Return a function that causes a graph break: a captured function that calls it runs eagerly."""
     if fn is None:
         return lambda function: disable(function, recursive, reason=reason)
 
@@ -90,7 +90,7 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Do nothing: there are no CUDA graphs here."""
+    """Do nothing: mstorch has no CUDA graphs."""
 
 
 class set_stance(Block):

@@ -36,7 +36,7 @@ class Future(Generic[T]):
         return self.value()
 
     def value(self) -> T:
-        """Return the result; raise RuntimeError if it is not set yet, or the error that was set instead."""
+        """Return the result. Raise the error that was set instead of a result, or RuntimeError if neither is set yet."""
         with self._lock:
             if not self._done:
                 raise RuntimeError("torch.futures.Future.value() called before the future is done")
@@ -117,7 +117,9 @@ deferred = _Deferred()
 
 
 def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
-    """Return a future of the list, done when all of them are; its error is that of the first one in the list that has one."""
+    """Return a future of the list of results, done when all futures are done; it fails with the error of the first failed future in the
+    list.
+    """
     together: Future[list[Future[Any]]] = Future()
     left = [len(futures)]
     lock = threading.Lock()

@@ -130,7 +130,7 @@ def load_state_dict_from_url(
 
 
 def _single_member(path: str) -> str | None:
-    """Return the only file of a zip archive; None if it is not an archive, or one of ``torch.save``."""
+    """Return the only file of a zip archive; None if the file is not a zip archive, or was written by torch.save."""
     if not zipfile.is_zipfile(path):
         return None
     with zipfile.ZipFile(path) as archive:

@@ -142,7 +142,7 @@ def register_autograd(
 
 
 def get_ctx() -> None:
-    """Raise NotImplementedError: fake functions are not called here."""
+    """Raise NotImplementedError: mstorch does not call fake functions."""
     raise NotImplementedError("mstorch: torch.library.get_ctx belongs to fake tensors, which are not here")
 
 

@@ -108,7 +108,7 @@ class Stat:
     """Collects numbers and logs an event with their aggregations once per time window.
 
     Windows of length ``window_size`` are aligned with the clock's zero. The event is logged with the first number of the next window, when
-    ``max_samples`` numbers have arrived (further ones in the window are dropped), or when the object is destroyed.
+    ``max_samples`` numbers have arrived (later numbers of the window are dropped), or when the object is destroyed.
     """
 
     def __init__(

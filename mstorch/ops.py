@@ -133,7 +133,7 @@ _NO_VIEWS = frozenset(("lift_fresh",))  # what they give is the tensor itself
 
 
 def _makes_tensors(schema: Schema) -> bool:
-    """Return whether an overload is a factory, whose result has no history: ``zeros``, ``zeros_like``, ``new_zeros``."""
+    """Return whether an overload is a factory (``zeros``, ``zeros_like``, ``new_zeros``), whose result autograd does not track."""
     types = {argument.name: argument.type for argument in schema.arguments}
     others = [name for name, kind in types.items() if kind.startswith("Tensor") and name != "self"]
     return "pin_memory" in types and "non_blocking" not in types and not others

@@ -290,7 +290,7 @@ _pop_mode_temporarily = overriding.without_innermost_mode
 
 @contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """Context manager without effect: ``__torch_dispatch__`` can always call operators again here."""
+    """Context manager without effect: in mstorch, ``__torch_dispatch__`` can always call operators again."""
     yield
 
 

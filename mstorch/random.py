@@ -80,5 +80,5 @@ def fork_rng(
 
 
 def thread_safe_generator() -> Generator | None:
-    """Return None: DataLoader workers are processes here, not threads."""
+    """Return None: in mstorch, DataLoader workers are processes, not threads."""
     return None

@@ -239,7 +239,7 @@ def _weights_only(wanted: bool | None, pickle_module: Any) -> bool:
 
 
 def _explained(error: pickle.UnpicklingError) -> str:
-    """Return the text of a refusal: what the file tried, and what the user can do about it."""
+    """Return the text of an error about a refused file: what the file tried to load, and what the user can do about it."""
     message = str(error)
     if isinstance(error, NotAllowed):
         return (
@@ -257,7 +257,7 @@ def _is_path(f: Any) -> bool:
 
 @contextmanager
 def _opened(f: Any) -> Iterator[Any]:
-    """Yield a file opened for reading; raise AttributeError or UnsupportedOperation for one that cannot seek."""
+    """Yield a file opened for reading; raise AttributeError or UnsupportedOperation for a file that cannot seek."""
     if _is_path(f):
         with open(f, "rb") as file:
             yield file
@@ -276,7 +276,7 @@ def _opened(f: Any) -> Iterator[Any]:
 
 @contextmanager
 def _open_file_like(name_or_buffer: Any, mode: str) -> Iterator[Any]:
-    """Yield an open file: one opened by its path and closed at the end, or the given one, flushed after writing."""
+    """Yield an open file: a path is opened, and closed at the end; a file is used as it is, and flushed after writing."""
     if _is_path(name_or_buffer):
         with open(name_or_buffer, mode) as file:
             yield file
@@ -351,12 +351,12 @@ def mkdtemp() -> Iterator[str]:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """Return the byte order assumed for files that do not record theirs; None means little-endian."""
+    """Return the byte order assumed for files that do not state theirs; None means little-endian."""
     return OPTIONS.endianness
 
 
 def set_default_load_endianness(endianness):
-    """Set the byte order assumed for files that do not record theirs; raise TypeError unless it is a LoadEndianness."""
+    """Set the byte order assumed for files that do not state theirs; raise TypeError unless it is a LoadEndianness."""
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     OPTIONS.endianness = endianness

@@ -216,7 +216,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return False
 
     def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
-        """Raise RuntimeError: there is no accelerator to pin memory for."""
+        """Raise RuntimeError: memory is pinned only for an accelerator, and there is none."""
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def resizable(self) -> bool:
@@ -472,7 +472,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
     is_pinned = UntypedStorage.is_pinned
 
     def pin_memory(self, device: Any = "cuda") -> TypedStorage:
-        """Raise RuntimeError: there is no accelerator to pin memory for."""
+        """Raise RuntimeError: memory is pinned only for an accelerator, and there is none."""
         self._untyped_storage.pin_memory(device)
         return self
 

@@ -1,4 +1,4 @@
-"""torch._C: the few names of torch's compiled module that packages use, as far as they apply here."""
+"""torch._C: those names of torch's compiled module that packages use and that apply to mstorch."""
 from __future__ import annotations
 
 import enum
@@ -319,7 +319,7 @@ def _jit_clear_class_registry() -> None:
 
 
 def _jit_can_fuse_on_cpu() -> bool:
-    """Return False: there is no TorchScript compiler."""
+    """Return False: mstorch has no TorchScript compiler."""
     return False
 
 

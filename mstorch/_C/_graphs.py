@@ -1,4 +1,4 @@
-"""Types of TorchScript graphs, named by annotations of ONNX exporters; they are never instantiated here."""
+"""Types of TorchScript graphs that annotations of ONNX exporters name; mstorch never instantiates them."""
 from __future__ import annotations
 
 from typing import Any

@@ -45,7 +45,7 @@ def _is_varied(name: str) -> bool:
 
 
 def bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], compositions: bool = False) -> Bound | None:
-    """Return the overload that a call of a public name binds to, or None; with ``compositions`` also composite ones."""
+    """Return the overload that a call of a public name binds to, or None; with ``compositions``, composite overloads are considered too."""
     in_place = name.endswith("_") and not name.endswith("__")
     plain = name[:-1] if in_place else name
     own = _NAMES.get(plain, plain) + ("_" if in_place else "")

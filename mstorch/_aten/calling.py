@@ -1,8 +1,8 @@
-"""Calls below autograd: passed to the mode or tensors that handle them, and recorded.
+"""Calls of operators below autograd: they are passed to the mode or the tensors that handle them, and added to the autograd graph.
 
-Within ``__torch_dispatch__`` nothing is recorded; the node is attached to the result. A node made here saves the call's arguments and
-computes its gradient with tensor operations (``derivatives``), so that handlers see the calls of backward too. Views, in-place writes and
-operators without such a gradient are recorded by the operation itself.
+Within ``__torch_dispatch__`` gradients are disabled; the node is attached to the result afterwards. A node made here saves the call's
+arguments and computes its gradient with tensor operations (``derivatives``), so that handlers see the operators of backward too. For views,
+in-place writes and operators without such a gradient, the operation's usual node is attached.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Call = Callable[..., Any]
 
 
 class NotInTerms(NotImplementedError):
-    """Raised when a function has no decomposition into ATen calls; it is then handled as one call."""
+    """Raised when a function cannot be decomposed into ATen calls; it is then handled as one call."""
 
 
 class _Below(threading.local):
@@ -40,7 +40,8 @@ below = _Below()
 
 
 class _Pending:
-    """Call that is being handled; an operation computed with exactly these arguments records it."""
+    """A call that a handler is processing. If an operation is computed with exactly these arguments meanwhile, its node becomes the call's.
+    """
 
     __slots__ = ("operator", "args", "records", "found")
 
@@ -140,7 +141,7 @@ class Derived(Node):
         return self.edges[number] is not None
 
     def arg(self, number: int) -> Any:
-        """Return an argument as it was passed, tensors with their history."""
+        """Return an argument as it was passed: a tensor is still attached to the autograd graph."""
         return _filled(self.plan[number], self)
 
     def result(self, number: int = 0) -> Tensor:
@@ -210,7 +211,8 @@ DERIVATIVES: dict[str, tuple[str, Call]] = {}  # of overloads: the node's name, 
 
 
 def derivative(*overloads: str, label: str) -> Callable[[Call], Call]:
-    """Register a function of the node and its gradients as the backward formula of overloads; it returns one gradient per tensor argument.
+    """Register a function of the node and its gradients as the backward formula of overloads. The function returns one gradient per tensor
+    argument.
     """
 
     def enter(function: Call) -> Call:
@@ -256,7 +258,7 @@ def _label(operator: Any) -> str:
 
 
 def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | None]:
-    """Return the gradient of an operator without a formula here, from one call that its handler computes."""
+    """Return the gradient of an operator that has no formula in ``derivatives``, from one call that the operator's handler computes."""
     args = [_filled(value, node) for value in node.plan]
     options = {key: _filled(value, node) for key, value in node.options.items()}
     wanted = [edge is not None for edge in node.edges]
@@ -265,7 +267,7 @@ def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | N
 
 
 def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
-    """Set the node of the call's results; results that are arguments stay unchanged."""
+    """Set the autograd node of the call's results; a result that is one of the arguments stays unchanged."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     node.results = len(results)
     made = []
@@ -290,7 +292,7 @@ def _anew(tensor: Tensor) -> Any:
 
 
 def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call an overload through its handlers, and record it."""
+    """Call an overload through its handlers, and add it to the autograd graph."""
     tensors = tensors_in((*args, *kwargs.values()))
     recorded = modes.grad and any(is_tracked(tensor) for tensor in tensors)
     if not recorded or operator._is_detached:
@@ -347,7 +349,7 @@ def _same_items(result: Any, twins: Any) -> bool:
 
 
 def _take_over(operator: Any, recorded: tuple[Tensor, Tensor], result: tuple[Tensor, Tensor]) -> None:
-    """Give the recorded results the values that ``__torch_dispatch__`` returned."""
+    """Write the values that ``__torch_dispatch__`` returned into the results that the operation computed with a gradient."""
     pairs = list(zip(tensors_in((recorded,)), tensors_in((result,))))
     for own, other in pairs:
         fits = own._shape == other._shape and own._dtype is other._dtype and own._storage.__class__ is other._storage.__class__ is Storage
@@ -370,7 +372,7 @@ def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -
 
 
 def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
-    """Return the handler's result, and what the operation recorded itself."""
+    """Return the handler's result, and the results with nodes if the handler ran the operation itself."""
     pending = _Pending(operator, args, records)
     below.pending.append(pending)
     before, modes.grad = modes.grad, False
@@ -382,7 +384,7 @@ def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records
 
 
 def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Compute an overload without handlers; record it if it is the pending call."""
+    """Compute an overload without handlers; add it to the autograd graph if it is the pending call."""
     pending = below.pending[-1] if below.pending else None
     if pending is None or not pending.takes(operator, args):
         return function(*args, **kwargs)
@@ -404,7 +406,7 @@ def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _run_watched(node: Node, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """Run a node while a mode is active; operations that record themselves are not shown as ATen calls."""
+    """Run a node's backward while a mode is active; operations that attach their own nodes are not passed to the mode as ATen calls."""
     seen = node.__dict__.get("seen") if not isinstance(node, Derived) else None
     if seen is not None:
         found = iter(seen.run(gradients, recorded))

@@ -26,7 +26,7 @@ COMPOSITES: dict[str, Function] = {}
 
 
 def composite(*names: str) -> Callable[[Function], Function]:
-    """Register the decomposition of a public function; if it returns NotImplemented, the call is bound to an overload."""
+    """Register the decomposition of a public function; if the decomposition returns NotImplemented, the call is bound to an overload."""
 
     def enter(function: Function) -> Function:
         for name in names:

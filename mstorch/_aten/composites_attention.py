@@ -69,7 +69,7 @@ def _attention_layer(
 
 
 def _added(mask: Tensor | None, query: Tensor) -> Tensor | None:
-    """Return the additive mask; a boolean one becomes -inf where it is True."""
+    """Return the additive attention mask; a boolean mask becomes -inf where it is True."""
     if mask is None or mask.dtype.is_floating_point:
         return mask
     return aten("masked_fill_.Scalar", aten("zeros_like", mask, dtype=query.dtype, pin_memory=False), mask, -math.inf)

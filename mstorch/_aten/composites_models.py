@@ -53,7 +53,7 @@ def _spread_out(operand: Tensor, labels: Sequence[Label], order: Sequence[Label]
 def _contracted(a: Tensor, b: Tensor, kept: int, counts: list[int]) -> Tensor:
     """Return the product of two operands, summed over the dimensions from ``kept`` on that no later operand has.
 
-    ``counts``: how many operands have another length than 1 along each dimension; those that are summed count none.
+    ``counts``: how many operands have a length other than 1 along each dimension; dimensions that are summed have count 0.
     """
     alone: tuple[list[int], list[int]] = [], []
     summed = []
@@ -75,7 +75,7 @@ def _contracted(a: Tensor, b: Tensor, kept: int, counts: list[int]) -> Tensor:
 def _product(a: Tensor, b: Tensor, summed: list[int], swap: bool) -> Tensor:
     """Return the sum over some dimensions, which keep the length 1, as one batched product of matrices.
 
-    With ``swap`` the second operand comes first if the dimensions that it has alone stand before those that the first has alone.
+    ``swap``: the second operand comes first if the dimensions that only it has are before those that only the first has.
     """
     rest = [dim for dim in range(a.dim()) if dim not in summed]
     shared = [dim for dim in rest if a.shape[dim] != 1 and b.shape[dim] != 1]

@@ -76,7 +76,7 @@ _PLAIN = frozenset(("bool", "int", "SymInt", "int[]", "ScalarType", "float", "De
 
 @functools.cache
 def gives_places(name: str) -> bool:
-    """Return whether an operator gives whole numbers beside its result, which have no gradient: indices, the exponents of ``frexp``."""
+    """Return whether an operator also returns integers, which have no gradient: indices, or the exponents of ``frexp``."""
     return any(_PLACES.search(schema.returns) for schema, _ in all_overloads(name).values())
 
 

@@ -54,7 +54,7 @@ def overload_of(bound: Bound) -> Any:
 
 
 def _name(public: Callable[..., Any]) -> str | None:
-    """Return the name of a public function or method; None for one that does not compute."""
+    """Return the name of a public function or method; None for a function that does not compute."""
     owner = getattr(public, "__self__", None)
     if isinstance(owner, Property):
         computed = owner.__name__ in _COMPUTED_PROPERTIES and public.__name__ == "__get__"

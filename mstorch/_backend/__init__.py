@@ -1,1 +1,1 @@
-"""The only package that imports MindSpore: runtime, tape, raw tensors and the kernel table."""
+"""The only package that imports MindSpore: its runtime, its autograd, MindSpore tensors and the kernel table."""

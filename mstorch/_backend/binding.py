@@ -1,4 +1,4 @@
-"""The accelerator that a process computes on: it may be chosen until its first use, and is fixed afterwards.
+"""The accelerator that a process computes on: the program may choose it until its first use, and cannot change it afterwards.
 
 MindSpore binds a process to one device with its first kernel (``mindspore.set_device`` precedes it). The stand-in device provides
 ``MSTORCH_FAKE_DEVICES`` devices, one per process.
@@ -79,7 +79,7 @@ def is_used() -> bool:
 
 
 def when_bound(name: str, do: Callable[[], None]) -> None:
-    """Register a function that runs once the device is bound; it replaces an earlier one of the same name."""
+    """Register a function to call once the device is bound; a function registered earlier under the same name is replaced."""
     if _bound.used or runtime.DEVICE_TARGET == "CPU":
         do()
     else:

@@ -18,7 +18,7 @@ _PASS = 0.12  # nanoseconds that a pass over an element in the cache takes
 
 
 def _rounded(size: int, unit: int) -> int:
-    """Round up to a multiple of a unit, at least one."""
+    """Round up to a multiple of a unit, at least to one unit."""
     return max(-(-size // unit), 1) * unit
 
 
@@ -26,7 +26,7 @@ Work = Callable[[int, int], None]
 
 
 class _Here(threading.local):
-    """Thread-local flag: this thread is a worker, which does not distribute its work."""
+    """Thread-local flag: whether this thread is a worker. Workers do not distribute their work to other threads."""
 
     worker = False
 
@@ -89,7 +89,7 @@ class _Threads:
     def run(self, work: Work, length: int, ahead: int = 0, unit: int = 1) -> None:
         """Call ``work(start, end)`` for the parts of a range, one per thread, in multiples of ``unit``.
 
-        ``ahead``: how much this thread does while another wakes up, so that both end together.
+        ``ahead``: how many steps more this thread does while another one wakes up, so that both end together.
         """
         count = self.count  # another thread may change it
         if count == 1 or _here.worker:
@@ -122,7 +122,8 @@ _MANY_WORTH = 4_000_000  # of many short ones, whose threads stand in each other
 
 
 def share(work: Callable[[int, int], None], length: int, nanoseconds: float, unit: int = 1) -> None:
-    """Call ``work(start, end)`` for the parts of a range, on threads if it takes long enough; ``nanoseconds`` is the cost per step.
+    """Call ``work(start, end)`` for the parts of a range, on several threads if the range takes long enough; ``nanoseconds`` is the cost of
+    one step.
 
     The parts are multiples of ``unit``.
     """
@@ -133,7 +134,7 @@ def share(work: Callable[[int, int], None], length: int, nanoseconds: float, uni
 
 
 def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
-    """Call ``work(start, end)`` for all rows: in cache-sized blocks if they are long, on threads if it pays.
+    """Call ``work(start, end)`` for all rows: in blocks that fit the cache if the rows are long, and on several threads if that is faster.
 
     ``passes``: approximate number of reads and writes per element.
     """
@@ -150,7 +151,7 @@ def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int
 
 
 def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
-    """Do what ``by_rows`` does without blocks, for copies: many small ones take longer than a few large ones."""
+    """Run a copy on threads like ``by_rows``, but not in blocks: many small copies take longer than a few large ones."""
     cost = width * passes * _PASS
     if rows * cost < _MANY_WORTH:
         work(0, rows)
@@ -166,8 +167,8 @@ _CALL = 1 << 18  # elements that are worth a call where threads stand in each ot
 def elementwise(jobs: Sequence[tuple[Step, Sequence[np.ndarray], int]]) -> None:
     """Run steps that write to row-major arrays of one size, each with its arrays and its cost per element.
 
-    Steps must be independent: each thread runs its part of all long arrays, split as ``share`` splits a product, so that it finds in its
-    cache what it wrote.
+    Steps must be independent. Each thread runs its part of all long arrays, split as ``share`` splits a product, so that it finds in its
+    cache the values that it wrote.
     """
     long = []
     cost = 0.0
@@ -205,7 +206,7 @@ _PASSES = 25  # of the activations that are worth blocks
 
 
 def blocked(kernel: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Wrap an elementwise kernel of arrays of one shape (followed by numbers) to process long row-major arrays in blocks."""
+    """Wrap an elementwise kernel, whose arguments are arrays of one shape and then numbers, to process long row-major arrays in blocks."""
 
     @functools.wraps(kernel)
     def run(x: np.ndarray, *rest: Any) -> np.ndarray:

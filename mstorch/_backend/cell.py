@@ -41,7 +41,7 @@ def init_cell(cell: Any) -> None:
 
 
 class _Capturing(threading.local, Block):
-    """Context manager in which a thread's outermost Module calls run as one graph each."""
+    """Context manager in which each outermost Module call of a thread runs as one graph."""
 
     on = False
 
@@ -74,7 +74,7 @@ def is_cell(value: Any) -> bool:
 
 
 def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
-    """Return a mindspore.Parameter with the same values, named ``name``; ``raw`` itself if it is one.
+    """Return a mindspore.Parameter with the values of ``raw``, named ``name``; ``raw`` itself if it is a Parameter.
 
     A name given by MindSpore is kept (``update_parameters_name``, a Cell around the module).
     """
@@ -91,14 +91,14 @@ def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
 
 
 def _set_requires_grad(parameter: Any, value: bool) -> None:
-    """Set ``requires_grad`` of a parameter and of the tensors that stand for it."""
+    """Set ``requires_grad`` of a parameter and of the tensors that share it."""
     for tensor in tensors_of(parameter):
         tensor.requires_grad_(value)
     Parameter.requires_grad.fset(parameter, value)
 
 
 def _set_name(parameter: Any, name: str | None) -> None:
-    """Set the name and mark it as given by MindSpore, so that it is kept."""
+    """Set the name, and mark it as given by MindSpore so that later naming keeps it."""
     Parameter.name.fset(parameter, name)
     parameter.__dict__["_mstorch_named"] = True
 
@@ -113,7 +113,7 @@ def _set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
 
 
 def _overwritten(parameter: Any, data: Any) -> bool:
-    """Write values of the same shape and dtype into a parameter's memory; return False for others.
+    """Write values into a parameter's memory; return False if their shape or dtype differs.
 
     MindSpore's graphs, including those of optimizers, refer to a parameter by its memory: after ``Parameter.set_data``, which replaces it,
     they continue with the old memory and silently stop training the parameter (2.7.2 and 2.10 on the CPU).
@@ -127,7 +127,7 @@ def _overwritten(parameter: Any, data: Any) -> bool:
 
 
 def _set_dtype(parameter: Any, dtype: Any) -> None:
-    """Change the dtype, and update the tensors that stand for the parameter."""
+    """Change the dtype of a parameter, and update the tensors that share it."""
     Parameter.set_dtype(parameter, dtype)
     _follow(parameter)
 
@@ -171,7 +171,7 @@ def share(parameter: Parameter, tensor: Any) -> None:
 
 
 def tensors_of(parameter: Any) -> list[Any]:
-    """Return our tensors that stand for a mindspore.Parameter."""
+    """Return the mstorch tensors that share a mindspore.Parameter."""
     found = [] if parameter is None else [reference() for reference in parameter.__dict__.get("_mstorch_tensors", ())]
     return [tensor for tensor in found if tensor is not None and tensor._storage.parameter is parameter]
 

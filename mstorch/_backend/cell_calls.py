@@ -17,8 +17,8 @@ _ours: list[tuple[Callable[[Any], bool], Callable[..., Any], Callable[[Any, str,
 
 
 def handle_calls(ours: Callable[[Any], bool], call: Callable[..., Any], check: Callable[[Any, str, Any], None]) -> None:
-    """Register how a Cell is called with arguments that are ``ours``: ``call(plain, cell, args, kwargs)``, where ``plain`` is its original
-    call.
+    """Register how a Cell is called if ``ours(argument)`` is True for an argument: ``call(plain, cell, args, kwargs)``, where ``plain`` is
+    the Cell's original ``__call__``.
 
     ``check(cell, name, value)`` is called when an attribute is assigned.
     """
@@ -26,7 +26,7 @@ def handle_calls(ours: Callable[[Any], bool], call: Callable[..., Any], check: C
 
 
 def convert_calls(cell: Any) -> None:
-    """Make a Cell accept our tensors: its class is replaced by a subclass of the same name that converts them."""
+    """Make a Cell accept mstorch tensors: its class is replaced by a subclass of the same name that converts them."""
     cell.__class__ = namesake(type(cell), "converting", _converting_members)
 
 
@@ -54,7 +54,7 @@ def _converting_members(kind: type) -> dict[str, Any]:
 
 
 def _made_again(kind: type, function: Callable[..., Any], given: Sequence[Any]) -> Any:
-    """Rebuild a Cell whose calls are converted, without its state, for copies and pickles."""
+    """Rebuild a Cell whose class was replaced to convert calls, without its state, for copies and pickles."""
     return function(namesake(kind, "converting", _converting_members), *given)
 
 
@@ -68,9 +68,9 @@ def differentiates_itself(cell: Any) -> bool:
 
 @undoing
 def not_recorded(undo: Undo, cell: Any) -> None:
-    """Context manager in which calls of the Cell are not recorded; ``mindspore.grad`` inside of it works.
+    """Context manager in which MindSpore does not record calls of the Cell for autograd; ``mindspore.grad`` inside of it works.
 
-    Backward hooks are removed for its duration: MindSpore builds a graph for them even if nothing is recorded.
+    Backward hooks are removed for its duration: MindSpore builds a graph for them even if gradients are disabled.
     """
     names = ("_lazy_backward_hook", "_lazy_backward_pre_hook")
     kept = [(part.__dict__, name) for _, part in cell.cells_and_names() for name in names if part.__dict__.get(name)]
@@ -88,7 +88,7 @@ def random_state() -> Any:
 
 @contextmanager
 def as_it_was(cell: Any, state: Any, keeps: Callable[[Any], bool]) -> Iterator[None]:
-    """Context manager that restores the generator's state for a call of the Cell, and the Cell's statistics afterwards."""
+    """Context manager that lets a Cell's call start from the generator's saved state, and restores the Cell's statistics afterwards."""
     now = mindspore.get_rng_state()
     parts = [p for _, part in cell.cells_and_names() for p in part._params.values() if p is not None] if keeps(cell) else []
     values = [(p, p.asnumpy().copy()) for p in parts if not p.requires_grad]
@@ -104,7 +104,7 @@ def as_it_was(cell: Any, state: Any, keeps: Callable[[Any], bool]) -> Iterator[N
 def gradients(
     function: Callable[..., Any], raws: Sequence[Raw], weights: Sequence[Parameter], seeds: Sequence[Raw]
 ) -> list[Raw | None]:
-    """Return MindSpore's gradients of ``function(*raws)`` weighted by ``seeds``: of all inputs, then of the weights."""
+    """Return MindSpore's gradients of ``function(*raws)``, weighted by ``seeds``: first those of all inputs, then those of the weights."""
     ours = tape.is_recording()
     tape.set_recording(False)
     try:

@@ -12,7 +12,7 @@ from .raw import Raw
 
 
 def save(path: str, raws: Mapping[str, Raw]) -> None:
-    """Write a .ckpt file atomically: it appears under its name when it is complete."""
+    """Write a .ckpt file atomically: the file gets its name only when it is complete."""
     folder, name = os.path.split(os.path.abspath(path))
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.ckpt")
     try:

@@ -47,7 +47,9 @@ def shaped(flat: Raw, shape: Sequence[int]) -> Raw:
 
 
 def joined(parts: Sequence[Raw]) -> Raw:
-    """Concatenate flat parts into new memory, of one element if all are empty: MindSpore's kernels reject empty tensors."""
+    """Concatenate flat tensors into new memory. If all are empty the result has one element, because MindSpore's kernels reject empty
+    tensors.
+    """
     name, full = NAME_OF[parts[0].dtype], [part for part in parts if part.size]
     if not full:
         return zeros((1,), name)
@@ -61,7 +63,7 @@ def padded(parts: Sequence[Raw], size: int) -> Raw:
 
 
 def cut(flat: Raw, start: int, sizes: Sequence[int]) -> list[Raw]:
-    """Split a flat tensor into read-only parts of these sizes, from ``start`` on; they may share its memory."""
+    """Split a flat tensor from ``start`` on into read-only parts of these sizes; the parts may share its memory."""
     ends, name = list(itertools.accumulate(sizes, initial=start)), NAME_OF[flat.dtype]
     nothing = from_numpy(np.empty(0, NP_DTYPE[name]))
     return [_slice[name](flat, 0, first, last, 1) if first < last else nothing for first, last in zip(ends, ends[1:])]
@@ -94,7 +96,7 @@ class Communication:
         self._native.init_process_group("hccl", init_method=f"tcp://{address}", timeout=timeout, world_size=size, rank=rank)
 
     def end(self, group: str | None) -> None:
-        """Destroy a group, or all of them."""
+        """End a process group, or all groups if none is given."""
         self._native.destroy_process_group(group)
 
     def new_group(self, ranks: Sequence[int]) -> str:
@@ -113,7 +115,7 @@ class Communication:
         return self._native.broadcast(flat, root, group, True)
 
     def all_gather(self, group: Any, output: Raw, flat: Raw) -> Any:
-        """All-gather into one tensor, concatenated by rank."""
+        """All-gather the ranks' tensors into one tensor, concatenated in rank order."""
         return self._native.all_gather_into_tensor(output, flat, group, True)
 
     def all_gather_list(self, group: Any, outputs: Sequence[Raw], flat: Raw) -> Any:
@@ -121,15 +123,15 @@ class Communication:
         return self._native.all_gather(list(outputs), flat, group, True)
 
     def reduce_scatter(self, group: Any, output: Raw, flat: Raw, op: str) -> Any:
-        """Reduce, and scatter this rank's chunk into ``output``."""
+        """Reduce ``flat`` across the group, and write this rank's chunk of the result to ``output``."""
         return self._native.reduce_scatter_tensor(output, flat, OPS[op], group, True)
 
     def reduce(self, group: Any, flat: Raw, op: str, root: int) -> Any:
-        """Reduce a tensor in place on the root; the others are undefined afterwards."""
+        """Reduce a tensor in place on the root; the tensors of other ranks are undefined afterwards."""
         return self._native.reduce(flat, root, OPS[op], group, True)
 
     def scatter(self, group: Any, output: Raw, parts: Sequence[Raw], root: int) -> Any:
-        """Scatter parts from the root into each rank's tensor; the other ranks pass as many tensors, which are not read."""
+        """Scatter the root's parts, one to each rank's tensor; other ranks pass equally many tensors, which are not read."""
         return self._native.scatter(output, list(parts), root, group, True)
 
     def all_to_all(self, group: Any, output: Raw, flat: Raw, taken: Sequence[int], given: Sequence[int]) -> Any:
@@ -154,6 +156,8 @@ class Communication:
         self._native.barrier(group)
 
     def is_done(self, handle: Any) -> bool:
-        """Return whether an operation has completed; True for MindSpore's handles, which cannot be queried: later kernels wait for it."""
+        """Return whether an operation has completed. MindSpore's handles cannot be queried, so they count as complete: later kernels wait
+        for them.
+        """
         asked = getattr(handle, "query", None)
         return asked is None or bool(asked())

@@ -1,4 +1,4 @@
-"""Constant operands of device kernels: transferred once, not at each use."""
+"""Constant operands of device kernels, which are transferred to the device once and not at each use."""
 from __future__ import annotations
 
 from collections import OrderedDict

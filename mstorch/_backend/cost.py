@@ -1,4 +1,4 @@
-"""Cost accounting on the stand-in device: kernels, casts, host copies, reads of values, and host time."""
+"""Measures the cost of work on the stand-in device: kernels, casts, host copies, reads of values, and host time."""
 from __future__ import annotations
 
 import json
@@ -19,7 +19,9 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def _asked() -> str:
-    """Return the user's line, and the line of mstorch that does the work, below the common entry points."""
+    """Return two source lines of the call stack as text: the user's, and in parentheses the innermost line of mstorch outside the functions
+    that all kernels pass through.
+    """
     own = ""
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -36,13 +38,15 @@ def _asked() -> str:
 
 @cache
 def _launches() -> dict[str, int]:
-    """Return the number of kernels for each row that launches several, as tools/kernel_map.py counted them on sample calls."""
+    """Return how many kernels an operation launches, for the operations that launch several, as tools/kernel_map.py counted them on sample
+    calls.
+    """
     found: dict[str, int] = json.loads(Path(__file__).with_name("ascend").joinpath("launches.json").read_text())
     return found
 
 
 class Cost:
-    """Cost counters: kernels by name, the rest by the requesting line; times are CPU seconds."""
+    """Cost counters: kernels by name, everything else by the line that requested it; times are CPU seconds."""
 
     def __init__(self) -> None:
         self.kernels: Counter[str] = Counter()
@@ -59,7 +63,7 @@ class Cost:
 
     @property
     def host(self) -> float:
-        """Host seconds outside of kernels, copies and reads, minus the overhead of timing them."""
+        """Return the host seconds outside of kernels, copies and reads, minus the time that measuring them took."""
         return self.seconds - self.in_kernels - self.timed * _of_the_clock()
 
     def end(self) -> Cost:
@@ -89,7 +93,7 @@ class Cost:
 
 
 class _Meter:
-    """Adds the stand-in device's work to the open counters."""
+    """Adds the work of the stand-in device to all open counters."""
 
     def __init__(self) -> None:
         self.open: list[Cost] = []

@@ -1,9 +1,9 @@
-"""Device memory: windows on a MindSpore tensor, and writes into them, by its view and in-place primitives.
+"""Device memory: strided views of a MindSpore tensor, and writes into them, by MindSpore's view and in-place primitives.
 
-A window (AsStrided) shares the base's memory. A write is InplaceCopy, InplaceFillScalar or InplaceZero on a window. MindSpore documents
-that the base sees such a write, and its in-place kernels on Ascend support strides; on the CPU a write into a part of a base is silently
-lost (2.10). The first write therefore tests whether the base sees it. If not, the stand-in device writes to the same bytes through NumPy,
-and any other device reassembles the base. Never run on an Ascend. GPUs have none of these primitives: a window is a copy, and a write
+A strided view (AsStrided) shares the base's memory. A write is InplaceCopy, InplaceFillScalar or InplaceZero on a view. MindSpore documents
+that such a write changes the base, and its in-place kernels on Ascend support strides; on the CPU a write into a part of a base is silently
+lost (2.10). The first write therefore tests whether it changes the base. If not, the stand-in device writes to the same bytes through
+NumPy, and any other device reassembles the base. Never run on an Ascend. GPUs have none of these primitives: a view is a copy, and a write
 replaces the base.
 """
 from __future__ import annotations
@@ -38,7 +38,9 @@ _reaches_base: list[bool] = []  # whether a write into a window is seen in its b
 
 
 def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    """Return a window on a base, given by offset and strides in elements; it shares the memory."""
+    """Return a strided view of ``base``, with offset and strides in elements. It shares the memory, or is a copy on a device without such
+    views.
+    """
     if 0 in shape:
         return from_numpy(np.empty(shape, NP_DTYPE[NAME_OF[base.dtype]]))
     if not HAS_WINDOWS:
@@ -47,7 +49,8 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    """Return a non-empty window by the primitive. The offset counts from the base's first element, even if the base is a view."""
+    """Return a strided view that is not empty, by AsStrided. The offset counts from the base's first element, even if the base is a view.
+    """
     return run("AsStrided", base, shape, strides, offset + base.storage_offset())  # which counts from where the memory begins
 
 
@@ -57,12 +60,12 @@ def is_dense(raw: Raw) -> bool:
 
 
 def dense(raw: Raw) -> Raw:
-    """Return a row-major tensor at the beginning of its memory: the tensor, or a copy."""
+    """Return the tensor if it is row-major and starts at the beginning of its memory, else a copy that is."""
     return raw if is_dense(raw) else _clone[NAME_OF[raw.dtype]](raw)
 
 
 def shows_others(raw: Raw) -> bool:
-    """Return whether a tensor is a storage's base, or a view with other owners."""
+    """Return whether a MindSpore tensor is a storage's base, or a view of memory that has other owners."""
     if getattr(raw, "_of_storage", False):
         return True
     while True:
@@ -92,7 +95,7 @@ def _gap(length: int, name: str) -> Raw:
 
 
 def laid_out(raws: Sequence[Raw]) -> Raw:
-    """Return tensors packed into one flat tensor: the one that they are ``parts`` of, else a copy by one kernel."""
+    """Return tensors packed into one flat tensor: the tensor that all of them are ``parts`` of, else a copy by one kernel."""
     starts = _starts([tuple(raw.shape) for raw in raws])
     flat = getattr(raws[0], "_part", (None, 0))[0]
     if flat is not None and flat.size == starts[-1]:
@@ -118,7 +121,7 @@ def parts(flat: Raw, shapes: Sequence[Sizes]) -> list[Raw]:
 
 
 def owned(raw: Raw) -> Raw:
-    """Return a kernel's result as the row-major base of a storage that owns its memory: the tensor, or a copy."""
+    """Return a kernel's result as the row-major base of a storage that owns its memory; it is copied if necessary."""
     if not is_dense(raw) or shows_others(raw):
         raw = _clone[NAME_OF[raw.dtype]](raw)
     raw._of_storage = True
@@ -153,7 +156,7 @@ def _made(name: str, args: tuple[Any, ...], host: Callable[[], np.ndarray]) -> R
 
 
 def _probe() -> bool:
-    """Return whether the base sees a write to a strided window, by writing two numbers and reading once."""
+    """Return whether a write to a strided view reaches its base in MindSpore on this device, by a trial with a small tensor."""
     base = from_numpy(np.zeros(6, np.float32))
     try:
         run("InplaceCopy", primitive_window(base, (2,), (2,), 1), from_numpy(np.ones(2, np.float32)))
@@ -163,7 +166,7 @@ def _probe() -> bool:
 
 
 def writes_reach_base() -> bool:
-    """Return whether the base sees writes to a part of it; tested once, with a warning on a device where it does not."""
+    """Return whether a write to a part of a base changes the base; tested once, with a warning on a device where it does not."""
     if not _reaches_base:
         _reaches_base.append(_probe())
         if not _reaches_base[0]:
@@ -175,7 +178,7 @@ def writes_reach_base() -> bool:
 
 
 def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Any:
-    """Return an operand for a kernel that writes to a window: a copy if the two overlap in memory."""
+    """Return an operand for a kernel that writes to a strided view: a copy if the two overlap in memory."""
     if isinstance(value, (tuple, list)):
         return type(value)(_apart(item, base, shape, strides, offset) for item in value)
     if not isinstance(value, Raw) or not value.size or memory_of(value) is not memory_of(base):
@@ -187,7 +190,7 @@ def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> 
 
 
 def memory_of(raw: Raw) -> Raw:
-    """Return the tensor whose memory a view shows; any other tensor itself."""
+    """Return the tensor whose memory a view shows, or the tensor itself if it is not a view."""
     while getattr(raw, "_shown", None) is not None:
         raw = raw._shown
     return raw
@@ -199,7 +202,8 @@ def _reach(shape: Sizes, strides: Sizes) -> int:
 
 
 def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
-    """Write ``new``, which has the window's shape and the base's dtype, to a window; return the base, or its replacement."""
+    """Write ``new``, which has the base's dtype and the view's shape, to a strided view of the base; return the base, or its replacement.
+    """
     if 0 in shape:
         return base
     new = _apart(new, base, shape, strides, offset)
@@ -219,7 +223,7 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
 
 
 def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Raw:
-    """Fill a window with a Python number; return the base as ``put`` does."""
+    """Fill a strided view of a base with a Python number; return the base, or its replacement."""
     if 0 in shape:
         return base
     name = "InplaceZero" if value == 0 else "InplaceFillScalar"
@@ -234,7 +238,7 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Ra
 
 
 def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: tuple[Any, ...]) -> Raw:
-    """Run an operation in place on the window that is its first operand; return the base as ``put`` does."""
+    """Run an operation in place on a strided view, its first operand; return the base, or its replacement."""
     if 0 in shape:
         return base
     args = tuple(_apart(arg, base, shape, strides, offset) for arg in args)

@@ -51,7 +51,7 @@ class DeviceStream:
         return seed
 
     def initial_seed(self) -> int:
-        """Return the seed that the stream was last started with."""
+        """Return the seed with which the stream was last started."""
         return int.from_bytes(self._start[:8], sys.byteorder) if self._made is None else int(self._made.initial_seed()) % (1 << 64)
 
     def get_state(self) -> bytes:

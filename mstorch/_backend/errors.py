@@ -1,6 +1,6 @@
-"""Errors that carry what they are about, so that nobody has to read it from their texts.
+"""Errors that carry their cause as an attribute, so that it need not be parsed from the message.
 
-Their classes are torch's, which programs may ask for by identity: what they are about is an attribute, and ``about`` gives it.
+Their classes are torch's, because programs may compare an error's class with torch's by identity; ``about`` returns the cause.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TYPE_NAMES = {
 
 
 class NoKernel(NamedTuple):
-    """No kernel computes a dtype: the name of torch's kernel that says so, and the dtype's."""
+    """Cause of an error: no kernel computes a dtype. Holds the name of torch's kernel in the message, and the dtype's."""
 
     kernel: str
     dtype: str
@@ -31,18 +31,18 @@ ADVISED = "the text says already what to do with a tensor of MindSpore's"
 
 
 def telling(error: E, what: Any) -> E:
-    """Return an error that is about something."""
+    """Attach a cause to an error, and return the error."""
     error._about = what  # type: ignore[attr-defined]
     return error
 
 
 def about(error: BaseException) -> Any:
-    """Return what an error is about: one of the names above, or None."""
+    """Return the cause that an error carries (an instance of a class above), or None."""
     return getattr(error, "_about", None)
 
 
 def not_for(kernel: str, dtype: str, where: str = "") -> NotImplementedError:
-    """Return torch's error where a kernel does not take a dtype; ``where`` stands behind it."""
+    """Return torch's error for a kernel that does not support a dtype; ``where`` is appended to the message."""
     text = f"\"{kernel}\" not implemented for '{TYPE_NAMES.get(dtype) or dtype.capitalize()}'{where}"
     return telling(NotImplementedError(text), NoKernel(kernel, dtype))
 
@@ -53,5 +53,5 @@ def wrong_type(text: str) -> TypeError:
 
 
 def nameless(text: str) -> TypeError:
-    """Return the error of an argument of a wrong type whose text begins with the argument, for want of the function's name."""
+    """Return an error for an argument of a wrong type, whose message begins with the argument because the function's name is not known."""
     return telling(TypeError(text), NAMELESS)

@@ -1,4 +1,4 @@
-"""The stand-in device of tests (MSTORCH_FAKE_DEVICE=Ascend): the CPU plays an Ascend device.
+"""The stand-in device of tests (MSTORCH_FAKE_DEVICE=Ascend): the CPU behaves as an Ascend device.
 
 Rows of Ascend run if their primitives have CPU kernels; otherwise the host's row computes, and the call is counted. Reads of values count
 as transfers.
@@ -70,7 +70,7 @@ _seen: list[str] = []
 
 
 def quiet() -> bool:
-    """Return whether the stand-in device itself is computing in host memory."""
+    """Return whether the stand-in device is computing in host memory for itself, so that its reads are not counted."""
     return bool(_quiet[0])
 
 
@@ -109,8 +109,8 @@ def uncounted() -> item_set_to:
 def played(
     op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]], of_cpu: Callable[[], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """Return a row of Ascend for the CPU: the row if its primitives have CPU kernels, else the host's, or the CPU's while MindSpore
-    records.
+    """Return a function that computes an Ascend kernel on the CPU: by the kernel's primitives if they have CPU kernels, else by the host's
+    kernel, or by the CPU's while MindSpore records gradients.
     """
 
     def call(*args: Any) -> Any:
@@ -181,7 +181,7 @@ class StandIn:
 
     @staticmethod
     def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Any) -> Raw:
-        """Write to a window through NumPy, in the base's memory; if the base is a view, in a copy. Return the base."""
+        """Write to a strided view through NumPy, in the base's memory or, if the base is a view, in a copy of it. Return the base."""
         forked.refuse_device()
         began = time.thread_time()
         with uncounted():
@@ -196,7 +196,7 @@ class StandIn:
 
     @staticmethod
     def change(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, op: str, args: tuple[Any, ...]) -> Raw:
-        """Compute an operation in place on a window by the host's row."""
+        """Compute an operation in place on a strided view by the host's kernel; return the base."""
         began = time.thread_time()
         with uncounted(), silenced():
             base, target = _shown(base, shape, strides, offset)
@@ -219,7 +219,7 @@ def _refuse_overlap(target: np.ndarray, values: Any) -> None:
 
 
 def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.ndarray:
-    """Return the first operand after an in-place device kernel; ``array`` is a copy of it."""
+    """Return the first operand after an in-place device kernel has changed it; ``array`` is a copy of the operand."""
     if op != "index_put":
         return kernel(op).host[name](array, *map(to_arrays, args))
     source, indices, adding = map(to_arrays, args)
@@ -231,7 +231,7 @@ def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.
 
 
 def _shown(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[Raw, np.ndarray]:
-    """Return the base and a NumPy window on its memory; if the base is a view, of a copy."""
+    """Return the base, and a strided NumPy view of its memory. If the base is a view itself, a copy replaces it."""
     face = base.asnumpy()
     if not np.may_share_memory(face, base.asnumpy()):
         base = from_numpy(np.array(face, order="C"))

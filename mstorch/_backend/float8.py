@@ -1,4 +1,4 @@
-"""float8 dtypes and pairs of 4-bit numbers: bytes for NumPy and MindSpore, with conversion tables from and to float32.
+"""float8 dtypes and pairs of 4-bit numbers: NumPy and MindSpore hold them as bytes; tables convert them from and to float32.
 
 NumPy lacks these dtypes: their arrays have a structured dtype of one byte, whose field is named after the dtype. It can be moved, compared
 bytewise and viewed as ``uint8``, but NumPy does no arithmetic on it, so that codes are never computed with by mistake.
@@ -16,7 +16,7 @@ from .errors import not_for
 
 
 class _Format(NamedTuple):
-    """Bit layout of a dtype; ``nan`` is the code of NaN without sign, ``limit`` that of the largest finite number."""
+    """Bit layout of a float8 dtype: ``nan`` is the code of NaN without sign, ``limit`` the code of the largest finite number."""
 
     mantissa: int
     bias: int
@@ -70,7 +70,7 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
 
 
 def typed(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
-    """View a MindSpore byte array as the dtype ``kind``."""
+    """View an array of bytes from MindSpore as the NumPy dtype ``kind``."""
     return array.view(kind) if kind.names else array
 
 
@@ -101,7 +101,8 @@ def _values(name: str) -> np.ndarray:
 
 @cache
 def _codes(name: str) -> np.ndarray:
-    """Return the codes of all bfloat16 numbers, by their bits; those with an odd last bit also stand for the values up to their neighbours.
+    """Return the float8 codes of all bfloat16 numbers, indexed by their bits; the code of a number with an odd last bit is also that of the
+    values up to its neighbours.
     """
     bits = np.arange(0x10000, dtype=np.uint32)
     with quiet():
@@ -216,7 +217,7 @@ def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np
 
 
 def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..., Any], write: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a kernel: ``read`` is applied to each array of the dtype ``kind``, ``write`` to the results."""
+    """Wrap a kernel: ``read`` converts each argument of the NumPy dtype ``kind``, ``write`` converts the results."""
 
     def shown(value: Any) -> Any:
         if value.__class__ is np.ndarray:
@@ -232,7 +233,7 @@ def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..
 
 
 def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
-    """Return a byte kernel that only moves data as a kernel of a dtype of codes."""
+    """Wrap a kernel of bytes that only moves data as a kernel of a dtype that is held as bytes."""
     kind = NP_STORED[name]
     moved = _around(function, kind, as_bytes, lambda value: value.view(kind) if value.dtype == kind[0] else value)
     if op not in _FILLS:
@@ -262,7 +263,7 @@ def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
 
 
 def _with_one(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a float32 kernel as one of a dtype of codes; float32 results are rounded."""
+    """Wrap a sum so that its second operand is multiplied by a complex 1, as torch multiplies by ``alpha``: infinite parts give NaN."""
 
     def call(first: Any, second: Any, *args: Any) -> Any:
         with quiet():
@@ -272,7 +273,7 @@ def _with_one(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def through_numbers(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
-    """Return a kernel of single precision as one of a dtype of codes: its results of single precision are rounded."""
+    """Wrap a float32 kernel as a kernel of a dtype that is held as bytes; float32 results are rounded to the dtype."""
     if name == COMPLEX_HALF and op in ("add", "sub"):
         function = _with_one(function)
 

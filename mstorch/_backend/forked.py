@@ -1,4 +1,6 @@
-"""Work in a process forked after MindSpore was loaded, whose worker threads are gone, so that MindSpore's kernels would hang."""
+"""Detects that this process was forked after MindSpore was loaded: MindSpore's worker threads do not exist in the child and its kernels
+would hang, so operations that need them raise RuntimeError.
+"""
 from __future__ import annotations
 
 import os
@@ -8,7 +10,7 @@ from . import runtime
 
 
 class _Forked:
-    """Whether this process was forked (``here``), and the functions to call at a fork (``told``)."""
+    """Whether this process was forked (``here``), and the functions to call after a fork (``told``)."""
 
     def __init__(self) -> None:
         self.here = False

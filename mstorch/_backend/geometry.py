@@ -1,4 +1,4 @@
-"""Positions of the elements of windows in memory, in elements."""
+"""Positions of the elements of strided views in memory, counted in elements."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -19,7 +19,7 @@ _COST = 0.15  # nanoseconds for an element that is not in the cache
 
 
 def widened(array: np.ndarray) -> np.ndarray:
-    """Return a half-precision array cast to float32, in its memory order."""
+    """Return a half-precision array cast to float32, in the same memory order."""
     if array.size < _SHORT or array.dtype != BFLOAT16:
         found = _from_float16(array) if array.size >= _LONG and array.dtype == FLOAT16 else None
         return array.astype(_SINGLE) if found is None else found
@@ -69,7 +69,7 @@ def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def rounded(array: np.ndarray) -> np.ndarray:
-    """Cast a row-major float32 array to bfloat16; numbers below 1.2e-38 may become 0, as in oneDNN."""
+    """Cast a C-contiguous float32 array to bfloat16; subnormal numbers may become 0, as in oneDNN."""
     if not FOUND_HALVES or array.size <= _FEW:
         return narrowed(array, BFLOAT16)
     line, flat = np.empty(array.size, _BITS), array.reshape(-1)
@@ -78,7 +78,7 @@ def rounded(array: np.ndarray) -> np.ndarray:
 
 
 def flat_bits(array: np.ndarray) -> np.ndarray | None:
-    """Return the bits of a bfloat16 array as a flat view in memory order; None if it is not dense."""
+    """Return the bits of a bfloat16 array as a flat view in memory order; None if the array is not dense."""
     return _flat(array.view(_BITS))
 
 
@@ -89,7 +89,7 @@ def _flat(array: np.ndarray) -> np.ndarray | None:
 
 
 def _in_order(line: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Return a flat array in the shape and memory order of another one."""
+    """Return a flat array in the shape and memory order of another array."""
     if like.flags.c_contiguous:
         return line.reshape(like.shape)
     return line.reshape(like.shape[::-1]).T

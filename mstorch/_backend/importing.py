@@ -1,4 +1,4 @@
-"""Pauses garbage collection while mstorch is imported: modules persist, and a third of the time was spent on scanning them."""
+"""Pauses garbage collection while mstorch is imported: modules stay in memory, and scanning them took a third of the import's time."""
 from __future__ import annotations
 
 import gc

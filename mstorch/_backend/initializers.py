@@ -14,5 +14,5 @@ def drawn(raw: Raw) -> Raw:
 
 
 def initial(kind: Any, shape: tuple[int, ...], dtype: Any) -> Raw:
-    """Return values of a shape from an initializer (an object, or its name)."""
+    """Return values of a shape from an initializer, given as an object or by name."""
     return initializer(kind, list(shape), dtype).init_data()

@@ -1,7 +1,7 @@
-"""What an error of MindSpore's means.
+"""Classify errors of MindSpore by their messages.
 
-MindSpore raises RuntimeError, TypeError and ValueError for whatever is wrong and says the rest in words, so that its texts are read:
-here, and nowhere else in the package (``tests/test_layout.py``).
+MindSpore raises RuntimeError, TypeError and ValueError for all causes, so that only the message tells them apart. Messages are parsed in
+this module and nowhere else in the package (``tests/test_layout.py``).
 """
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ _WORDS = {
 
 
 def meaning(error: BaseException) -> str:
-    """Return what an error of MindSpore's is about, one of the names above, or "" for all others."""
+    """Return the cause of an error of MindSpore, one of the names above, or "" for all others."""
     text = str(error)
     return next((name for name, words in _WORDS.items() if any(word in text for word in words)), "")

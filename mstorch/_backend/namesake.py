@@ -1,4 +1,4 @@
-"""Subclasses with the names of MindSpore's classes, for single instances, so that MindSpore's own classes stay unchanged."""
+"""Subclasses of MindSpore's classes, with the same names, for single instances, so that MindSpore's own classes stay unchanged."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,7 +8,9 @@ _made: dict[tuple[type, str], type] = {}
 
 
 def namesake(kind: type, purpose: str, members: Callable[[type], dict[str, Any]]) -> type:
-    """Return the cached subclass of ``kind`` for a purpose, with ``members(kind)``; ``kind`` itself if it is one."""
+    """Return a subclass of ``kind`` of the same name with ``members(kind)``, cached by class and ``purpose``; ``kind`` itself if it is such
+    a subclass.
+    """
     if kind.__dict__.get("_mstorch_namesake") == purpose:
         return kind
     key = kind, purpose

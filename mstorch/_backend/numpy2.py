@@ -11,7 +11,7 @@ from . import runtime
 
 
 class _Memory:
-    """Array interface over the memory of a contiguous raw tensor, without a copy; an array over it keeps the tensor alive."""
+    """NumPy array interface of a contiguous MindSpore tensor's memory. An array made from it needs no copy, and keeps the tensor alive."""
 
     __slots__ = ("__array_interface__", "raw")
 

@@ -1,4 +1,4 @@
-"""MindSpore's primitives by name, as the rows of devices call them: each is one device kernel (mostly aclnn)."""
+"""MindSpore's primitives by name, for device kernels: each primitive is one kernel of the device (mostly aclnn)."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -43,14 +43,14 @@ _PRODUCTS = frozenset(("MatMulExt", "Dense", "BatchMatMul"))
 
 
 def with_steps(name: str, item: Any) -> bool:
-    """Return whether a tensor has strides that the Ascend kernel of a primitive rejects."""
+    """Return whether a tensor has strides that the primitive's kernel on Ascend rejects."""
     if name in _IN_ROWS:
         return not item.is_contiguous()
     return name in _PRODUCTS and len(item.shape) > 2 and not item.is_contiguous()
 
 
 def refuses_steps(name: str, args: Any) -> bool:
-    """Return whether one of the arguments has strides that the kernel rejects."""
+    """Return whether one of the arguments has strides that the primitive's kernel rejects."""
     if name not in _IN_ROWS and name not in _PRODUCTS:
         return False
     return any(refuses_steps(name, item) if item.__class__ is tuple else isinstance(item, Raw) and with_steps(name, item) for item in args)

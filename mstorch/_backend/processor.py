@@ -7,7 +7,7 @@ from pathlib import Path
 
 @functools.cache
 def flags() -> frozenset[str]:
-    """Return the names; empty if the system does not report them."""
+    """Return the names of the processor's features; empty if the system does not report them."""
     try:
         return frozenset(Path("/proc/cpuinfo").read_text().split())
     except OSError:

@@ -1,4 +1,4 @@
-"""Raw MindSpore tensors: created from NumPy, read by NumPy, cast, detached; independent of our tensors."""
+"""Raw MindSpore tensors: created from NumPy, converted to NumPy, cast, detached; independent of mstorch's tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ else:  # MindSpore's own NumPy type, which is there for NumPy 1 alone
 
 
 class _Known(dict[str, Any]):
-    """Mapping to MindSpore's dtypes, in which other names of torch's raise NotImplementedError."""
+    """Mapping from names to MindSpore's dtypes; raises NotImplementedError for the names of torch's other dtypes."""
 
     def __missing__(self, name: str) -> Any:
         raise NotImplementedError(f"mstorch: MindSpore has no tensors of torch.{name}")
@@ -66,12 +66,12 @@ def from_numpy(array: np.ndarray) -> Raw:
 
 
 def to_numpy(raw: Raw) -> np.ndarray:
-    """Return the values as an array; on the CPU it shares the memory of a contiguous tensor."""
+    """Return the values as an array; on the CPU the array shares the memory of a contiguous tensor."""
     return raw.asnumpy()
 
 
 def host_face(array: np.ndarray) -> Raw:
-    """Return a raw tensor that shares the memory of a C-contiguous host array, for a host kernel; nothing is copied to a device."""
+    """Return a MindSpore tensor that shares the memory of a C-contiguous host array, for a host kernel; it is never copied to a device."""
     return _from_numpy(as_bytes(array) if array.dtype.names else array)
 
 
@@ -81,7 +81,7 @@ def host_array(raw: Raw) -> np.ndarray:
 
 
 def instances(values: Iterable[Any], kind: type) -> Iterator[Any]:
-    """Yield the instances of a class among values, and in lists and tuples among them."""
+    """Yield the instances of a class among values, and among the items of lists and tuples."""
     for value in values:
         if isinstance(value, kind):
             yield value
@@ -90,7 +90,7 @@ def instances(values: Iterable[Any], kind: type) -> Iterator[Any]:
 
 
 def to_arrays(value: Any) -> Any:
-    """Return raw tensors, also in sequences, as C-contiguous host arrays; anything else unchanged."""
+    """Return MindSpore tensors, also in sequences, as C-contiguous host arrays; other values unchanged."""
     if isinstance(value, Raw):
         return np.asarray(value.asnumpy(), order="C")
     return type(value)(map(to_arrays, value)) if isinstance(value, (list, tuple)) else value

@@ -1,8 +1,8 @@
 """The rehearsal of tests (MSTORCH_FAKE_DEVICE=rehearsal): MindSpore itself reports an Ascend device, one of eight.
 
-The library then takes the branches of a real device. MindSpore's queries of the device runtime are mocked (devices, streams, events, memory
-statistics), and so are random numbers and writes into windows; rows run as on the stand-in device. MindSpore's CPU kernels raise: on an
-Ascend they would compute there.
+mstorch then takes the branches of a real device. MindSpore's queries of the device runtime are mocked (devices, streams, events, memory
+statistics), and so are random numbers and writes into strided views; kernels run as on the stand-in device. MindSpore's CPU kernels raise:
+on an Ascend they would compute there.
 """
 from __future__ import annotations
 
@@ -122,7 +122,8 @@ def _noted(name: str, result: Any = None) -> Callable[..., Any]:
 
 
 def _draw(name: str, draw: Callable[..., np.ndarray]) -> Callable[..., Any]:
-    """Return a mock of a random mint function: it draws from the generator's seed and offset, and advances it as the device's kernels do.
+    """Return a mock of a random mint function: like the device's kernels, it draws from the generator's seed and offset, and advances the
+    offset.
     """
 
     def call(*args: Any, generator: Any, dtype: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Kernels of the rehearsal (MSTORCH_FAKE_DEVICE=rehearsal): rows as on the stand-in device, memory and window writes emulated by NumPy."""
+"""Kernels of the rehearsal (MSTORCH_FAKE_DEVICE=rehearsal): they run as on the stand-in device; memory and writes into views are emulated
+by NumPy.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -59,7 +61,7 @@ def play_writes() -> None:
 
 
 def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap MindSpore's kernels for CPU tensors to raise: in a process with an Ascend they would run there."""
+    """Wrap a CPU kernel of MindSpore to raise, because in a process with an Ascend it would run on the device."""
 
     if op in LENT:
         return function
@@ -71,7 +73,7 @@ def _refused(op: str, name: str, function: Callable[..., Any]) -> Callable[..., 
 
 
 def _written(played: Any, name: str, target: Any, *rest: Any) -> Any:
-    """Run a write to a tensor, or to the window on another tensor's memory that it is."""
+    """Run a write to a tensor; if the tensor is a strided view, write to the memory of its base."""
     base = device_memory.memory_of(target)
     if base.storage_offset() or not base.is_contiguous():
         raise RuntimeError(f"{name} into a view whose base nobody holds")

@@ -156,7 +156,7 @@ _KEPT = 256 << 20
 
 
 def _keep_memory() -> bool:
-    """Make glibc keep freed memory: returning arrays to the system one by one costs each new one a page fault per 4 kB."""
+    """Make glibc keep freed memory: if each array's memory is returned to the system, each new array costs a page fault per 4 kB."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is None or any(name.startswith("MALLOC_") for name in os.environ):
         return False
@@ -168,7 +168,7 @@ if TUNE and _keep_memory():
 
 
 def keep_interrupts() -> None:
-    """Restore Python's SIGINT handler, which MindSpore replaces by one that ends the process with the first parameter."""
+    """Restore Python's SIGINT handler, which MindSpore replaces, when the first Parameter is made, by one that ends the process."""
     handler = signal.getsignal(signal.SIGINT)
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)

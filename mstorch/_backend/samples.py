@@ -28,7 +28,7 @@ def decoded(value: Any) -> Any:
 
 
 def samples() -> dict[str, list[Any]]:
-    """Return the arguments of one sample call per row."""
+    """Return, for each kernel, the arguments of one sample call."""
     return {op: [decoded(item) for item in args] for op, args in {**json.loads(PATH.read_text()), **BY_HAND}.items()}
 
 

@@ -1,7 +1,8 @@
 """Kernel table: the kernel of each operation by device and dtype.
 
-A row gives the function of raw tensors for each device, and the dtypes that it supports. For other dtypes, ``via`` names the dtype to
-compute in: tensor arguments are cast to it, and results cast back. The choice is made once per (operation, dtype).
+A row of the table has an operation's function of MindSpore tensors for each device, and the dtypes that it supports. For other dtypes,
+``via`` names the dtype to compute in: tensor arguments are cast to it, and results cast back. The choice is made once per (operation,
+dtype).
 """
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ Function = Callable[..., Any]
 
 
 class Row:
-    """Kernels of one operation."""
+    """The kernels of one operation, for each device and dtype."""
 
     __slots__ = ("functions", "dtypes", "via", "numpy_reason", "reasons")
 
@@ -121,7 +122,7 @@ def _row_without(device: str, op: str) -> Row:
 
 
 def _through(function: Function, name: str, compute: str) -> Function:
-    """Wrap ``function`` to compute in another dtype than requested, with casts around it."""
+    """Wrap ``function`` to compute in the dtype ``via`` instead of the requested one, with casts before and after."""
     asked, computing = MS_DTYPE[name], MS_DTYPE[compute]
 
     def convert(value: Any) -> Any:
@@ -149,7 +150,9 @@ LOCK = threading.RLock()
 
 
 def _begin_forked() -> None:
-    """Reset the lock and the resolved kernels in a forked process, which uses the spare ones."""
+    """Reset the lock and drop the resolved host kernels in a forked process, where kernels that do not need MindSpore's threads replace
+    them.
+    """
     LOCK._at_fork_reinit()  # type: ignore[attr-defined]
     for found in _KERNELS.values():
         found.host.clear()
@@ -211,8 +214,8 @@ DIRECT: dict[tuple[str, str], tuple[Function, int]] = {}
 def define_direct(op: str, name: str, function: Function, least: int = 0) -> None:
     """Define a kernel for one dtype on host memory that bypasses the row's casts.
 
-    It returns None for arrays that it does not support, which then go through the row. ``least``: it is not tried if the first and the last
-    argument are arrays of fewer elements.
+    The function returns None for arrays that it does not support; the usual kernel then computes them. ``least``: the function is not tried
+    if the first and the last argument are arrays of fewer elements.
     """
     if (op, name) in DIRECT:
         raise ValueError(f"the operation {op} has a kernel for {name} already")
@@ -220,7 +223,7 @@ def define_direct(op: str, name: str, function: Function, least: int = 0) -> Non
 
 
 def _else(direct: Function, least: int, spare: Function) -> Function:
-    """Return a kernel that tries one function, and calls another if the first returns None."""
+    """Return a kernel that tries one function, and calls another one if the first returns None."""
 
     def call(*args: Any) -> Any:
         found = direct(*args)
@@ -267,7 +270,7 @@ def _raw_of(value: Any) -> Any:
 
 
 def through_mindspore(function: Function) -> Function:
-    """Return a kernel of MindSpore tensors as one of NumPy arrays, whose results own their memory."""
+    """Wrap a kernel of MindSpore tensors as a kernel of NumPy arrays; its results own their memory."""
 
     def fresh(result: Any, given: Sequence[np.ndarray]) -> Any:
         if isinstance(result, (tuple, list)):
@@ -287,7 +290,7 @@ def through_mindspore(function: Function) -> Function:
 
 
 class HostKernel(dict):
-    """Resolved functions of one operation on NumPy arrays by dtype name: MindSpore's if NumPy has none."""
+    """The functions of one operation on NumPy arrays, resolved by dtype name; MindSpore's function where NumPy has none."""
 
     __slots__ = ("device",)
 
@@ -324,7 +327,9 @@ class HostKernel(dict):
         return function
 
     def _of_codes(self, op: str, name: str) -> Function:
-        """Return the kernel for a dtype held as bytes: the byte kernel if it only moves data, else that of float32."""
+        """Return the kernel for a dtype whose numbers are held as bytes: the kernel of bytes if the operation only moves data, else that of
+        float32 with conversions.
+        """
         if op == "isfinite" and name == EXPONENTS:
             return lambda array: np.ones(array.shape, np.bool_)  # torch takes its NaN for finite
         if op in ("eq", "ne") and name == PAIRS:
@@ -349,7 +354,9 @@ class HostKernel(dict):
 
 
 class Kernel(dict):
-    """Resolved functions of one operation by dtype name: ``kernel["float32"](raw, …)``, ``kernel.host["float32"](array, …)``."""
+    """The functions of one operation, resolved by dtype name: ``kernel["float32"](raw, …)`` on MindSpore tensors,
+    ``kernel.host["float32"](array, …)`` on NumPy arrays.
+    """
 
     __slots__ = ("op", "host")
 
@@ -366,7 +373,9 @@ class Kernel(dict):
         return function
 
     def _of_codes(self, name: str) -> Function:
-        """Return the function of MindSpore tensors for a dtype held as bytes: the byte function if it only moves data."""
+        """Return the MindSpore function for a dtype whose numbers are held as bytes: the function of bytes if the operation only moves
+        data.
+        """
         if self.op == "view_dtype":
             return lambda raw, target: self[HELD[name]](raw, HELD[target] if target in STORED else target)
         if moves_bytes(self.op):
@@ -438,7 +447,7 @@ on_fallback: list[Callable[[str], None]] = []
 
 
 def _locked(function: Function, op: str, device: str) -> Function:
-    """Return the function with a lock around it; ``op`` names an operation that needs MindSpore's threads."""
+    """Wrap a function to run under the lock; ``op`` names an operation that needs MindSpore's threads, and raises in a forked process."""
 
     def call(*args: Any) -> Any:
         if op and forked.here:

@@ -37,7 +37,7 @@ tracing: Callable[[], Any] = jit_context  # None in eager mode, the capture cont
 
 
 class _GradMode:
-    """Grad mode. ``enabled`` mirrors MindSpore's own switch, so that reading it is cheap."""
+    """Grad mode. ``enabled`` is a copy of MindSpore's switch that is cheap to read."""
 
     __slots__ = ("enabled",)
 
@@ -76,7 +76,7 @@ _running = [0]  # how many backward passes are going on, one within another
 
 
 def start_recording() -> None:
-    """Make MindSpore record; called before every operation that is to be recorded.
+    """Make MindSpore record operations for autograd; called before every operation whose gradient may be needed.
 
     ``mindspore.value_and_grad``, failed kernels and the end of a backward pass switch the flag off.
     """
@@ -86,29 +86,29 @@ def start_recording() -> None:
 
 
 def is_recording() -> bool:
-    """Return whether MindSpore is recording."""
+    """Return whether MindSpore records operations for autograd."""
     return _recording()
 
 
 def set_recording(on: bool) -> None:
-    """Restore the recording flag after MindSpore's code that sets it."""
+    """Restore MindSpore's grad flag (whether it records operations) after MindSpore's own code has set it."""
     _set_recording(on)
 
 
 def recording_again() -> Callable[[], Any]:
-    """Return a function that restores the current recording flag."""
+    """Return a function that restores the current grad flag of MindSpore."""
     return functools.partial(_set_recording, _recording())
 
 
 def stop_recording() -> None:
-    """Clear the recording flag if we set it: MindSpore's own training fails to find its graph otherwise."""
+    """Clear MindSpore's grad flag if mstorch set it: otherwise MindSpore's own training fails to find its graph."""
     if _started[0]:
         _set_recording(False)
         _started[0] = False
 
 
 def values_read() -> None:
-    """Stop recording when values are read, because MindSpore's own code may run next; not within a node or a hook."""
+    """Stop MindSpore from recording when values are read, because MindSpore's own code may run next; no effect within a node or a hook."""
     if _started[0] and grad_mode.enabled and not _running[0] and tracing() is None:
         stop_recording()
 
@@ -120,7 +120,9 @@ def read(raw: Raw) -> Any:
 
 
 class lent(Block):
-    """Context manager for our code called by MindSpore: if MindSpore records, ours cannot switch it off; else the state is restored."""
+    """Context manager for mstorch code that MindSpore calls: if MindSpore records gradients, the code cannot switch that off; else the
+    state is restored on exit.
+    """
 
     def __enter__(self) -> None:
         if _recording():
@@ -142,7 +144,7 @@ def own_dtypes(undo: Undo) -> None:
 
 
 def auto_dtype() -> str | None:
-    """Return the dtype that level "auto" of mindspore.amp requests for this call, or None."""
+    """Return the dtype in which level "auto" of mindspore.amp computes this call, or None."""
     strategy = get_curr_amp_strategy()
     if strategy is None or strategy.get_amp_level() != AmpLevel.AmpAuto:
         return None
@@ -150,17 +152,17 @@ def auto_dtype() -> str | None:
 
 
 def forget() -> None:
-    """Drop MindSpore's recorded operations: after an error they would corrupt its next gradients."""
+    """Drop the operations that MindSpore has recorded for autograd: after an error they would corrupt its next gradients."""
     _pynative_executor.clear_res()
 
 
 def mark_leaf(raw: Raw, requires_grad: bool = True) -> None:
-    """Set whether MindSpore's tape records operations on a raw tensor."""
+    """Set whether a MindSpore tensor requires grad in MindSpore's autograd."""
     raw.requires_grad_(requires_grad)
 
 
 def is_recorded(raw: Raw) -> bool:
-    """Return whether a recorded operation made this tensor."""
+    """Return whether an operation that MindSpore's autograd tracks made this tensor."""
     return raw._grad_node is not None
 
 
@@ -176,13 +178,13 @@ def _identity(node: Any) -> Any:
 
 
 def leaf_identity(raw: Raw) -> Any:
-    """Return the identity of a leaf, as ``ends_below`` returns it; None if no operation has used it."""
+    """Return the identity of a leaf in MindSpore's autograd graph, as in ``ends_below``; None if no operation has used the leaf."""
     node = raw._grad_node
     return None if node is None else _identity(node)
 
 
 def ends_below(raws: Sequence[Raw]) -> set[Any]:
-    """Return the identities of the leaves that recorded tensors depend on."""
+    """Return the identities of the leaves in MindSpore's autograd graph that tensors depend on."""
     waiting = [raw._grad_node for raw in raws]
     seen: set[Any] = set()
     ends: set[Any] = set()
@@ -201,7 +203,7 @@ def ends_below(raws: Sequence[Raw]) -> set[Any]:
 def run_backward(
     roots: Sequence[Raw], gradients: Sequence[Raw], inputs: Sequence[Raw], keep_graph: bool, create_graph: bool
 ) -> tuple[Raw | None, ...]:
-    """Return the gradients of the inputs, in order; None for an input that the roots do not depend on."""
+    """Return the gradients of the inputs, in order; None for an input on which the roots do not depend."""
     refuse_in_trace("gradients are computed")
     start_recording()
     enabled = grad_mode.enabled
@@ -234,7 +236,8 @@ def run_backward(
 
 
 def register_hook(raw: Raw, hook: Callable[[Raw], Raw | None]) -> Any:
-    """Register ``hook`` on the gradient of a recorded tensor; a returned value other than None replaces the gradient."""
+    """Register ``hook`` on the gradient of a tensor in MindSpore's autograd graph; a returned value other than None replaces the gradient.
+    """
     refuse_in_trace("a hook of a tensor is registered")
     return raw.register_hook(hook)
 
@@ -242,13 +245,13 @@ def register_hook(raw: Raw, hook: Callable[[Raw], Raw | None]) -> Any:
 if hasattr(_native, "_unsafe_set_version_counter"):
 
     def bump_versions(raws: Sequence[Raw]) -> None:
-        """Bump the tape's version counters of these tensors' memory, so that a stale backward raises."""
+        """Increment the version counters of these tensors in MindSpore's autograd, so that a backward that needs the old values raises."""
         _native._unsafe_set_version_counter(list(raws), [raw._version + 1 for raw in raws])
 
 else:  # MindSpore 2.7: a tensor copied onto itself counts as written
 
     def bump_versions(raws: Sequence[Raw]) -> None:
-        """Bump the tape's version counters of these tensors' memory, so that a stale backward raises."""
+        """Increment the version counters of these tensors in MindSpore's autograd, so that a backward that needs the old values raises."""
         enabled = grad_mode.enabled
         set_grad_enabled(False)
         for raw in raws:
@@ -265,7 +268,7 @@ def detached(raw: Raw) -> Raw:
 
 
 class Function(_NativeFunction):
-    """Node of MindSpore's tape with its own backward on raw tensors.
+    """Node of MindSpore's autograd with a backward of its own, on MindSpore tensors.
 
     ``forward(ctx, *args)`` and ``backward(ctx, *gradients)`` are static methods; ``ctx.save_for_backward(*raws)`` saves tensors,
     ``ctx.saved_tensors`` returns them.
@@ -289,9 +292,9 @@ def _in_own_memory(gradient: Any) -> Any:
 def eager_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
     """Return a raw operation from ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``; not for traces.
 
-    MindSpore's engine loses the history of a gradient that is a view (2.7.2 to 2.10): double backward through Reshape, Transpose,
-    BroadcastTo, ReduceSum or ReduceMean silently gives None, or a part of the sum. Recorded ones therefore use nodes of our own, and a
-    gradient that may be differentiated again leaves a node in memory of its own.
+    From 2.7.2 to 2.10, MindSpore's engine loses the graph of a gradient that is a view: double backward through Reshape, Transpose,
+    BroadcastTo, ReduceSum or ReduceMean silently gives None, or a part of the sum. Tracked calls of these therefore use nodes of mstorch,
+    and a gradient that may be differentiated again is copied into memory of its own.
     """
 
     def ending(ctx: Any, *gradients: Any) -> Any:
@@ -347,7 +350,8 @@ def pull(
 ) -> tuple[Raw | None, ...]:
     """Return the gradients of ``function(*raws)``, weighted by ``seeds``, with respect to the inputs at ``places``.
 
-    The function runs once, recorded. If an input is tracked already, in a surrounding pull, the gradients are recorded in turn.
+    The function runs once, with gradients enabled. If an input is tracked already, by a surrounding ``pull``, the gradients can be
+    differentiated again.
     """
     deep = _running_pulls[0] > 0 and any(raw._requires_grad for raw in (*raws, *seeds))
     inputs = list(raws)

@@ -78,7 +78,7 @@ _OF_VALUES = frozenset(
 
 
 def _asked() -> str:
-    """Return the name of the mstorch function that the user's innermost line called."""
+    """Return the name of the mstorch function that the innermost line of the user's code called."""
     frame, name = sys._getframe(1), ""
     while frame is not None:
         file = frame.f_code.co_filename
@@ -166,7 +166,9 @@ _INSTEAD: dict[str, Callable[..., Raw]] = {
 
 
 class Capture(_jit.TraceJitContext):  # type: ignore[misc]
-    """A run under the recorder, which tracks the raw tensors that depend on inputs, external ones, and reads."""
+    """A run of a function under the recorder: tracks which MindSpore tensors depend on inputs, which come from outside, and which values
+    are read.
+    """
 
     def __init__(self, inputs: Sequence[Raw], raise_at_reads: bool = True) -> None:
         super().__init__()
@@ -215,7 +217,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         return prim_res
 
     def prepare_op(self, prim_name: str, prim_res: Any, *args: Any) -> Any:
-        """Record an operation called from C++ before it runs."""
+        """Record an operation that C++ code calls, before the operation runs."""
         args = self._enter(prim_name, prim_res, args)
         return prim_res, _FILES, _LINES, args
 
@@ -271,7 +273,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         self.stop({"graph": GraphBreak, "kernel": KernelBreak, "step": StepBreak}[kind](what))
 
     def read(self, raw: Any, how: str) -> None:
-        """Handle a read of the values of ``raw`` by the host."""
+        """Handle a read of the values of the MindSpore tensor ``raw`` by the host during a capture."""
         if not self.watching or threading.get_ident() != self.thread or id(raw) not in self.depends:
             return
         if self.raise_at_reads:
@@ -282,7 +284,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         self.reads.append(f"{how} at {user_line()}, {_inner_line()}")
 
     def draw(self, make: Callable[[], Raw]) -> Raw:
-        """Return values that the host draws anew for each run, in this order, as an input of the graph."""
+        """Return values that the host draws anew for each run of the graph, in the order of capture, as an input of the graph."""
         position = len(self.draws)
         self.draws.append(make)
         raw = self.given[position] if position < len(self.given) else make()
@@ -316,7 +318,7 @@ def depends(raw: Raw) -> bool:
 
 
 def drawn(make: Callable[[], Any], raw_of: Callable[[Any], Raw]) -> Any:
-    """Return ``make()``; in a capture its result, converted by ``raw_of``, is an input of the graph, made anew for each run."""
+    """Return ``make()``; during a capture, ``raw_of(make())`` becomes an input of the graph, which is made anew for each run."""
     context = current()
     return make() if context is None else context.draw(lambda: raw_of(make()))
 
@@ -329,7 +331,7 @@ _READERS = tuple(
 
 
 class _reads_watched(Block):
-    """Context manager that aborts the capture when a mindspore.Tensor's values are read, by patching the reading methods."""
+    """Context manager that aborts the capture when a mindspore.Tensor's values are read; it patches the methods that read."""
 
     def __init__(self, context: Capture) -> None:
         self._context = context
@@ -393,7 +395,7 @@ def _begin(context: Capture, name: str, inputs: Sequence[Raw]) -> str:
 
 
 def _nothing() -> Raw:
-    """Return the dummy input of a graph without inputs, as MindSpore requires one."""
+    """Return the dummy input of a graph that has none, because MindSpore requires an input."""
     return mindspore.Tensor(0)
 
 
@@ -438,7 +440,7 @@ def capture(
 
 
 def round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[str]:
-    """Return the places where a function reads values of tensors that depend on its inputs, one text each; empty if there are none."""
+    """Return a text for each place where a function reads values of tensors that depend on its inputs; an empty list if it reads none."""
     fresh = [tape.detached(raw) for raw in inputs]
     context = Capture(fresh, raise_at_reads=False)
     every = fresh or [_nothing()]

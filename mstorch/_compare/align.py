@@ -1,4 +1,4 @@
-"""Comparison of two records of one script: the first module, gradient or optimizer step whose result is out of tolerance.
+"""Comparison of the records of two runs of a script: finds the first module, gradient or optimizer step whose result is out of tolerance.
 
 A result may deviate by a hundred times the deviation of its inputs: rounding errors grow through a network and its training, whereas a
 fault appears from nothing. Gradients at kinks (ReLU at 0) flip where rounding crosses them: one element in fifty may, and one in ten of a
@@ -79,7 +79,7 @@ def _furthest(want: Iterable[Any], have: Iterable[Any]) -> float:
 
 
 class Alignment:
-    """Comparison of two records; the last step of an incomplete run (not ``ended``) is ignored."""
+    """Comparison of the records of two runs; the last step of a run that did not finish (``ended`` is False) is ignored."""
 
     def __init__(
         self, want: list[Event], have: list[Event], tolerance: float = _FORWARD, names: tuple[str, str] = ("torch", "mstorch"),
@@ -169,7 +169,9 @@ class Alignment:
     def _fault(
         self, one: Event, two: Event, own: list[tuple[str, float, bool]], given: float, result: float, pairs: list[tuple[Event, Event]]
     ) -> tuple[str, str, float] | None:
-        """Return the module at fault in a call, with the kind of fault and the deviation of its inputs; None if the call is correct."""
+        """Return the name of the faulty module in a differing call, a description of the fault, and the deviation of the module's inputs;
+        None if the call is correct.
+        """
         name, kind, other = one["module"], one["class"], self.names[0]
         changed = next((name for name, _, wrong in own if wrong), None)
         if changed is not None:
@@ -221,7 +223,7 @@ class Alignment:
     # Backward
 
     def _backward(self, step: int, calls: Any, gradients: Any, first: list[int], params: list[dict[str, Any]]) -> Found | None:
-        """Return the module whose gradient is the first to be wrong: its incoming gradients agree, its outgoing ones do not."""
+        """Return the module whose backward is wrong: its incoming gradients agree in both runs, its outgoing gradients do not."""
         limit = max(_GRADIENT, _GROWTH * self._drift)
         largest = _largest(params[0])
         wrong: list[tuple[int, int, int, Found]] = []

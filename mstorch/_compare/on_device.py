@@ -6,7 +6,7 @@ from .._core.settings import set_default_device
 
 
 def begin(device: str, default: bool) -> None:
-    """Make the device draw the CPU's numbers; with ``default`` also make it the default device."""
+    """Make the device draw the same random numbers as the CPU; with ``default`` also make it the default device."""
     generator.device_generator()._engine = generator.default_generator._engine
     if default:
         set_default_device(device)

@@ -27,7 +27,7 @@ class Enough(SystemExit):
 
 
 class Record:
-    """Hooks on all modules, tensors and optimizers; ``events`` lists their observations in order."""
+    """Hooks on all modules, tensors and optimizers; ``events`` lists what they have observed, in order."""
 
     def __init__(self, torch: Any, options: dict[str, Any]) -> None:
         self.torch, self.options = torch, options
@@ -202,7 +202,7 @@ class Record:
 
 
 def run(out: str, options: dict[str, Any], arguments: list[str]) -> None:
-    """Run a script, and write the record however it ends."""
+    """Run a script, and write the record even if the script fails."""
     torch = importlib.import_module("torch")
     seed = options["seed"]
     random.seed(seed)

@@ -80,7 +80,7 @@ def graph_mode_call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 class OptimizedModule(Module):
-    """Module that ``torch.compile`` returns; the original one is ``_orig_mod``."""
+    """Module that ``torch.compile`` returns; ``_orig_mod`` is the original module."""
 
     _orig_mod: Module
 
@@ -101,7 +101,7 @@ class OptimizedModule(Module):
 
     @property
     def dynamo_ctx(self) -> Any:
-        """The object that runs the graphs; programs read it to recognize a compiled module."""
+        """The object that runs the graphs; programs look for it to recognize a compiled module."""
         return self.__dict__["_compiled"]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,5 @@
-"""A function that runs as MindSpore graphs: captured per kind of arguments, cached, and verified against eager."""
+"""A function that runs as MindSpore graphs: captured for each combination of argument types and shapes, cached, and verified against eager.
+"""
 from __future__ import annotations
 
 import functools
@@ -88,7 +89,7 @@ class _GraphNode(Node):
 
 
 class Entry:
-    """A captured graph, or the reason why there is none, with the conditions it was captured for."""
+    """A captured graph, or the reason why the function has none, with the conditions under which it may be used."""
 
     def __init__(self) -> None:
         self.guards: Guards | None = None
@@ -113,7 +114,7 @@ class Entry:
         self.cut = [not (wanted >> i) & 1 for i in range(len(self.numbers) + len(self.states))]
 
     def fits(self, arguments: Sequence[Any]) -> bool:
-        """Return whether the guards of the entry hold for these arguments, whose signature matches."""
+        """Return whether the guards of the entry hold for arguments whose signature already matches."""
         for i, tensor in self.identical:
             if arguments[i] is not tensor:
                 return False
@@ -136,7 +137,7 @@ class Entry:
         return [*map(result_of, raws, self.plan.kept())]
 
     def _recorded(self, used: list[Any], inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
-        """Return the graph's outputs, with a history where the function's results have one."""
+        """Return the graph's outputs, connected to the autograd graph where the eager function's results require grad."""
         owners = [*used, *self.states]
         edges = [
             edge_of(owner) if not cut and is_tracked(owner) and not owner._dtype.is_integral else None
@@ -164,7 +165,7 @@ class Entry:
         return tensors
 
     def _deliver(self, tensors: Sequence[Any], used: Sequence[Any]) -> Any:
-        """Apply the function's writes, and assemble its result."""
+        """Apply the function's writes, and return its result, rebuilt from the graph's outputs."""
         made = self.plan
         fresh = [delivered(number, tensors) for number in made.fresh]
         for tensor, number in made.states:
@@ -192,7 +193,7 @@ _BREAKS = logging.getLogger("torch._dynamo.symbolic_convert.__graph_breaks")
 
 
 class _Inside(threading.local, Block):
-    """Thread-local flag: a compiled function is running, and its callees are part of it."""
+    """Thread-local flag: whether a compiled function is running, so that functions that it calls are part of its graph."""
 
     def __init__(self) -> None:
         self.active = 0
@@ -206,7 +207,7 @@ inside = _Inside()
 
 
 class Compiled:
-    """Cache of a function's graphs by the kind of its arguments; without ``graphs`` the function runs eagerly."""
+    """Cache of a function's graphs by the types and shapes of its arguments; with ``graphs=False`` the function runs eagerly."""
 
     def __init__(
         self, function: Callable[..., Any], name: str, fullgraph: bool = False, limit: int | None = None, graphs: bool = True
@@ -248,7 +249,7 @@ class Compiled:
         return self._give_up(entry.reason, args, kwargs)
 
     def _log(self, entry: Entry) -> None:
-        """Report a new graph, or the lack of one, to torch's loggers."""
+        """Report to torch's loggers that a graph was captured, or why none was."""
         if self.entries:
             for logger in _RECOMPILES:
                 logger.debug("Recompiling function %s: no graph of it fits these arguments", self.name)
@@ -338,7 +339,7 @@ class Compiled:
             entry.natives += natives
 
     def _prepare(self, entry: Entry, arguments: list[Any]) -> None:
-        """Return the tensors that the function can reach and which arguments are among them, both determined before it runs."""
+        """Find the tensors that the function can reach, and which arguments are among them, before it runs."""
         guards: Any = entry.guards
         entry.states = _states(guards)
         entry.known = [tensor for tensor, *_ in guards.tensors]
@@ -363,7 +364,7 @@ class Compiled:
                 entry.numbers.append(i)
 
     def _run(self, entry: Entry, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> trace.Capture:
-        """Capture once: find the plan and the graph, and inputs that were unknown so far."""
+        """Run the function once under capture; find the plan, the graph, and inputs that the guards did not reveal."""
         numbers, states = entry.numbers, entry.states
         argument_raws = [tape.detached(input_of(arguments[i])) for i in numbers]
         state_raws = [tape.detached(state_value(tensor)) for tensor in states]
@@ -398,7 +399,7 @@ class Compiled:
 
 
 def _reason_of(error: Exception, name: str) -> GraphBreak:
-    """Convert MindSpore's error during a capture into a graph break that quotes its first line without headings."""
+    """Convert a MindSpore error during a capture to a GraphBreak that quotes the error's first line without headings."""
     lines = [line.strip() for line in str(error).splitlines()]
     said = next((line for line in lines if line.strip("- ") and not line.startswith("- ")), "")
     kind = KernelBreak if foreign(error) else GraphBreak
@@ -446,7 +447,7 @@ def _tensor_classes(cls: type = TensorBase) -> set[type]:
 def _check_escapes(
     context: trace.Capture, outputs: Sequence[Any], stand_ins: Sequence[Any], states: Sequence[Any], block: Any
 ) -> None:
-    """Raise GraphBreak if the function stored a tensor elsewhere, or used one that the guards do not cover."""
+    """Raise GraphBreak if the function stored a tensor elsewhere, or used a tensor that the guards do not cover."""
     allowed = {id(t) for t in (*outputs, *stand_ins)}
     known = {id(tensor._storage) for tensor in states}
     used = block.storages()

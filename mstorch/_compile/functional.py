@@ -22,7 +22,7 @@ from .memory import constant, copy_of
 
 
 def packed_strides(tensor: Any) -> tuple[int, ...] | None:
-    """Return dense strides that keep the order of the dimensions in memory; None for row-major ones."""
+    """Return dense strides that keep the order of the dimensions in memory; None if these are row-major."""
     shape, strides = tensor._shape, tensor._stride
     if strides is not None and dense_order(shape, strides) is None:
         order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)
@@ -34,14 +34,14 @@ def packed_strides(tensor: Any) -> tuple[int, ...] | None:
 
 
 def stand_in(tensor: Tensor, raw: Raw) -> Tensor:
-    """Return a stand-in for an argument within a capture, over MindSpore's tensor of its shape."""
+    """Return a tensor that replaces an argument within a capture, over the MindSpore tensor ``raw``."""
     made = wrap(raw, packed_strides(tensor))
     made.__class__ = type(tensor)
     return made
 
 
 def copied(tensor: Any) -> Any:
-    """Return a stand-in for an argument over a copy of its values."""
+    """Return a replacement for an argument, over a copy of the argument's values."""
     strides = packed_strides(tensor)
     made = laid_out(np.array(array_of(tensor), order="C"), strides) if ON_CPU else wrap(copy_of(value_of(tensor)), strides)
     made.__class__ = type(tensor)
@@ -53,13 +53,13 @@ def copied(tensor: Any) -> Any:
 
 
 def replaced(arguments: Sequence[Any], numbers: Sequence[int], made: Sequence[Any]) -> list[Any]:
-    """Return the arguments with those at ``numbers``, and all identical ones, replaced."""
+    """Return the arguments with those at ``numbers`` replaced by ``made``, wherever the same object is an argument."""
     found = {id(arguments[i]): other for i, other in zip(numbers, made)}
     return [found.get(id(argument), argument) for argument in arguments]
 
 
 def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> NativeBlock:
-    """Return a capture block in which other values stand for the storages of known tensors."""
+    """Return a capture block in which other values replace the storages of known tensors."""
     block = NativeBlock(captured=True)
     for tensor, raw in zip(states, raws):
         block.put(tensor._storage, raw)
@@ -91,7 +91,7 @@ _MANY = 1 << 32  # more than a function exchanges one memory: no window of a cop
 
 
 def _now(storage: Any) -> list[tuple[str, Any]]:
-    """Return the attributes to which a storage is restored after its copy is discarded."""
+    """Return the attributes that restore a storage after its copy is discarded."""
     if storage.__class__ is DeviceMemory:
         return [("exchanges", storage.exchanges + _MANY), *[(name, getattr(storage, name)) for name in _OF_DEVICES]]
     return [(name, getattr(storage, name)) for name in _OF_STORAGES]
@@ -113,7 +113,7 @@ class Recipe:
         self.tracked = False
 
     def make(self, base: Any) -> Any:
-        """Return the tensor as a view of its base, or the base if the geometry is the same."""
+        """Return the tensor as a view of its base, or the base itself if shape, strides and offset are equal."""
         if base._shape == self.shape and strides_of(base) == self.stride and base._offset == self.offset and (
             base._dtype is self.kind and self.owner == "fresh"
         ):
@@ -141,7 +141,7 @@ class Plan:
         self.arguments: list[tuple[int, Any]] = []
 
     def kept(self) -> list[bool]:
-        """Return which outputs of the graph persist as tensors; the others are written to known tensors."""
+        """Return for each output of the graph whether it persists as a tensor; the others are only written to known tensors."""
         lasting = {number for number in [*self.fresh, *[number for _, number in self.arguments]] if isinstance(number, int)}
         return [number in lasting for number in range(len(self.raws))]
 
@@ -161,7 +161,7 @@ def plan(
 ) -> Plan:  # fmt: skip
     """Return the plan of a run that has just ended: its outputs, and its writes to arguments and states.
 
-    ``packed``: which stand-ins are dense although their arguments are not.
+    ``packed``: which replacements of arguments are dense although the arguments are not.
     """
     made = Plan()
     made.form = form
@@ -207,10 +207,10 @@ def _source(made: Plan, raw: Raw, depends: Callable[[Raw], bool]) -> Any:
 
 
 def delivered(number: Any, tensors: Sequence[Any]) -> Any:
-    """Return an output of the graph by its number, or a copy of a constant, as a tensor."""
+    """Return an output of the graph, given by its number, or a copy of a constant, as a tensor."""
     return tensors[number] if isinstance(number, int) else constant(number)
 
 
 def array_source(number: Any, raws: Sequence[Raw]) -> np.ndarray:
-    """Return the array of a graph output by its number, or of a constant."""
+    """Return the array of a graph output, given by its number, or of a constant."""
     return raws[number].asnumpy() if isinstance(number, int) else number

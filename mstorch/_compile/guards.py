@@ -37,7 +37,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _texts(constants: Iterable[Any]) -> Iterator[str]:
-    """Yield the constants that may be names."""
+    """Yield the text constants of a function's code that may be names of attributes."""
     for constant in constants:
         if isinstance(constant, str):
             yield constant
@@ -248,7 +248,7 @@ class Guards:
     # Classes
 
     def _class(self, cls: type) -> None:
-        """Guard the members of a user's class; of our own classes only their identities."""
+        """Guard the members of a user's class; of mstorch's own classes only the identities."""
         if type(cls) is not type and type(cls) not in self._bases:
             self._class(type(cls))
         for base in cls.__mro__:
@@ -272,7 +272,7 @@ class Guards:
                         self.look(part, path)
 
     def _patches(self, members: Mapping[str, Any], path: str) -> None:
-        """Guard the user's functions among the members of one of our modules or classes."""
+        """Guard functions that the user has assigned to members of an mstorch module or class."""
         for name, member in list(members.items()):
             if type(member) is types.FunctionType and origin_of_code(member.__code__, member.__globals__) is USER:
                 self.look(member, f"{path}.{name}")
@@ -528,7 +528,7 @@ def _same_members(base: type, before: dict[str, Any]) -> bool:
 
 
 def _same_picture(now: Any, value: Any) -> bool:
-    """Return whether a value is unchanged: the same object, or an equal plain one."""
+    """Return whether a value is unchanged: the same object, or an equal plain value."""
     if now is value:
         return True
     if type(now) is not type(value):

@@ -1,4 +1,4 @@
-"""Kinds of values for guards: plain ones, opaque ones that are compared by a snapshot, and those that cannot be guarded."""
+"""Classes of values for guards: plain values, opaque values that are compared by a snapshot, and values that cannot be guarded."""
 from __future__ import annotations
 
 import array
@@ -50,7 +50,7 @@ _POINTER = np.dtype(np.intp).itemsize
 
 
 class Held:
-    """Object compared by identity; it is kept alive, so that its id is not reused."""
+    """Wrapper that compares an object by identity and keeps it alive, so that its id is not reused."""
 
     __slots__ = ("value",)
 
@@ -71,7 +71,8 @@ def is_plain(value: Any) -> bool:
 
 
 def picture(value: Any) -> Any:
-    """Return a key for a plain value that equals only keys of the same type and bits; for other objects their identity."""
+    """Return a key for a value: for a plain value, one that equals only keys of the same type and bits; for other objects their identity.
+    """
     kind = type(value)
     if kind is float:
         return kind, struct.pack("d", value)
@@ -96,7 +97,8 @@ def _logged(value: logging.Logger) -> tuple[Any, ...]:
 
 
 def pictured(value: Any) -> Callable[[], Any] | None:
-    """Return a function that converts a value to plain data or identities if neither attributes nor keys show its state; else None."""
+    """Return a function that converts a value to plain data or identities, if attributes and keys do not show the value's state; else None.
+    """
     if isinstance(value, np.ndarray) and value.dtype.hasobject:
         return lambda: (value.dtype.str, value.shape, tuple(map(picture, value.ravel().tolist())))
     if isinstance(value, np.ndarray):

@@ -1,7 +1,7 @@
 """Pass the memory of tensors to graphs, and write results back into it, on the host and on a device.
 
-Inputs of a device graph are the memory itself, including windows on it if a first test graph shows that these are read correctly. An output
-may alias an input or another output: persistent outputs are copied.
+Inputs of a device graph are the memory itself; strided views are passed as they are if a first test graph shows that these are read
+correctly. An output may alias an input or another output: persistent outputs are copied.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def input_of(tensor: Any) -> Raw:
 
 @cache
 def graphs_read_windows() -> bool:
-    """Return whether graphs read non-contiguous windows correctly; determined once by running a graph."""
+    """Return whether graphs read non-contiguous views correctly; determined once by running a graph."""
     if not HAS_WINDOWS:
         return False
     memory = from_numpy(np.arange(12, dtype=np.float32))
@@ -63,7 +63,7 @@ def graphs_read_windows() -> bool:
 
 
 def state_value(tensor: Any) -> Raw:
-    """Return a known tensor's whole storage as a graph input, in the tensor's shape if it covers all of it."""
+    """Return the whole storage of a known tensor as a graph input, in the tensor's shape if the tensor covers all of it."""
     whole = whole_storage(tensor)
     all_of_it = tensor._stride is None and not tensor._offset and whole.numel() == tensor.numel()
     if ON_CPU:
@@ -78,7 +78,7 @@ def copy_of(raw: Raw) -> Raw:
 
 
 def result_of(raw: Raw, kept: bool) -> Any:
-    """Return a graph output as a tensor; on a device without a copy unless it persists (``kept``)."""
+    """Return a graph output as a tensor; on a device it is copied only if it persists (``kept``)."""
     if ON_CPU:
         return tensor_of(raw.asnumpy().copy())
     return wrap(copy_of(raw)) if kept else raw
@@ -90,14 +90,16 @@ def constant(array: np.ndarray) -> Any:
 
 
 def gradient_of(raw: Raw | None) -> Any:
-    """Return a gradient that MindSpore computed as a bare value of our tape."""
+    """Convert a gradient that MindSpore computed to a raw array for mstorch's autograd: a NumPy array on the CPU, else a copy on the
+    device.
+    """
     if raw is None:
         return None
     return raw.asnumpy().copy() if ON_CPU else copy_of(raw)
 
 
 def seed_of(gradient: Any) -> Raw:
-    """Return a bare gradient of our tape as a MindSpore tensor."""
+    """Convert a gradient from mstorch's autograd (a raw array) to a contiguous MindSpore tensor."""
     if ON_CPU or not isinstance(gradient, Raw):
         return face(np.asarray(gradient))
     return dense(gradient)

@@ -67,7 +67,7 @@ def origin_of_code(code: types.CodeType, namespace: dict[str, Any]) -> Origin:
 
 
 def origin_of_module(module: types.ModuleType) -> Origin:
-    """Return the origin of a module; one without a file is the user's unless it is built in."""
+    """Return the origin of a module. A module without a file is the user's unless it is built in."""
     path = vars(module).get("__file__")
     if isinstance(path, str):
         return _origin_of_file(os.path.abspath(path))
@@ -80,7 +80,7 @@ HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: other classes cannot be changed
 
 
 def origin_of_class(cls: type) -> Origin:
-    """Return the origin of a class: that of the module in which its name refers to it."""
+    """Return the origin of a class, which is that of the module in which the class's name refers to it."""
     if not cls.__flags__ & HEAP:
         return PYTHON
     module = sys.modules.get(cls.__module__)

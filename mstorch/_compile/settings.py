@@ -1,4 +1,4 @@
-"""Process and thread settings that a graph is valid for."""
+"""Process and thread settings under which a graph is valid."""
 from __future__ import annotations
 
 import decimal

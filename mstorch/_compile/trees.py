@@ -14,7 +14,7 @@ _TENSOR = "tensor"
 
 
 class Leaf:
-    """Non-tensor leaf of a tree: plain values compare by type and value, others by identity."""
+    """A leaf of a tree that is not a tensor: plain values compare by type and value, others by identity."""
 
     __slots__ = ("key", "plain", "value")
 
@@ -53,7 +53,7 @@ def flatten(value: Any, tensors: list[Any]) -> Any:
 
 
 def leaves(form: Any) -> Iterator[Any]:
-    """Yield the non-plain values of a form other than tensors, and the classes of its containers."""
+    """Yield the values of a form that are neither tensors nor plain, and the classes of its containers."""
     if isinstance(form, Leaf):
         if not form.plain:
             yield form.value
@@ -65,7 +65,7 @@ def leaves(form: Any) -> Iterator[Any]:
 
 
 def unflatten(form: Any, tensors: Iterator[Any]) -> Any:
-    """Return the tree of a form with other tensors."""
+    """Rebuild the tree of a form with the given tensors."""
     if isinstance(form, Leaf):
         return form.value
     if form == _TENSOR:

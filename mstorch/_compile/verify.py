@@ -90,13 +90,13 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
 
 
 def _whole(tensor: Any) -> Any:
-    """Return all of an output's storage, as the graph returns it."""
+    """Return an output's whole storage, which is what the graph returns."""
     whole = whole_storage(tensor)
     return tensor if tensor._stride is None and tensor.numel() == whole.numel() else whole
 
 
 def _as_it_lies(values: np.ndarray, tensor: Any) -> np.ndarray:
-    """Return the values in the memory order of a tensor that covers its memory."""
+    """Return the values in memory order, for a tensor that covers its memory."""
     if tensor._stride is None:
         return values
     flat = np.empty(values.size, values.dtype)
@@ -137,7 +137,7 @@ def _compare_run(
 
 
 def _gradients(roots: Sequence[Any], seeds: Sequence[np.ndarray], ends: Sequence[Any]) -> list[Raw | None]:
-    """Return the eager gradients, which MindSpore's tape does not record."""
+    """Return the eager gradients, outside MindSpore's autograd."""
     tape.stop_recording()
     with native_set_to(False):
         starts: list[Any] = [(edge_of(root), seed if ON_CPU else from_numpy(seed)) for root, seed in zip(roots, seeds)]

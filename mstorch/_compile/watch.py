@@ -1,4 +1,4 @@
-"""Watch the calls of a function during capture: each must be guarded or on the list of allowed ones.
+"""Watch the calls of a function during capture: each called function must be guarded or on a list of allowed functions.
 
 Everything else aborts the capture before it runs: files, clocks, process state, computed attribute names. ``sys.setprofile`` reports the
 calls of Python functions and built-ins.
@@ -90,7 +90,7 @@ class Watch:
         self._telling: Any = None  # the frame or the built-in function that tells somebody something
 
     def called(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Call the function under observation and return its result.
+        """Call a function while its calls are watched, and return its result.
 
         Garbage collection is postponed, as callbacks and finalizers of unrelated objects would be observed too.
         """
@@ -142,7 +142,7 @@ class Watch:
             self.stop(Again("a tensor came to light"))
 
     def _reads(self, frame: types.FrameType) -> bool:
-        """Return whether a function reads source files on our behalf; its callees are ignored."""
+        """Return whether a function reads source files on behalf of mstorch; the functions that it calls are ignored."""
         if frame.f_globals.get("__name__") not in _READING or _is_users(frame.f_back):
             return False
         self._telling = frame
@@ -172,14 +172,14 @@ class Watch:
 
 
 def _asking(frame: Any) -> Any:
-    """Return the innermost frame outside of Python's standard library, starting from this one."""
+    """Return the innermost frame outside of Python's standard library, from ``frame`` outwards."""
     while frame is not None and origin_of_code(frame.f_code, frame.f_globals) is PYTHON:
         frame = frame.f_back
     return frame
 
 
 def _is_users(frame: Any) -> bool:
-    """Return whether a frame belongs to the user, or to the standard library called by the user."""
+    """Return whether a frame belongs to the user's code, or to standard library code that the user's code called."""
     frame = _asking(frame)
     return frame is not None and origin_of_code(frame.f_code, frame.f_globals) is USER
 
@@ -190,7 +190,7 @@ def _asker(frame: Any) -> str:
 
 
 def _is_asked(frame: types.FrameType) -> bool:
-    """Return whether one of our functions was called directly by the user's code."""
+    """Return whether the user's code called an mstorch function directly."""
     asking = frame.f_back
     while asking is not None and asking.f_globals.get("__name__") in _AROUND:
         asking = asking.f_back
@@ -198,7 +198,7 @@ def _is_asked(frame: types.FrameType) -> bool:
 
 
 def _forbidden(called: Any, name: str) -> str:
-    """Return the name of a built-in function that is not allowed; empty if it is."""
+    """Return the name of a built-in function that is not allowed in a graph; an empty string if it is allowed."""
     owner = getattr(called, "__self__", None)
     if isinstance(owner, types.FunctionType) or is_exit(called):  # ours, in the form of a built-in function
         return ""
@@ -230,5 +230,5 @@ def _is_allowed(kind: type, name: str) -> bool:
 
 
 def _computes(module: str) -> bool:
-    """Return whether a module's built-in functions belong to the packages that compute."""
+    """Return whether a module belongs to the packages whose built-in functions compute."""
     return module.partition(".")[0] in (_HOME, "torch", "numpy", "mindspore") and not module.startswith("numpy.random")

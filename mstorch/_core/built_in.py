@@ -39,7 +39,7 @@ def built_in(function: Function, name: str, module: str) -> Function:
 
 
 def written(function: Function) -> Function:
-    """Return the Python function behind an object that ``built_in`` made; any other value unchanged."""
+    """Return the Python function of an object that ``built_in`` made; any other value unchanged."""
     own = getattr(function, "__self__", None) if type(function) is types.BuiltinFunctionType else None
     return own if type(own) is types.FunctionType else function
 

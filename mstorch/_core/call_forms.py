@@ -1,6 +1,6 @@
 """Signatures that torch's compiled functions accept, with the type of each argument.
 
-They are those of the type stubs (``_stubs``), one per line, and are read only after a call has failed.
+They are parsed from the type stubs (``_stubs``), one signature per line, and only after a call has failed.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .tensor_base import TensorBase
 
 
 def kind_of(value: Any) -> str:
-    """Return the name of a value's class as torch's messages show it: classes written in C, including torch's, with their module."""
+    """Return the name of a value's class as torch's messages show it: with its module for classes written in C, including torch's."""
     kind = type(value)
     if kind.__module__ == "builtins" or issubclass(kind, TensorBase):
         return kind.__name__
@@ -129,7 +129,9 @@ def forms_of(room: str, name: str) -> tuple[Form, ...]:
 
 
 def _read(line: str, method: bool) -> Any:
-    """Parse a stub line into a signature; "spread" for one with any number of integers, None for a function that torch writes in Python."""
+    """Parse a stub line into a signature. Return "spread" for a signature with ``*args`` of integers, as in ``x.view(2, 3)``, and None for
+    a function that torch implements in Python.
+    """
     arguments = ast.parse(line).body[0].args  # type: ignore[attr-defined]
     if arguments.vararg is not None:
         return "spread" if ast.unparse(arguments.vararg.annotation) == "IntLike" else None
@@ -156,7 +158,7 @@ def _parameter(item: ast.arg, optional: bool, by_word: bool, default: ast.expr |
 
 
 def refusal(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return torch's message for a call that matches no signature, or whose lists hold items other than integers; None otherwise.
+    """Return torch's message for a call that matches no signature, or whose lists hold items other than integers; None for other calls.
 
     ``args`` exclude the tensor of a method.
     """
@@ -213,7 +215,9 @@ NUMBERS_AS_TENSORS = frozenset(("add", "sub", "mul", "div"))
 
 @functools.cache
 def _in_schemas(name: str) -> tuple[Form, ...]:
-    """Return the forms that an operator, or for want of one that without ``_``, has in torch's schemas."""
+    """Return the forms that an operator has in torch's schemas; for an in-place operator without a schema, those of the operator without
+    ``_``.
+    """
     return tuple(map(_of_schema, schemas().get(name) or schemas().get(name.removesuffix("_")) or ()))
 
 
@@ -233,14 +237,17 @@ def _of_schema(text: str) -> Form:
 
 
 def _has_several(name: str) -> bool:
-    """Return whether torch has several forms of a function, which may be one line of the stubs, of a tensor or a number."""
+    """Return whether torch's schemas have several forms of a function; the stubs may show these as one line that accepts a tensor or a
+    number.
+    """
     return len(_in_schemas(name)) > 1 and name.removesuffix("_") not in NUMBERS_AS_TENSORS
 
 
 def refusal_below(name: str, looks: bool, given: dict[str, tuple[Any, Any]]) -> str | None:
-    """Return the message of a compiled function that such arguments are handed on to, by place.
+    """Return the error message of the compiled function to which a function of torch in Python passes its arguments, by position; None if
+    it accepts them.
 
-    ``given``: the arguments by the words of the function that hands them on, each with its default. ``looks``: it looks at numbers itself.
+    ``given``: the arguments by the Python function's names, each with its default. ``looks``: the Python function inspects numbers itself.
     """
     forms = _in_schemas(name)
     words = list(given)
@@ -296,7 +303,9 @@ _INT = frozenset(("Int",))
 
 
 def _unpacked(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return torch's message for a list whose first item is an integer and another is not: torch selects a signature by the first."""
+    """Return torch's message for a list whose first item is an integer and another item is not: the first item determines the signature
+    that torch selects.
+    """
     args = _gathered(form, args)
     for place, parameter in enumerate(form.parameters):
         value = args[place] if place < len(args) else named.get(parameter.name)
@@ -383,7 +392,7 @@ def _mismatch(name: str, parameter: Parameter, value: TensorBase | float | Seque
 
 
 def _is(value: TensorBase | float, kinds: frozenset[str]) -> bool:
-    """Return whether a value has one of the types that a parameter takes."""
+    """Return whether a value has one of the types that a parameter accepts."""
     return not kinds or any(_OF_KIND.get(kind, _anything)(value) for kind in kinds)
 
 
@@ -408,7 +417,7 @@ def with_numbers(
 
 
 def _as_number(value: Any, kinds: frozenset[str]) -> Any:
-    """Return a 0-d tensor as a number, also inside lists, for a parameter that takes numbers."""
+    """Return a 0-d tensor as a number, also inside lists, for a parameter of numbers."""
     if "Ints" in kinds and isinstance(value, (tuple, list)) and any(
         _number_tensor(item) and item._dtype.category == 1 for item in value
     ):

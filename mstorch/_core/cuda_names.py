@@ -1,4 +1,4 @@
-"""Switch that makes "cuda" an alias of the Ascend device, as scripts for GPUs expect; it is read at each use.
+"""Switch that makes "cuda" an alias of the Ascend device, for scripts written for GPUs; it is read whenever a device is named.
 
 ``from torch_npu.contrib import transfer_to_npu``, ``TORCH_TRANSFER_TO_NPU=1`` and ``python -m mstorch --cuda-is-npu`` turn it on.
 """
@@ -61,7 +61,7 @@ _EITHER = _Either("npu")
 
 
 def meant(kind: str) -> str:
-    """Return the device type for a name: that of Ascend for "cuda" while the alias is on."""
+    """Return the device type that a name means: Ascend's for "cuda" while the alias is on."""
     return _EITHER if _switch.on and kind in ("cuda", "npu") else kind
 
 
@@ -70,7 +70,7 @@ is_cuda = property(lambda self: self.device.type == meant("cuda"), doc="Whether 
 
 
 def tell() -> None:
-    """Print once that an Ascend device is available if a script asks for GPUs; packages, which query all devices, see nothing."""
+    """Print once that an Ascend device is available if a script asks for GPUs; nothing is printed for queries by installed packages."""
     if runtime.device_type() != "npu" or _switch.on:
         return
     file = sys._getframe(2).f_code.co_filename

@@ -8,7 +8,8 @@ from typing import Any
 
 
 def around_generator(made: Callable[[], AbstractContextManager[Any]], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a generator function that runs from each yield to the next in a new context from ``made()``."""
+    """Return a generator function that enters a new context from ``made()`` whenever the generator is resumed, and leaves it at each yield.
+    """
 
     @functools.wraps(function)
     def decorated(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:

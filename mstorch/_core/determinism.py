@@ -1,4 +1,4 @@
-"""State of ``use_deterministic_algorithms``: operations that it refuses, and memory that it fills."""
+"""State of ``use_deterministic_algorithms``: which operations it refuses, and whether new memory is filled."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

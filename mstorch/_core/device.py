@@ -160,7 +160,7 @@ def refuse_pinning(wanted: Any) -> None:
 
 
 def named(wanted: Any) -> device:
-    """Return the device as it was named if ``resolve`` accepts it; without an index it may be any of several."""
+    """Return the device as the caller named it, if it is available; a device without an index may mean any of several."""
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.index is None and meant(found.type) == _TYPE != "cpu":
         binding.check(binding.index())

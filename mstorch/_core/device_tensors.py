@@ -26,7 +26,7 @@ def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strid
 def without_values(
     place: Any, kind: dtype, shape: tuple[int, ...], strides: Strides | None = None, requires_grad: bool = False
 ) -> TensorBase | None:
-    """Return a meta tensor if the device holds no values, else None."""
+    """Return a meta tensor if the device holds no values (meta), else None."""
     return meta_tensor(shape, kind, strides, requires_grad) if devices.is_meta(place) else None
 
 

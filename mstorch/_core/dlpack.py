@@ -63,7 +63,7 @@ def _destroy(capsule: int) -> None:
 
 
 def capsule_of(array: np.ndarray, bfloat16: bool = False) -> Any:
-    """Return a capsule over an array's memory; ``bfloat16`` declares its 16-bit elements as bfloat16."""
+    """Return a capsule over an array's memory; with ``bfloat16``, its 16-bit elements are declared as bfloat16."""
     rank = array.ndim
     shape = (ctypes.c_int64 * max(rank, 1))(*array.shape)
     strides = (ctypes.c_int64 * max(rank, 1))(*(stride // array.itemsize for stride in array.strides))

@@ -77,7 +77,7 @@ class dtype:
         return {"complex64": float32, "complex128": float64, "complex32": float16}.get(self.name, self)
 
     def to_complex(self) -> dtype:
-        """Return the complex dtype whose parts have this precision."""
+        """Return the complex dtype whose real and imaginary parts have this precision."""
         found = {
             "float16": complex32, "bfloat16": complex64, "float32": complex64, "float64": complex128,
             "complex64": complex64, "complex128": complex128,
@@ -117,7 +117,7 @@ float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, fl
 def _lacking(name: str, category: int, itemsize: int, unsigned: str = "") -> dtype:
     """Return a dtype that torch has and MindSpore lacks: it can be named and compared, but no tensor can have it.
 
-    ``unsigned``: ``"u"`` if there are no negative numbers, or the text of the error that ``is_signed`` raises.
+    ``unsigned``: ``"u"`` if the dtype has no negative numbers, or the text of the error that ``is_signed`` raises.
     """
     made = dtype.__new__(dtype)
     made.name, made.itemsize, made.category, made._rank = name, itemsize, category, -1

@@ -1,4 +1,4 @@
-"""Leaves of MindSpore's tape that stand for our tensors."""
+"""Leaves of MindSpore's autograd graph that correspond to mstorch's tensors."""
 from __future__ import annotations
 
 import weakref
@@ -10,18 +10,18 @@ from .._backend.raw import Raw
 
 
 class Ends:
-    """Map from leaves of MindSpore's tape, by identity, to the tensors that they stand for."""
+    """Map from leaves of MindSpore's autograd graph, by identity, to the corresponding tensors."""
 
     def __init__(self) -> None:
         self._known: dict[Any, tuple[weakref.ref[Raw], Any]] = {}
 
     def add(self, raw: Raw, tensor: Any) -> None:
-        """Register a leaf of MindSpore's tape for a tensor, and keep the tensor's history alive as long as the leaf."""
+        """Register a leaf of MindSpore's autograd for a tensor, and keep the tensor, with its autograd graph, alive as long as the leaf."""
         key = id(raw)
         self._known[key] = (weakref.ref(raw, lambda _: self._known.pop(key, None)), tensor)
 
     def below(self, raws: Sequence[Raw]) -> list[tuple[Raw, Any]]:
-        """Return the leaves that recorded tensors depend on, with the tensors they stand for."""
+        """Return the leaves that MindSpore tensors depend on in MindSpore's autograd graph, with the corresponding tensors."""
         identities = tape.ends_below(raws)
         found = []
         for reference, tensor in list(self._known.values()):

@@ -1,4 +1,4 @@
-"""Warns once per operation that the CPU computes it because the device has no kernel."""
+"""Warns once per operation if the CPU computes it because the device has no kernel."""
 from __future__ import annotations
 
 from .._backend.table import on_fallback

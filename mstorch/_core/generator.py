@@ -43,7 +43,7 @@ class Generator:
 
     @property
     def engine(self) -> Engine | DeviceStream:
-        """The underlying stream; reseeded if ``mindspore.set_seed`` was called since its last use."""
+        """The underlying stream, reseeded if ``mindspore.set_seed`` was called since the stream's last use."""
         if self is default_generator and seeds.seed_is_new():
             _follow_mindspore()
         return self._engine
@@ -70,7 +70,7 @@ class Generator:
         return drawn
 
     def initial_seed(self) -> int:
-        """Return the seed that the stream was last started with."""
+        """Return the seed with which the stream was last started."""
         return self.engine.initial_seed()
 
     def get_state(self) -> Any:
@@ -139,7 +139,7 @@ def _follow_mindspore() -> None:
 
 
 def _default_engine() -> Engine | DeviceStream:
-    """Return the stream of the default generator, after reseeding it if ``mindspore.set_seed`` was called."""
+    """Return the stream of the default generator, reseeded first if ``mindspore.set_seed`` was called."""
     if seeds.seed_is_new():
         _follow_mindspore()
     return default_generator._engine
@@ -187,11 +187,11 @@ _OF_A_COUNT = frozenset(("dropout_mask",))  # draws whose first argument is a nu
 
 
 class randomness(Block):
-    """Context manager that sets how random numbers are drawn under torch.vmap, slice by slice: "error", "same" or "different".
+    """Context manager that sets vmap's ``randomness`` ("error", "same" or "different") for slices that are computed one after another.
 
-    torch draws for all slices at once, operation by operation. Therefore the first slice draws for all, and each takes its part, or all
-    take the same; draws whose parameters differ by slice are made per slice. Entering the context returns a function to call before each
-    slice.
+    torch makes each draw once, for all slices together. To give the same numbers, the first slice draws for all slices: with "different"
+    each slice uses its own part, with "same" every slice uses the one sample. A draw whose parameters are tensors is made per slice.
+    Entering the context returns a function to call before each slice.
     """
 
     def __init__(self, mode: str, size: int = 0) -> None:
@@ -209,7 +209,7 @@ class randomness(Block):
         return begin_slice
 
     def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> np.ndarray:
-        """Return the draw for this slice; ``further(args)`` makes one for it alone."""
+        """Return the draw for this slice; ``further(args)`` draws for this slice only."""
         self._place += 1
         if any(isinstance(arg, np.ndarray) for arg in args):
             return self._of_values(engine, args, further)
@@ -258,7 +258,7 @@ def _check_allowed() -> None:
 
 
 def engine_of(generator: Generator | None, device: device | str | int | None = None) -> Any:
-    """Return the stream to draw from: that of the generator, else of the device, else the host's."""
+    """Return the stream to draw from: the generator's, else the device's, else the host's."""
     _check_allowed()
     wanted = None if device is None else devices.resolve(device)
     if generator is None:
@@ -277,13 +277,13 @@ def check_place(generator: Generator, wanted: device) -> None:
 
 
 def mask_engine(tensor: TensorBase) -> Any:
-    """Return the stream for dropout masks of a tensor: that of the tensor's device."""
+    """Return the stream for the dropout mask of a tensor: the stream of the tensor's device."""
     _check_allowed()
     return _default_engine() if tensor.device.type in ("cpu", "meta") else device_generator().engine
 
 
 def engine_beside(tensor: TensorBase) -> Any:
-    """Return the stream for numbers drawn for a tensor; it is the host's also for tensors that MindSpore trains."""
+    """Return the stream for numbers drawn for a tensor: that of its device, or the host's for a tensor that MindSpore trains."""
     native = modes.native is not None and not modes.native.captured
     if ON_CPU or native or tensor._storage.__class__ not in NATIVE:
         return engine_of(None)

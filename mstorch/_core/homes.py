@@ -15,7 +15,8 @@ _SHARED = "="  # the line of private files that torch has too
 
 @cache
 def _read() -> tuple[dict[tuple[str, str], tuple[str, str]], frozenset[str]]:
-    """Read the table: torch's module and name by ours, and the private files that torch has too."""
+    """Read the table homes.txt: a mapping from mstorch's module and name to torch's, and the set of private files that exist in torch too.
+    """
     told: dict[tuple[str, str], tuple[str, str]] = {}
     shared: frozenset[str] = frozenset()
     for line in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
@@ -38,7 +39,7 @@ def _full(place: str) -> str:
 
 
 def home(module: str, name: str) -> tuple[str, str]:
-    """Return torch's module and name for one of our classes or functions; the module is prefixed with our package's name.
+    """Return torch's module and name for an mstorch class or function; the module is prefixed with mstorch's name.
 
     Objects that torch lacks keep their own.
     """
@@ -57,7 +58,7 @@ def home(module: str, name: str) -> tuple[str, str]:
 
 @cache
 def elsewhere() -> dict[str, dict[str, tuple[str, str]]]:
-    """Return, by torch's module, the names that another module holds here, with that module."""
+    """Return, by torch's module, the names that another module of mstorch holds, with that module."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for own, (module, name) in _read()[0].items():
         if "." not in own[1] and (module, name) != own:

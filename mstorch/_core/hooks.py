@@ -27,7 +27,7 @@ class RemovableHandle(Block):
         RemovableHandle.next_id += 1
 
     def remove(self) -> None:
-        """Remove the hook; further calls do nothing."""
+        """Remove the hook; calling this again has no effect."""
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = reference()
             if hooks is not None:
@@ -50,7 +50,7 @@ class RemovableHandle(Block):
 
 
 def warn_if_has_hooks(tensor: TensorBase) -> None:
-    """Warn of each hook that serialization drops, unless ``torch.utils.hooks.unserializable_hook`` marks it."""
+    """Warn of each hook that serialization drops, unless ``torch.utils.hooks.unserializable_hook`` marks the hook."""
     if tensor._node is None:
         hooks = None if tensor._auto is None else tensor._auto.hooks
     else:

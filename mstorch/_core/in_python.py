@@ -1,4 +1,4 @@
-"""Functions that torch writes in Python: they bind as methods, and pass on their arguments in a fixed form.
+"""Functions that torch writes in Python: unlike C functions they bind as methods, and pass on their arguments in a fixed form.
 
 ``F.layer_norm(x, 8, w)`` reaches ``__torch_function__`` and torch.fx graphs as ``layer_norm(x, 8, weight=w, bias=None, eps=1e-05)``:
 parameters without default are positional, those with default are keywords, and none is left out. Functions written in C pass on the call
@@ -39,7 +39,9 @@ def written_in_python(face: str, name: str) -> bool:
 
 
 def handed_on(function: Function, face: str, name: str) -> Handed | None:
-    """Return a function that normalizes the arguments of a call as torch's function passes them on; None if it changes nothing."""
+    """Return a function that puts a call's arguments into the form in which torch's Python function passes them on; None for other
+    functions.
+    """
     if not written_in_python(face, name) or name.startswith("_"):
         return None
     found: list[Handed] = []

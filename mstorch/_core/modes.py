@@ -11,9 +11,9 @@ from .._leaving import Block, values_again, values_set_to
 class Modes(threading.local):
     """Modes of the running thread, which starts with torch's defaults.
 
-    ``grad``: operations are recorded. ``native``: the block in which tensors hold MindSpore values that MindSpore's own tape records, as in
-    a capture and in a Module that MindSpore trains; else None. ``shapes``: operations run on meta tensors for the shapes and dtypes of
-    their results. ``saved_hooks``: stack of pairs (pack, unpack), the innermost last. ``forward``: whether tangents are computed;
+    ``grad``: autograd tracks operations. ``native``: the block in which tensors hold MindSpore tensors that MindSpore's own autograd
+    tracks, as in a capture and in a Module that MindSpore trains; else None. ``shapes``: operations run on meta tensors for the shapes and
+    dtypes of their results. ``saved_hooks``: stack of pairs (pack, unpack), the innermost last. ``forward``: whether tangents are computed;
     ``hidden``: the levels whose tangents are invisible, see ``_core/tangents.py``. ``before_write`` is called with a tensor before it is
     modified. ``levels``: number of forward-mode levels that the thread has entered.
     """

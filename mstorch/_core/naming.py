@@ -15,7 +15,9 @@ def is_torch() -> bool:
 
 
 def class_text(cls: type) -> str:
-    """Return the repr of a class: ``<class 'torch.nn.modules.conv.Conv2d'>`` for ours, unchanged for a user's subclass."""
+    """Return the repr of a class: that of torch (``<class 'torch.nn.modules.conv.Conv2d'>``) for a class of mstorch, the usual one for a
+    user's subclass.
+    """
     module = cls.__module__
     if module.startswith("mstorch"):
         module = _TORCH_MODULES.get(module, "torch" + module[len("mstorch") :])
@@ -23,7 +25,7 @@ def class_text(cls: type) -> str:
 
 
 class NamedAsInTorch(type):
-    """Metaclass whose classes show torch's path in their repr; pickles keep the real one."""
+    """Metaclass whose classes show torch's path in their repr; pickles contain the real path."""
 
     def __repr__(cls) -> str:
         return class_text(cls)

@@ -1,4 +1,4 @@
-"""Nested tensors as autograd sees them: operations are recorded on the tensor that holds their values."""
+"""Nested tensors as autograd sees them: operations are tracked on the tensor that holds the elements of all components."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,14 +17,17 @@ def nested_in(*values: Any) -> bool:
 
 
 def kept(value: Any) -> Any:
-    """Return the values tensor of a nested tensor, also inside lists and tuples; any other value unchanged."""
+    """Return the tensor that holds a nested tensor's elements, also for nested tensors inside lists and tuples; any other value unchanged.
+    """
     if is_nested(value):
         return value._values
     return tuple(map(kept, value)) if isinstance(value, (list, tuple)) else value
 
 
 def kept_gradients(roots: Any, gradients: Any) -> Any:
-    """Return the gradients for roots; those of nested roots as values tensors. Raise RuntimeError if the structure differs."""
+    """Return the gradients for roots; for nested roots, as tensors of the elements of all components. Raise RuntimeError if the structure
+    differs.
+    """
     if isinstance(roots, TensorBase):
         roots = (roots,)
     if gradients is None or isinstance(gradients, TensorBase):

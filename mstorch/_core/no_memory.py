@@ -45,9 +45,10 @@ def lacks_memory(error: BaseException) -> bool:
 
 
 def limit_reached(error: BaseException, *given: Any) -> RuntimeError | None:
-    """Return the error to raise in place of one about memory that ran out or about NumPy's limit of dimensions; None for all others.
+    """Return torch's error to raise instead of one about exhausted memory or NumPy's maximum number of dimensions; return None for any
+    other error.
 
-    ``given``: the arguments. NumPy has no class of errors for its limit, which they tell.
+    ``given``: the arguments of the failed call. NumPy has no error class for its limit, so the arguments show whether it was exceeded.
     """
     if lacks_memory(error):
         return no_memory(error)
@@ -58,12 +59,16 @@ def limit_reached(error: BaseException, *given: Any) -> RuntimeError | None:
 
 
 def _dimensions(given: Sequence[Any]) -> int:
-    """Return the most dimensions that a result of these arguments may have: as many as two of them together, or as there are arguments."""
+    """Return an upper bound on the number of dimensions of a result: the sum of the two largest ranks, where the number of arguments counts
+    as a rank.
+    """
     return sum(sorted([len(given), *map(_rank, given)])[-2:])
 
 
 def _rank(value: Any) -> int:
-    """Return the dimensions of a tensor, those that a size or nested lists have, or one more than those of tensors in a list."""
+    """Return a tensor's number of dimensions; the length of a size; or, for a list that contains tensors or lists, one more than the
+    largest among them.
+    """
     if value.__class__ in (list, tuple, Size):
         deepest = max(map(_rank, value), default=0)
         return deepest + 1 if deepest else len(value)
@@ -72,7 +77,7 @@ def _rank(value: Any) -> int:
 
 
 def tells_no_memory(function: Function) -> Function:
-    """Wrap a function to raise torch's errors for exhausted memory and NumPy's limit of dimensions."""
+    """Wrap a function so that it raises torch's error when memory runs out or a tensor would have more dimensions than NumPy allows."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

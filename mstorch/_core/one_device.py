@@ -1,8 +1,8 @@
-"""Operations whose tensors must be on one device: torch's errors for indices, masks, targets and scalars on another.
+"""Operations whose tensors must be on one device: torch's errors for indices, masks, targets and scalars on another device.
 
 Kernels check their own operands (``_tape/operands.py``), but not tensors that the host reads before a kernel is chosen, nor 0-d CPU
 tensors, which most operations accept. If MindSpore computes on a device, the public functions of operations declared with ``OneDevice``
-check all their tensors; on the CPU they do not.
+check all their tensors; if it computes on the CPU, they do not.
 """
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def table_elsewhere(indices: Any, name: str, weight: Any) -> str:
 
 
 def found_two(first: Any, name: str, other: Any) -> str:
-    """Return torch's message of kernels based on TensorIterator, which check all operands together."""
+    """Return the message of torch's kernels based on TensorIterator for operands on two devices."""
     place, far = (first, other) if first._storage.__class__ is DeviceMemory else (other, first)
     return f"Expected all tensors to be on the same device, but found at least two devices, {place.device} and {far.device}!"
 
@@ -114,7 +114,7 @@ def _kind_of_parts(parts: Any) -> type | None:
 def _named_tensors(
     function: Function, name: str, rule: OneDevice, args: tuple[Any, ...], named: dict[str, Any]
 ) -> Iterator[tuple[str, Any]]:
-    """Return the tensors of a call that must be on one device, with the names of their arguments."""
+    """Yield the tensors of a call that must be on one device, with the names of their arguments."""
     words = list(inspect.signature(_signed.get(name, function)).parameters)
     given = [(words[place] if place < len(words) else "", value) for place, value in enumerate(args)]
     for word, value in (*given, *((key, value) for key, value in named.items() if key != "out")):
@@ -128,7 +128,9 @@ def _named_tensors(
 
 
 def _is_called_from_inside(frame: Any) -> bool:
-    """Return whether the caller is this library itself, and not a program or a layer that passes on a program's tensors."""
+    """Return whether a call comes from mstorch itself with tensors of its own, not from user code or from a module of ``nn.modules``, which
+    passes on the user's tensors.
+    """
     while frame is not None:
         room = frame.f_globals.get("__name__", "")
         if not room.startswith(_WAYS_IN):
@@ -150,7 +152,7 @@ def _refuse(function: Function, name: str, rule: OneDevice, args: tuple[Any, ...
 
 
 def check_one_device(result: TensorBase, target: TensorBase, name: str = "") -> None:
-    """Raise torch's error if a result is to be stored (``out=``, in place) on another device than its own."""
+    """Raise torch's error if a result is to be stored (``out=``, in place) in a tensor on another device."""
     here, there = result._storage.__class__, target._storage.__class__
     if here is not there and modes.native is None and {here, there} == {DeviceMemory, Storage}:
         if name:

@@ -1,4 +1,4 @@
-"""Aliases of keyword arguments: torch's names if ours differ, and NumPy's (``x``, ``x1``, ``axis``).
+"""Aliases of keyword arguments: torch's names where mstorch's differ, and NumPy's (``x``, ``x1``, ``axis``).
 
 They are looked up only after a call has failed because of a keyword.
 """

@@ -54,7 +54,7 @@ _plain = PLAIN.issuperset
 
 
 def join(cls: type) -> None:
-    """Register a complete tensor class as one that never overrides calls."""
+    """Register a class of tensors that never overrides calls."""
     TENSORS.add(cls)
     PLAIN.add(cls)
 
@@ -142,7 +142,7 @@ def mode_is_on() -> bool:
 
 
 def is_taken(*values: Any) -> bool:
-    """Return whether a mode, or the class of one of these values, handles calls above or below autograd."""
+    """Return whether a mode or the class of one of these values handles calls, above or below autograd."""
     return mode_is_on() or bool(state.dispatchers) or any(type(value) not in PLAIN and dispatches(type(value)) for value in values)
 
 
@@ -167,7 +167,8 @@ def dispatches(kind: type) -> bool:
 
 
 def collect(values: Iterable[Any], found: list[Any]) -> bool:
-    """Append the values that handle calls to ``found``, subclasses before their bases; return whether a class among them has its own form.
+    """Append the values whose classes handle calls to ``found``, subclasses before their bases; return whether a class among them has its
+    own form.
     """
     formed = False
     for value in values:
@@ -189,7 +190,7 @@ def collect(values: Iterable[Any], found: list[Any]) -> bool:
 
 
 def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the result of the innermost mode, or of the first value that gives one; NotImplemented if none does."""
+    """Return the innermost mode's result, or the first result that the class of a value gives; NotImplemented if none gives one."""
     kinds = tuple(map(type, found))
     if mode_is_on():
         with without_innermost_mode() as mode:
@@ -221,7 +222,7 @@ def dispatch(
     public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], form: Function | None = None,
     operator: bool = False, data: bool = False,
 ) -> Any:  # fmt: skip
-    """Handle a call that is not plain: by a handler, else as usual. If all refuse an operator, Python tries the reflected one.
+    """Handle a call that has a handler, or call the function as usual. If all handlers refuse an operator, Python tries the reflected one.
 
     ``data``: the arguments are data, about which only modes are asked, and not operands.
     """
@@ -250,8 +251,8 @@ def dispatch(
 def _as_handed_on(
     public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Function, list[Any], tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments as a handler receives them: for a function that torch writes in Python, in the form in which that passes them
-    on.
+    """Return the arguments in the form in which a handler receives them: a function that torch writes in Python passes them on in a fixed
+    form.
     """
     handed = _handed.get(public)
     if handed is None:
@@ -298,7 +299,7 @@ def for_maps(function: F) -> F:
 
 
 def offered(function: Function) -> Function:
-    """Wrap an internal function, so that vmap and tensor subclasses may handle it below autograd."""
+    """Wrap an internal function to be passed to vmap and tensor subclasses, which may handle it below autograd."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> TensorBase:
@@ -457,8 +458,8 @@ def _watched(function: Function, module: str, name: str) -> Function:
 
 
 def entry_of_one(function: Function, module: str, name: str) -> Function:
-    """Return the public form of a method that dispatches on its own tensor only; other arguments are not operands (the memo of a deep
-    copy).
+    """Return the public form of a method that dispatches only on its own tensor: its other arguments, such as the memo of a deep copy, are
+    not operands.
     """
     told = tells_no_memory(function)
 
@@ -496,7 +497,7 @@ def _with_link(doc: str | None, module: str, name: str) -> str | None:
 
 
 def _known(entered: Function, function: Function, module: str, name: str) -> Function:
-    """Return the public form as torch has it: built in, or written in Python."""
+    """Return the public form of a function as the object that torch has: a built-in function, or one written in Python."""
     face, _, last = (module.removeprefix(_HOME).removeprefix(".") + f".{name}").strip(".").rpartition(".")
     known = _named(entered, module, name)
     if face != "Tensor":
@@ -512,7 +513,7 @@ def _known(entered: Function, function: Function, module: str, name: str) -> Fun
 
 
 def shown_built_in(function: Function, module: str, name: str) -> Function:
-    """Return a function as a built-in; its module is named as torch's if ``import torch`` imports this library."""
+    """Return a function as a built-in object, under torch's name for its module if ``import torch`` imports mstorch."""
     module, name = homes.home(module, name)
     known = built_in(function, name, _shown(module))
     _entries.append(known)
@@ -536,7 +537,7 @@ def _shown(module: str) -> str:
 
 
 def name_entries(package: str) -> None:
-    """Set the entries' ``__module__`` to this package, where pickles and generated code find them."""
+    """Set the ``__module__`` of all public functions to ``package``, where pickles and generated code look them up."""
     before = _package[0]
     if package != before:
         _package[0] = package
@@ -551,7 +552,7 @@ def is_entry(value: Any) -> bool:
 
 
 class Property(property):
-    """Property of ``Tensor`` that subclasses may override: their handler gets its ``__get__`` or ``__set__``."""
+    """Property of ``Tensor`` that subclasses may override: a handler is called with the property's ``__get__`` or ``__set__``."""
 
     __name__: str
     __qualname__: str

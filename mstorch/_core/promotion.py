@@ -26,7 +26,7 @@ from .dtype import (
 
 @cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """Return the smallest dtype that both can be promoted to."""
+    """Return the smallest dtype to which both dtypes can be promoted."""
     if type1 is type2:
         return type1
     for place, given in enumerate((type1, type2), 1):

@@ -1,4 +1,5 @@
-"""Who raised an error: a statement of this library, or the interpreter and other libraries, over something that they were given.
+"""Find what raised an error: a ``raise`` statement of mstorch, or the interpreter or another library because of the values that it was
+given.
 
 That is told by the place at which the traceback ends, never by the error's text.
 """
@@ -22,13 +23,14 @@ def _end(error: BaseException) -> TracebackType | None:
 
 
 def in_a_library(error: BaseException) -> bool:
-    """Return whether the code of a library that computes for us raised an error."""
+    """Return whether the code of a library with which mstorch computes raised an error."""
     trace = _end(error)
     return trace is not None and any(part in trace.tb_frame.f_code.co_filename for part in _LIBRARIES)
 
 
 def foreign(error: BaseException) -> bool:
-    """Return whether a library raised an error, or, in a line of ours, an operation of Python's or a function written in C: no statement.
+    """Return whether a library raised an error, or whether it arose in a line of mstorch from Python itself or from a C function, not from
+    a ``raise`` statement.
     """
     trace = _end(error)
     if trace is None or not trace.tb_frame.f_code.co_filename.startswith(_HERE):

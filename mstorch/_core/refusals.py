@@ -1,7 +1,7 @@
 """Errors for arguments of wrong types, in torch's words.
 
-Arguments are checked only after a call has failed: a Python error is explained by the declared types of the arguments, and stays unchanged
-if they do not explain it.
+Arguments are checked only after a call has failed: the declared types of the arguments replace a Python error by torch's; an error that
+they do not explain is raised unchanged.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError)
 def in_numbers(
     spoken: str, args: tuple[Any, ...], named: dict[str, Any], refused: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return the arguments of a failed call with numbers for 0-d tensors where torch takes numbers; None if there are none.
+    """Return the arguments of a failed call with 0-d tensors converted to numbers where torch accepts that; None if no argument changes.
 
     A call that was ``refused`` in torch's words is retried only if the tensors are in lists.
     """
@@ -61,7 +61,7 @@ def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception)
 
 
 def from_below(spoken: str, args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> RuntimeError | None:
-    """Return torch's class of error if another library, or the interpreter within our code, refused an argument; else None."""
+    """Return torch's class of error if a library, or the interpreter within mstorch's code, refused an argument; else None."""
     if isinstance(error, NotImplementedError) or not foreign(error):
         return None
     if isinstance(error, TypeError) and (kind := next((item._dtype for item in args if _of_codes(item)), None)) is not None:
@@ -87,7 +87,9 @@ def _sized(value: Any) -> str:
 
 
 def in_python(room: str, name: str) -> bool:
-    """Return whether torch has a function of a namespace, or a method, in Python, which takes no words but its own."""
+    """Return whether torch implements a function of a namespace, or a method, in Python, so that it accepts no other keyword names than its
+    own.
+    """
     return IN_PYTHON.get(_PLACES.get(room, room), {}).get(name, False)
 
 
@@ -95,14 +97,14 @@ _PLACES = {"torch": "", "functional": "nn.functional"}
 
 
 def heard(spoken: str) -> tuple[str, str]:
-    """Return the room that a public name is in ("torch", "Tensor", "functional", …) and the name there."""
+    """Return the namespace of a public name ("torch", "Tensor", "functional", …), and the name within it."""
     path, _, last = spoken.rpartition(".")
     return ("torch" if path == "torch.functional" else path.rpartition(".")[2]), last
 
 
 @functools.cache
 def _float8_words() -> dict[str, str]:
-    """Return, by function, the name of torch's kernel in its error for float8 dtypes."""
+    """Return, by function name, the name of torch's kernel in its error for float8 dtypes."""
     found: dict[str, str] = {}
     for line in Path(__file__).with_name("float8_words.txt").read_text("utf-8").splitlines():
         word, _, names = line.partition(": ")
@@ -111,7 +113,9 @@ def _float8_words() -> dict[str, str]:
 
 
 def of_eight_bits(spoken: str, error: Exception) -> NotImplementedError | None:
-    """torch's error where a kernel of ours refused a dtype of eight bits: torch's kernel has another name."""
+    """Return torch's error for an eight-bit dtype that a kernel of mstorch refused, with torch's name of the kernel; None if the names are
+    equal.
+    """
     refused = about(error)
     if not isinstance(refused, NoKernel) or refused.dtype not in STORED:
         return None
@@ -153,7 +157,7 @@ def explained(
 
 
 def _bound(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, tuple[Any, Any]] | None:
-    """Return the arguments by name, each with its parameter's default; None where they do not fit the signature."""
+    """Return the arguments by name, each with its parameter's default; None if they do not fit the signature."""
     try:
         given = signature.bind(*args, **named).arguments
     except TypeError:
@@ -162,7 +166,8 @@ def _bound(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str,
 
 
 def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return torch's message for arguments that match no signature of its compiled function, which it checks first."""
+    """Return torch's message for arguments that match no signature of its compiled function; torch checks signatures before anything else.
+    """
     if in_python(room, name) or name.startswith("__"):
         return None
     given = (*args, *named.values())
@@ -177,7 +182,7 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
 
 
 def _of_a_value(error: Exception) -> bool:
-    """Return whether an error, if it is an AttributeError, came from a value of one of Python's own types."""
+    """Return True for any error, except an AttributeError of an object that is not of one of Python's own types."""
     return not isinstance(error, AttributeError) or error.obj.__class__ in (
         str, int, float, bool, list, tuple, dict, bytes, complex, type(None)
     )

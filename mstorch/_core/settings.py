@@ -32,7 +32,7 @@ def set_num_threads(int: int, /) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Require deterministic kernels; MindSpore's are deterministic, on a device after its own option is set."""
+    """Require deterministic kernels. MindSpore's are deterministic, on a device once MindSpore's own option is set."""
     for where, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(f"_set_deterministic_algorithms(): argument {where} must be bool, not {type(value).__name__}")

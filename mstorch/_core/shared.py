@@ -57,7 +57,7 @@ class Block:
 
 
 def mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
-    """Map the first ``nbytes`` of a file into memory (all of it for 0); if shared, the file grows to that size."""
+    """Map the first ``nbytes`` of a file into memory (0: the whole file); if ``shared``, the file grows to that size."""
     if nbytes < 0:
         raise RuntimeError(f"unable to mmap {nbytes} bytes from file <{filename}>: Cannot allocate memory (12)")
     doing = f"unable to open file <{filename}> in {'read-write' if shared else 'read-only'} mode"

@@ -8,7 +8,7 @@ from typing_extensions import Self
 
 
 def _is_symbol(value: Any) -> bool:
-    """Return whether a length is symbolic (``torch.SymInt``), as that of a ragged dimension."""
+    """Return whether a length is symbolic (``torch.SymInt``), like that of a ragged dimension."""
     return type(value) is not int and getattr(type(value), "is_symbolic_number", False)
 
 

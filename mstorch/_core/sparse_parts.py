@@ -1,4 +1,4 @@
-"""Hooks for lower packages: which tensors are sparse, and how they are made."""
+"""Hooks through which lower packages find out which tensors are sparse, and make sparse tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -47,10 +47,10 @@ def _never(self: Storage, *args: Any) -> bool:
 
 
 class Storage:
-    """Host memory. A tensor is a window (offset, strides, shape, dtype) on it; writes go to the memory.
+    """Host memory. A tensor is a strided view (offset, strides, shape, dtype) of it, and writes go to the memory.
 
-    ``version`` counts in-place writes. ``moved``: the memory has been replaced (``resize_``, ``share_memory_``), so that NumPy windows may
-    not be cached. ``parameter``: the mindspore.Parameter over the same memory, once MindSpore has asked for one.
+    ``version`` counts in-place writes. ``moved``: the memory has been replaced (``resize_``, ``share_memory_``), so that NumPy views of it
+    may not be cached. ``parameter``: the mindspore.Parameter over the same memory, once MindSpore has requested one.
     """
 
     __slots__ = ("_source", "_memory", "version", "moved", "shared", "parameter", "pinned", "__weakref__")
@@ -85,7 +85,9 @@ class Storage:
         return self.memory.nbytes
 
     def share_with(self, parameter: Any) -> None:
-        """Register a mindspore.Parameter over this memory; if MindSpore reallocates it, the storage follows."""
+        """Register a mindspore.Parameter that shares this memory; if MindSpore reallocates the parameter's memory, the storage uses the new
+        one.
+        """
         self.parameter = parameter
         self.moved = True
 
@@ -121,7 +123,7 @@ class Storage:
         self.exchange(np.empty(0, np.uint8))
 
     def exchange(self, memory: np.ndarray) -> None:
-        """Replace the memory by a flat uint8 array; tensors over this storage see it from now on."""
+        """Replace the memory by a flat uint8 array; tensors over this storage use the new memory from now on."""
         self._memory, self._source = memory, None
         self.moved = True
         self.parameter = None
@@ -137,7 +139,7 @@ def refuse_growth(storage: Storage) -> None:
 
 
 class Absent:
-    """Storage without memory, of meta tensors and of wrapper subclasses, whose elements are elsewhere."""
+    """Storage without memory: of meta tensors, and of wrapper subclasses, whose elements are in other tensors."""
 
     __slots__ = ("device", "version", "nbytes", "__weakref__")
 
@@ -167,7 +169,7 @@ class Absent:
         return np.broadcast_to(np.zeros((), kind), shape)
 
     def copied(self) -> Absent:
-        """Return another one of the same size."""
+        """Return another storage without memory, of the same size."""
         return Absent(self.device, self.nbytes)
 
     def is_shown_by(self, tensor: Any) -> bool:
@@ -180,17 +182,17 @@ class Absent:
 
     @property
     def memory(self) -> np.ndarray:
-        """Raise RuntimeError: there is no memory."""
+        """Raise RuntimeError: the storage has no memory."""
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
 def _given(strides: Strides | None, shape: tuple[int, ...]) -> Strides:
-    """Return the strides; None stands for row-major ones."""
+    """Return the strides; None means row-major strides."""
     return contiguous_strides(shape) if strides is None else strides
 
 
 class _Native:
-    """Storage whose elements are in a MindSpore tensor."""
+    """Storage whose elements are held by a MindSpore tensor."""
 
     __slots__ = ()
 
@@ -209,12 +211,12 @@ class _Native:
 
 
 class DeviceMemory(_Native):
-    """Device memory. A tensor is a window (offset, strides, shape, dtype) on it; writes go to the memory.
+    """Device memory. A tensor is a strided view (offset, strides, shape, dtype) of it, and writes go to the memory.
 
-    ``base``: row-major MindSpore tensor that offsets and strides refer to. ``exchanges``: how often it was replaced; windows made before
-    show the old one. ``lent``: the base has other owners, so that it is not replaced. ``shadow``: host array that integers and scalars were
-    made from, until they are modified; indices are read from it without a transfer. ``parameter``: the mindspore.Parameter that the base
-    is, once MindSpore has asked for one.
+    ``base``: the row-major MindSpore tensor that offsets and strides refer to. ``exchanges``: how often the base was replaced; views made
+    before show the old base. ``lent``: the base has other owners, so that it is not replaced. ``shadow``: host array that integers and
+    scalars were made from, until they are modified; indices are read from it without a transfer. ``parameter``: the mindspore.Parameter
+    that is the base, once MindSpore has requested one.
     """
 
     __slots__ = ("base", "version", "exchanges", "lent", "shadow", "parameter", "__weakref__")
@@ -225,11 +227,11 @@ class DeviceMemory(_Native):
 
     @property
     def reads_are_free(self) -> bool:
-        """Whether the source array on the host is still valid, so that reads need no transfer."""
+        """Whether the host array that the storage was made from is still valid, so that reads need no transfer."""
         return self.shadow is not None
 
     def fuses(self, op: str, name: str) -> bool:
-        """Return whether the device has a fused kernel for an operation that is composed of others elsewhere."""
+        """Return whether the device has a single kernel for an operation that is composed of several on other devices."""
         return serves(op, name)
 
     def is_shown_by(self, tensor: Any) -> bool:
@@ -237,7 +239,7 @@ class DeviceMemory(_Native):
         return is_all_of_device_memory(tensor) and tuple(self.base.shape) == tensor._shape
 
     def whole(self, tensor: Any) -> Raw:
-        """Return the MindSpore tensor that is the memory."""
+        """Return the MindSpore tensor that holds all of the memory."""
         return self.base
 
     def is_free(self, tensor: Any) -> bool:
@@ -261,7 +263,7 @@ class DeviceMemory(_Native):
         self.parameter = parameter
 
     def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
-        """Return the window's elements in a dtype: a view of the memory, or a copy if the base has another dtype."""
+        """Return the elements of a strided view in a dtype: a view of the memory, or a copy if the base has another dtype."""
         if forked.here:
             forked.refuse_device()
         base = self.base
@@ -275,7 +277,7 @@ class DeviceMemory(_Native):
         return device_memory.window(base, shape, _given(strides, shape), offset)
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int, own: bool | None) -> bool:
-        """Write the elements of ``new`` into a window of its shape and dtype; return whether ``new`` has become the base.
+        """Write ``new`` into a strided view of its shape and dtype; return whether ``new`` has become the base.
 
         ``own``: ``new`` has no other owners, so that it may replace the base if it covers all of it (None: a kernel's result, which may be
         one of its inputs).
@@ -297,7 +299,7 @@ class DeviceMemory(_Native):
         return False
 
     def shadowed(self, kind: np.dtype, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray | None:
-        """Return a read-only window on the host array that integers were made from; None if its dtype differs."""
+        """Return a read-only strided view of the host array that integers were made from; None if its dtype differs."""
         assert self.shadow is not None
         shadow, size = self.shadow, kind.itemsize
         if shadow.dtype != kind or 0 in shape:
@@ -309,7 +311,7 @@ class DeviceMemory(_Native):
         return found
 
     def fill(self, kind: str, value: Any, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
-        """Fill a window with a Python number; return False if the base has another dtype."""
+        """Fill a strided view with a Python number; return False if the base has another dtype."""
         if NAME_OF[self.base.dtype] != kind:
             return False
         self.shadow = None
@@ -317,7 +319,7 @@ class DeviceMemory(_Native):
         return True
 
     def change(self, op: str, args: tuple[Any, ...], kind: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
-        """Run an operation on a window and ``args`` in place; return False if the device has no kernel for it."""
+        """Run an operation in place on a strided view, with ``args``; return False if the device has no kernel for it."""
         if NAME_OF[self.base.dtype] != kind or not device_memory.changes(op):
             return False
         self.shadow = None
@@ -338,7 +340,9 @@ class DeviceMemory(_Native):
         self.exchange(device_memory.zeros((0,), NAME_OF[self.base.dtype]))
 
     def exchange(self, base: Raw) -> None:
-        """Replace the base; tensors over this storage see it from now on. If the base is a parameter, it stays and takes the new memory."""
+        """Replace the base; tensors over this storage use the new base from now on. A base that is a parameter stays and takes the new
+        memory.
+        """
         if self.parameter is not None:
             set_value(self.parameter, base)
             base = self.parameter
@@ -380,7 +384,9 @@ class DeviceMemory(_Native):
 
 
 def is_all_of_device_memory(tensor: Any) -> bool:
-    """Return whether a tensor covers all of a device's memory, row-major and in its dtype, so that a kernel may write into the base."""
+    """Return whether a tensor covers all of a storage in device memory, row-major and in its dtype, so that a kernel may write into the
+    base.
+    """
     storage = tensor._storage
     if storage.__class__ is not DeviceMemory or tensor._stride is not None or tensor._offset:
         return False
@@ -407,7 +413,7 @@ class Value(_Native):
         self.writes = 0  # how often another value took the place, whoever counts it
 
     def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
-        """Return the elements of a window in the dtype with this name."""
+        """Return the elements of a strided view in the dtype with this name."""
         raw = self.raw
         if NAME_OF[raw.dtype] != name:
             raw = _reshape[name](_reinterpret[name](raw, name), (-1,))
@@ -417,7 +423,7 @@ class Value(_Native):
         return _gather[name](raw, from_numpy(flat_index(shape, _given(strides, shape), offset)))
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int) -> None:
-        """Replace the value by one whose window holds the elements of ``new``."""
+        """Replace the value of the storage by one in which a strided view holds the elements of ``new``."""
         name, held, own = NAME_OF[new.dtype], NAME_OF[self.raw.dtype], tuple(self.raw.shape)
         if name == held and strides is None and not offset and self.raw.size == new.size:
             self.raw = new if tuple(new.shape) == own else _reshape[name](new, own)
@@ -465,7 +471,7 @@ NATIVE: Any = frozenset((DeviceMemory, Value))
 
 
 class Mirror:
-    """Storage of torch's lazy conjugates: another storage's memory seen conjugated, negated or both."""
+    """Storage of torch's lazy conjugates: the memory of another storage (``inner``), read as conjugated, negated or both."""
 
     __slots__ = ("inner", "conj", "neg", "__weakref__")
 
@@ -505,7 +511,7 @@ class Mirror:
     is_shown_by = _never  # a parameter gets plain memory
 
     def turned(self, array: np.ndarray) -> Any:
-        """Apply the conjugate and negative bits to elements; applying them twice restores the elements."""
+        """Apply the conjugate and negative bits to elements. The same function removes them again."""
         if array.dtype.names:  # complex numbers of half precision
             return turned(array, self.conj, self.neg)
         found = np.conjugate(array) if self.conj else array
@@ -519,7 +525,7 @@ class Mirror:
 
 
 class Counter:
-    """Version counter of a tensor that shares memory but not the count: the result of ``.data``."""
+    """Version counter of a tensor that shares memory with another but counts writes separately: the result of ``.data``."""
 
     __slots__ = ("version",)
 
@@ -528,7 +534,7 @@ class Counter:
 
 
 class NativeBlock(Block):
-    """Block of a thread in which MindSpore computes, and values stand for host storages.
+    """Block of a thread in which MindSpore computes: MindSpore tensors replace the host storages.
 
     ``captured``: a graph is being captured; writes stay in the values, and reads come from them.
     """
@@ -543,7 +549,9 @@ class NativeBlock(Block):
         self._cells: dict[int, tuple[Storage, Value]] = {}
 
     def cell(self, storage: Storage, kind: np.dtype, leaf: TensorBase | None = None) -> Value:
-        """Return the value that stands for a storage in a dtype; ``leaf`` is the tensor to which it belongs, for gradients."""
+        """Return the MindSpore tensor that replaces a storage in a dtype; ``leaf`` is the tensor to which the storage belongs, for
+        gradients.
+        """
         found = self._cells.get(id(storage))
         if kind.names and self.captured:
             raise NotImplementedError(f"mstorch: a tensor of torch.{kind.names[0]} in a graph of MindSpore's")
@@ -564,11 +572,11 @@ class NativeBlock(Block):
         return found[1]
 
     def storages(self) -> set[int]:
-        """Return the ids of the storages that values stand for."""
+        """Return the ids of the storages that MindSpore tensors replace."""
         return set(self._cells)
 
     def put(self, storage: Storage, raw: Raw) -> Value:
-        """Make another value stand for a storage."""
+        """Replace a storage by another MindSpore tensor."""
         cell = Value(raw)
         self._cells[id(storage)] = (storage, cell)
         return cell
@@ -586,5 +594,5 @@ def home(tensor: TensorBase) -> Any:
 
 
 def face(array: np.ndarray) -> Raw:
-    """Return a MindSpore tensor that shares an array's memory; a copy if the array is not row-major."""
+    """Return a MindSpore tensor that shares an array's memory; for an array that is not row-major, a copy."""
     return from_numpy(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))

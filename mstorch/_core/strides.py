@@ -1,4 +1,4 @@
-"""Arithmetic on shapes and strides, in elements; ``None`` stands for row-major strides."""
+"""Arithmetic on shapes and strides, in elements; ``None`` means row-major strides."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ Strides = tuple[int, ...]
 
 
 def columns_first(shape: Sequence[int]) -> Strides | None:
-    """Return strides of column-major matrices, as LAPACK's; None if that is row-major too."""
+    """Return the strides of column-major matrices, LAPACK's order; None if these are row-major too."""
     strides = contiguous_strides((*shape[:-2], shape[-1], shape[-2]))
     return normalize(shape, (*strides[:-2], strides[-1], strides[-2]))
 
@@ -50,9 +50,9 @@ def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def suggests_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether a tensor, dense or not, is ordered channels last, so that torch gives its results in this order.
+    """Return whether a tensor is ordered channels last, dense or not, so that torch gives its results in this order.
 
-    If strides of single channels or pixels are ambiguous, the others decide, and row-major order takes precedence.
+    Where the stride of a dimension of length 1 is ambiguous, the other strides decide; row-major order takes precedence.
     """
     if len(shape) not in (4, 5) or strides[1] == 0 or 0 in shape:
         return False
@@ -71,12 +71,12 @@ def normalize(shape: Sequence[int], strides: Sequence[int]) -> Strides | None:
 
 
 def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether two indices certainly or possibly address one element, by torch's quick test for expanded tensors."""
+    """Return whether two different indices certainly or possibly address one element, by torch's quick test for expanded tensors."""
     return 0 not in shape and any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
 
 
 def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether two indices may address one element; not if each stride exceeds the extent of all smaller ones."""
+    """Return whether two different indices may address one element; False if each stride exceeds the extent of all smaller strides."""
     reach = 1
     for step, length in sorted((step, length) for length, step in zip(shape, strides) if length > 1):
         if step < reach:
@@ -101,7 +101,7 @@ def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | Non
 
 
 def view_strides(shape: Sequence[int], strides: Sequence[int], new_shape: Sequence[int]) -> Strides | None:
-    """Return strides that show the same elements in another shape; None if there are none (torch's ``view`` then raises)."""
+    """Return strides that show the same elements in another shape; None if no such strides exist (torch's ``view`` then raises)."""
     numel = 1
     for length in shape:
         numel *= length
@@ -226,7 +226,7 @@ def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, .
 
 
 def beyond_storage(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, held: int) -> RuntimeError:
-    """Return torch's error for a window that exceeds the ``held`` bytes of its storage."""
+    """Return torch's error for a view that needs more than the ``held`` bytes of its storage."""
     need = (offset + 1 + sum((length - 1) * step for length, step in zip(size, stride))) * itemsize
     return RuntimeError(
         f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a storage "

@@ -8,7 +8,7 @@ from .tensor_base import TensorBase
 
 
 def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
-    """Swap the class, elements and history of two tensors, so that every reference to one sees the other.
+    """Swap the class, elements and autograd state of two tensors, so that every reference to one tensor refers to the other afterwards.
 
     Raise RuntimeError if a weak reference or a recorded graph refers to one of them.
     """

@@ -1,7 +1,8 @@
 """Bookkeeping of forward mode: the entered levels, and the tangents of tensors at each.
 
-Tangents are stored by level in a tensor's autograd state; a view also has those of its base, through the same window. While a tangent at
-one level is computed, only the levels below it are visible, so that each directional derivative is differentiated by the outer levels only.
+Tangents are stored by level in a tensor's autograd state; a view also has those of its base, as the corresponding view of the base's
+tangent. While a tangent at one level is computed, only the levels below it are visible, so that each directional derivative is
+differentiated by the outer levels only.
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _holders: dict[int, list[Any]] = {}
 
 
 def new() -> tuple[int, Callable[[], Any]]:
-    """Return a new level, which the caller adds to ``LEVELS``, and the callback that leaves it."""
+    """Return a new level, to be added to ``LEVELS`` by the caller, and the callback that leaves the level."""
     level = _next()
     _holders[level] = []
     return level, each(functools.partial(LEVELS.remove, level), functools.partial(_forget, level))
@@ -52,7 +53,7 @@ def _forget(level: int) -> None:
 
 
 class below(Block):
-    """Context manager in which only the levels outside of ``level`` are visible, among those entered so far."""
+    """Context manager in which only the levels outside of ``level`` are visible, among those that have been entered."""
 
     def __init__(self, level: int) -> None:
         self.level = level
@@ -103,7 +104,7 @@ def is_dual(tensor: TensorBase) -> bool:
 
 
 def levels_of_all(tensors: Sequence[Any]) -> list[int]:
-    """Return the levels at which at least one of the values has a tangent."""
+    """Return the levels at which one of the values has a tangent."""
     if not on():
         return []
     hidden, found = modes.hidden, set()
@@ -129,5 +130,5 @@ def keep(auto: Any, level: int, tangent: TensorBase | None) -> None:
 
 
 def forget(auto: Any, level: int) -> None:
-    """Remove a view's tangent at a level, even if its base has one."""
+    """Remove a view's tangent at a level; the tangent of its base, if any, stays."""
     keep(auto, level, None)

@@ -1,4 +1,4 @@
-"""Base class of tensors: a window on a storage, and a position in the tape. The methods are in ``_tensor.py``."""
+"""Base class of tensors: a strided view of a storage, and a place in the autograd graph. The methods are in ``_tensor.py``."""
 from __future__ import annotations
 
 import copyreg
@@ -41,9 +41,9 @@ class SparseOperand(NotImplementedError):
 class TensorBase(Methods):
     """Data members of a tensor.
 
-    ``_stride`` is None for row-major strides. ``_array``: cached NumPy window; for a storage that is a value, ``_raw`` is the tensor's
-    value after the writes counted in ``_at``. ``_counter``: the version counter, which is the storage unless the tensor came from
-    ``.data``. ``_node`` and ``_number``: the recorded operation that made the tensor, and the number of its output.
+    ``_stride`` is None for row-major strides. ``_array``: cached NumPy view; for a storage that is a value, ``_raw`` is the tensor's value
+    after the writes counted in ``_at``. ``_counter``: the version counter, which is the storage unless the tensor came from ``.data``.
+    ``_node`` and ``_number``: the autograd node that made the tensor, and the number of the output.
     """
 
     _sparse = False  # whether the layout is a sparse one, of any kind (`_sparse/base.py`)
@@ -137,7 +137,9 @@ def fresh(
 
 
 def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
-    """Return the strides, the memory in order, and the window of an array that is not row-major; an array with gaps is copied."""
+    """Return the strides, the memory in order, and the array itself as a view of it, for an array that is not row-major; an array with gaps
+    is copied.
+    """
     size = array.itemsize
     if array.size and array.ndim:
         strides = tuple(step // size for step in array.strides)
@@ -151,7 +153,7 @@ def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
 
 
 def wrap(raw: Raw, strides: Strides | None = None) -> Any:
-    """Return a base tensor that takes ownership of a MindSpore tensor; ``strides`` give the memory order of its elements."""
+    """Return a base tensor that takes ownership of a MindSpore tensor; ``strides`` give the order of the elements in its memory."""
     if ON_CPU and modes.native is None:
         array = raw.asnumpy()
         return _host(array) if strides is None else laid_out(array, strides)
@@ -232,7 +234,7 @@ def in_class(tensor: TensorBase, cls: type) -> Any:
 
 
 def _wrapper_like(tensor: TensorBase, made: TensorBase) -> TensorBase:
-    """Return a new tensor in the wrapper subclass of another tensor, with that one's attributes."""
+    """Return a new tensor in another tensor's wrapper subclass, with the attributes of that tensor."""
     made = in_class(made, tensor.__class__)
     for name in set(copyreg._slotnames(tensor.__class__)).difference(TensorBase.__slots__):  # type: ignore[attr-defined]
         if hasattr(tensor, name):
@@ -242,7 +244,7 @@ def _wrapper_like(tensor: TensorBase, made: TensorBase) -> TensorBase:
 
 
 def twin(tensor: TensorBase) -> Any:
-    """Return an alias of the tensor with its version and history; neither a view nor a leaf of its own."""
+    """Return an alias of the tensor that shares its version counter and autograd node; neither a view nor a leaf of its own."""
     made = _make(tensor._storage, tensor._dtype, tensor._shape, tensor._stride, tensor._offset)
     if tensor._storage.__class__ is Absent and tensor.__class__ is not made.__class__:
         made = _wrapper_like(tensor, made)
@@ -285,7 +287,7 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
-    """Return an alias without conjugate and negative bits, with the same history and version counter."""
+    """Return an alias without conjugate and negative bits, with the same autograd state and version counter."""
     made = twin(tensor)
     made._storage, made._auto, made._array = tensor._storage.inner, tensor._auto, None
     return made
@@ -313,7 +315,7 @@ def to_meta(tensor: TensorBase, requires_grad: bool = False) -> TensorBase:
 
 
 def value_of(tensor: TensorBase) -> Raw:
-    """Return the elements as a MindSpore tensor, which shares row-major memory and copies other."""
+    """Return the elements as a MindSpore tensor: it shares the memory of a row-major tensor and is a copy of any other."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None:
         return _device_value(tensor, storage)
@@ -344,7 +346,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
-    """Return the leaf that a tensor is, or is a view of, if it requires grad."""
+    """Return the leaf that requires grad and of which the tensor is a view, or the tensor itself if it is such a leaf; else None."""
     auto = tensor._auto
     if auto is None or not modes.grad:
         return None
@@ -403,7 +405,7 @@ def auto_of(tensor: Any) -> Auto:
 
 
 def recording(tensors: Sequence[Any]) -> bool:
-    """Return whether an operation on these tensors is recorded or has to compute tangents."""
+    """Return whether autograd has to track an operation on these tensors, or compute tangents for it."""
     if modes.grad and any(is_tracked(tensor) for tensor in tensors):
         return True
     return bool(LEVELS) and any(is_dual(tensor) for tensor in tensors)
@@ -426,7 +428,7 @@ def make_window(source: TensorBase, shape: tuple[int, ...], strides: Strides, of
 def make_view(
     source: TensorBase, read: Callable[[Raw], Raw] | None, shape: Sequence[int], strides: Strides, offset: int, kind: dtype | None = None
 ) -> TensorBase:
-    """Return a detached tensor over a part of ``source``'s storage; ``read`` computes its value in a MindSpore block.
+    """Return a detached tensor over a part of ``source``'s storage; within a MindSpore block, ``read`` computes its value.
 
     Without ``read`` the value is taken from the whole storage on demand.
     """
@@ -445,7 +447,7 @@ def make_view(
 
 
 def put_array(tensor: TensorBase, values: np.ndarray) -> None:
-    """Write an array that broadcasts to the tensor's shape and has its dtype into the tensor's memory, and bump the version."""
+    """Write an array, which has the tensor's dtype and broadcasts to its shape, into the tensor's memory, and increment the version."""
     if tensor._storage.__class__ is Absent:
         touch(tensor)
         return
@@ -461,7 +463,7 @@ def put_array(tensor: TensorBase, values: np.ndarray) -> None:
 
 
 def put_constant(tensor: TensorBase, array: np.ndarray) -> None:
-    """Write a scalar as ``put_array`` does; a device receives it as a number."""
+    """Write a scalar as ``put_array`` does; on a device it is passed to the kernel as a number."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None and not array.ndim and storage.fill(
         tensor._dtype.held, number_in(array), tensor._shape, tensor._stride, tensor._offset
@@ -474,7 +476,7 @@ def put_constant(tensor: TensorBase, array: np.ndarray) -> None:
 def put_raw(tensor: Any, new: Raw, own: bool | None = None) -> None:
     """Write the elements of ``new``, which has the tensor's shape and dtype, into its memory.
 
-    ``own``: ``new`` has no other owners; None: it is a kernel's result.
+    ``own``: True if ``new`` has no other owners, None if it is a kernel's result.
     """
     storage, block = tensor._storage, modes.native
     if storage.__class__ is Value:
@@ -524,7 +526,7 @@ def whole_storage(tensor: TensorBase) -> TensorBase:
 
 
 def become(tensor: TensorBase, other: TensorBase) -> None:
-    """Make ``tensor`` an alias of ``other``; its history stays."""
+    """Make ``tensor`` an alias of ``other``, with its memory and version counter; the autograd state of ``tensor`` is kept."""
     for name in ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_raw", "_at"):
         setattr(tensor, name, getattr(other, name))
     tensor._counter = other._counter
@@ -538,13 +540,13 @@ def become_apart(tensor: TensorBase, other: TensorBase) -> None:
 
 
 def turn_into(tensor: TensorBase, other: TensorBase) -> None:
-    """Do what ``become_apart`` does, and bump the version."""
+    """Do what ``become_apart`` does, and increment the version."""
     become_apart(tensor, other)
     tensor._counter.version += 1
 
 
 def _kept_counter(tensor: TensorBase) -> Any:
-    """Return the tensor's version counter, still shared with views and detached aliases after its memory is replaced."""
+    """Return the version counter that the tensor keeps when its memory is replaced, which views and detached aliases go on sharing."""
     counter = tensor._counter
     # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
     # lets go of the memory.
@@ -555,7 +557,7 @@ on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what
 
 
 def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
-    """Set a tensor's shape within its storage; return False, without effect, if that is too small and cannot grow."""
+    """Set a tensor's shape within its storage; return False, without effect, if the storage is too small and cannot grow."""
     storage = tensor._storage
     fits = storage.__class__ is Value and (tensor._offset + count_of(shape)) * tensor._dtype.itemsize <= storage.nbytes
     if modes.native is not None or not (storage.grows or fits):
@@ -565,7 +567,7 @@ def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
 
 
 def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
-    """Set a row-major shape of a tensor in its storage, which grows on the host if necessary."""
+    """Give a tensor a row-major shape within its storage, which grows on the host if necessary."""
     storage, size = tensor._storage, tensor._dtype.itemsize
     need = (tensor._offset + count_of(shape)) * size
     if count_of(shape) and storage.nbytes < need:
@@ -584,7 +586,7 @@ def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
 
 
 def in_order(tensor: TensorBase, strides: Strides | None) -> Any:
-    """Return a new tensor's values and history in another memory order; ``strides`` are dense."""
+    """Return a new tensor laid out with other (dense) strides, with the same values and autograd node."""
     if strides is None or tensor._stride == strides:
         return tensor
     made = (

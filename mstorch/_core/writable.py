@@ -1,4 +1,4 @@
-"""Checks before an in-place write: history, views, and overlapping memory."""
+"""Checks before an in-place write: leaves and views in autograd, and overlapping memory."""
 from __future__ import annotations
 
 import re
@@ -28,7 +28,7 @@ _OVERLAP = (
 
 
 def check_history(tensor: TensorBase) -> None:
-    """Raise torch's error if the tensor's history does not allow an in-place write now."""
+    """Raise torch's error if autograd forbids an in-place write to the tensor now."""
     if not modes.grad or not is_tracked(tensor):
         return
     auto = tensor._auto
@@ -56,7 +56,7 @@ def check_view(tensor: TensorBase) -> None:
 
 
 def may_not_be_asked(tensor: TensorBase) -> bool:
-    """Return whether the base of the view was modified in place since, so that its ``grad_fn`` raises."""
+    """Return whether reading ``grad_fn`` of a view raises because the base was modified in place after the view was made."""
     auto = tensor._auto
     return auto is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version
 
@@ -113,7 +113,7 @@ def refuse_shared_places(tensor: TensorBase) -> None:
 
 
 def warn_if_expanded(tensor: TensorBase, name: str, form: str) -> None:
-    """Warn of a write to memory that stands in several places, where torch allows it still."""
+    """Warn of a write to an expanded tensor, where several elements share memory and torch still allows the write."""
     if tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
         warn(
             f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
@@ -128,9 +128,9 @@ SHARED = (
 
 
 def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool = True) -> None:
-    """Raise torch's error if ``target`` overlaps ``source`` in memory without being the same window.
+    """Raise torch's error if ``target`` overlaps ``source`` in memory without having the same elements at the same places.
 
-    Without ``alike`` identical windows are an error too.
+    Without ``alike`` identical views are an error too.
     """
     if source is target and not alike:
         raise RuntimeError(SHARED)
@@ -150,7 +150,7 @@ def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool =
 
 
 def change_raw(tensor: Any, op: str, *args: Any) -> bool:
-    """Run an in-place device kernel on the tensor, its first operand; return False if there is no such kernel."""
+    """Run an in-place device kernel on the tensor, its first operand; return False if the device does not have the kernel."""
     storage = tensor._storage
     if storage.__class__ is not DeviceMemory or modes.native is not None:
         return False

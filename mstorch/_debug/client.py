@@ -68,7 +68,7 @@ class Client:
         return version
 
     def here(self) -> bool:
-        """Return whether this process may send requests; a fork may not, because they would mix with its parent's."""
+        """Return whether this process may send requests; a forked process may not, because its requests would mix with its parent's."""
         return os.getpid() == self._owner
 
     def ask(self, request: Message) -> Message:
@@ -78,7 +78,7 @@ class Client:
 
     @contextlib.contextmanager
     def question(self, request: Message) -> Iterator[Callable[[], Message]]:
-        """Context manager while torch works on a request; it yields a function that waits for the answer. Other threads wait until it ends.
+        """Context manager for a request to torch; it yields a function that waits for the answer. Other threads wait until the block ends.
         """
         with self._lock:
             found: list[Message] = []
@@ -125,7 +125,7 @@ class Client:
             raise
 
     def _again(self) -> None:
-        """Start a new process, which knows nothing of the interrupted request."""
+        """Start a new process, without the state of the interrupted request."""
         self._process.kill()
         self._begin()
 

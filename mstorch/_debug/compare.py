@@ -1,4 +1,4 @@
-"""``MSTORCH_DEBUG=compare``: repeats each operation and each gradient in real torch, and reports the first that differs."""
+"""``MSTORCH_DEBUG=compare``: repeats each operation and each gradient in real torch, and reports the first whose result differs."""
 from __future__ import annotations
 
 import contextlib
@@ -72,7 +72,7 @@ class Call:
         self.nodes = {id(node_of(tensor)) for tensor in self.tensors}
 
     def note_writes(self) -> bool:
-        """Record which tensors the call wrote to; return False if they share memory, so that copies cannot replace them."""
+        """Remember which tensors the call wrote to; return False if they share memory, so that copies cannot replace them."""
         written = [number for number, tensor in enumerate(self.tensors) if tensor._counter.version != self._versions[number]]
         self.message["writes"] = written
         # A view counts its base's writes: which of them was written to cannot be told.
@@ -80,7 +80,7 @@ class Call:
 
     @functools.cached_property
     def shares_memory(self) -> bool:
-        """Whether several tensors, or several elements of one, share memory, which copies do not reproduce."""
+        """Whether several tensors, or several elements of one tensor, share memory, which copies would not do."""
         storages = [id(tensor._storage) for tensor in self.tensors]
         return len(set(storages)) < len(storages) or self._overlaps
 
@@ -89,7 +89,7 @@ class Call:
         return any(step == 0 and length > 1 for tensor in self.tensors for step, length in zip(strides_of(tensor), tensor._shape))
 
     def released(self) -> None:
-        """Release the tensors; their values are in the message."""
+        """Release the tensors, whose values the message already contains."""
         self.tensors = []
 
 
@@ -100,7 +100,7 @@ def _random_state() -> bytes:
 
 
 class Comparison:
-    """Compares the results of a program's operations with real torch. Raise ImportError if there is none."""
+    """Compares the results of a program's operations with real torch. Raise ImportError if torch is not installed."""
 
     def __init__(self, goes_on: bool) -> None:
         self.client = Client()
@@ -110,7 +110,9 @@ class Comparison:
         self._one = threading.RLock()  # threads draw from one generator, and write to shared memory: one operation at a time
 
     def watched(self, function: Function, name: str) -> Function:
-        """Return the function with a comparison where the program calls it; functions that compute nothing are returned unchanged."""
+        """Wrap a function to be compared with torch when the user's program calls it; functions that compute nothing are returned
+        unchanged.
+        """
         last = name.rpartition(".")[2]
         if last in UNWATCHED or (last.startswith("_") and not last.startswith("__")):
             return function
@@ -165,7 +167,7 @@ class Comparison:
     @staticmethod
     @undoing
     def apart(undo: Undo) -> None:
-        """Context manager for operations that the program must not notice."""
+        """Context manager for operations that must not change the state which the program can see."""
         undo[END:] = (values_again(modes, "saved_hooks"), values_again(state, "level"))
         modes.saved_hooks, state.level = [], max(OFF, state.level)
 

@@ -17,7 +17,9 @@ _PRECISION = {"float64": 2e-16, "complex128": 2e-16, "float32": 1.2e-7, "complex
 
 
 class Scale:
-    """Magnitude of a call's operands: their largest absolute value, and the size of the largest; computed only if bits differ."""
+    """Scale of a call's operands, which bounds rounding errors: the largest absolute value, and the number of elements of the largest
+    operand. Each is computed on first use.
+    """
 
     def __init__(self, operands: Message) -> None:
         self._operands = operands
@@ -64,7 +66,7 @@ def _largest(values: np.ndarray) -> float:
 def difference(want: Message, got: Message, what: str, scale: Scale, values: bool, layout: bool = True) -> str | None:
     """Describe the difference, or return None.
 
-    ``scale``: that of the operands. ``values``: whether to compare elements. ``layout``: whether to compare strides and requires_grad.
+    ``scale``: the Scale of the operands. ``values``: whether to compare elements. ``layout``: whether to compare strides and requires_grad.
     """
     if not layout and (_is_nothing(want) and _is_nothing(got)):
         return None  # a gradient of zeros, or none
@@ -141,7 +143,7 @@ def _shown(value: Any) -> str:
 
 
 def _steps(message: Message) -> Any:
-    """Return the significant strides: those of dimensions with more than one element, for non-empty tensors."""
+    """Return the strides that matter: those of dimensions with more than one element, in tensors that are not empty."""
     if 0 in message["shape"]:
         return None
     return [step for step, length in zip(message["strides"], message["shape"]) if length > 1]

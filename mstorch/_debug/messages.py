@@ -1,4 +1,4 @@
-"""Values as plain Python data, for the process that runs real torch, and back.
+"""Conversion of values to plain Python data, for the process that runs real torch, and back.
 
 A tensor is ``{"is": "tensor", "dtype", "shape", "strides", "data", "grad", "leaf", "number"}``: the bytes of the memory that it spans (None
 without memory), and its number among the call's tensors.

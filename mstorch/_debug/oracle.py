@@ -1,4 +1,4 @@
-"""Server process with real torch: it computes the calls that it receives, and imports nothing of mstorch.
+"""Server process with real torch: it runs the calls that it receives, and imports no module of mstorch.
 
 Requests and answers are pickled dictionaries, each preceded by its length in 8 bytes. A request contains everything that its call needs
 except for large memories sent before, which are kept until a request drops them. See ``messages.py`` for values, ``memories.py`` for
@@ -23,14 +23,14 @@ BUFFER = 1 << 16  # bytes; a usual message goes through in one piece, at which t
 
 
 class Unpickler(pickle.Unpickler):
-    """Unpickler of messages; ``kept`` holds the memories that may be referred to by number."""
+    """Unpickler of messages; ``kept`` holds blocks of memory, to which later messages may refer by number."""
 
     def __init__(self, file: Any, kept: dict[int, bytes]) -> None:
         super().__init__(file)
         self._kept = kept
 
     def persistent_load(self, reference: tuple[int, bytes | None, tuple[int, ...]]) -> bytes:
-        """Return a memory, by its number or new; store it, and drop those to forget."""
+        """Return a block of memory, referred to by its number or received now; store it, and drop the blocks that are no longer needed."""
         number, data, forgotten = reference
         for old in forgotten:
             del self._kept[old]
@@ -134,7 +134,7 @@ def tensors_in(value: Any, kind: type) -> Iterator[Any]:
 
 
 def gradients(library: Any, function: Callable[..., Any], request: Message, decoder: Decoder | None = None) -> dict[int, Any]:
-    """Return the gradients of a call's tensors, by number, for the gradients that the program passed to its results.
+    """Return the gradients of a call's tensors, by the tensors' numbers, for given gradients of the call's results.
 
     ``request``: the call, ``writes`` (numbers of tensors that it writes to), ``given`` (numbers of results → gradients).
     """

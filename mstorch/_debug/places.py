@@ -16,7 +16,7 @@ _MOST = 8
 
 
 class Place(NamedTuple):
-    """Line of the user's program, and the ``torch.nn`` modules between it and the call, the outermost first."""
+    """A line of the user's program, and the ``torch.nn`` modules through which it reached the call, the outermost first."""
 
     file: str
     line: int

@@ -1,4 +1,5 @@
-"""Profile of a run for ``python -m mstorch profile``: times of operations, gradients, steps, kernels, modules and lines; waits and copies.
+"""Profile of a run for ``python -m mstorch profile``: times of operations, gradients, optimizer steps, kernels, modules and source lines,
+and of waits and copies.
 
 ``MSTORCH_PROFILE=FILE`` enables it; the file is written when the process ends. A thread samples lines, the rest is timed when called.
 """
@@ -34,7 +35,7 @@ _EVERY = 0.002
 
 
 class Profile:
-    """Record of one process, from its first operation to its end."""
+    """The record of one process, from the first operation to the process's end."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -79,14 +80,14 @@ class Profile:
         return end - begin
 
     def collecting(self, phase: str, about: Any) -> None:
-        """Time Python's garbage collection; within an operation it is part of the operation's time."""
+        """Measure the time of Python's garbage collection; a collection within an operation is part of the operation's time."""
         if phase == "start":
             self._searching = time.perf_counter()
         elif not self.inside:
             self.add("garbage", f"generation {about['generation']}", self._searching, "")
 
     def watched(self, function: Function, name: str) -> Function:
-        """Return an operation that is timed where the program calls it."""
+        """Wrap an operation to be timed when the user's program calls it."""
         last = name.rpartition(".")[2]
         if last in UNWATCHED - {"numpy", "__array__", "backward"} or (last.startswith("_") and not last.startswith("__")):
             return function

@@ -35,7 +35,7 @@ class Tracer:
         print(f"mstorch: {text}", file=sys.stderr, flush=True)
 
     def watched(self, function: Function, name: str) -> Function:
-        """Return the function, which prints a line when the program calls it."""
+        """Wrap a function to print a line when the user's program calls it."""
         last = name.rpartition(".")[2]
         if last in _BARE:
             return function

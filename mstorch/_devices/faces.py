@@ -1,4 +1,4 @@
-"""Functions of torch's modules for missing devices, generated from a table: they return a value or raise torch's error."""
+"""Functions of torch's modules for missing devices, generated from a table: each returns a value or raises torch's error."""
 from __future__ import annotations
 
 import copy
@@ -64,7 +64,7 @@ def dummy(module: str, name: str, error: BaseException) -> type:
 
 
 class NoSwitch:
-    """Context manager without effect, because there is no device to select."""
+    """Context manager without effect, for a machine without a device to select."""
 
     def __init__(self, device: Any = None) -> None:
         self.idx = -1 if device is None else device

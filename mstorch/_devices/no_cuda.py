@@ -1,4 +1,4 @@
-"""torch.cuda where MindSpore has no GPU: its functions report so, or are torch.npu's while "cuda" is an alias of npu."""
+"""torch.cuda if MindSpore has no GPU: its functions report that no GPU exists, or are torch.npu's while "cuda" is an alias of npu."""
 from __future__ import annotations
 
 from .as_npu import AsNpu, as_npu

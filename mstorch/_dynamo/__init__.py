@@ -1,4 +1,4 @@
-"""torch._dynamo: programs' directives to torch's compiler, as far as they concern graphs here."""
+"""torch._dynamo: directives of programs to torch's compiler, as far as they apply to mstorch's graphs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -68,23 +68,23 @@ def mark_dynamic(
     t: Tensor, index: int | Sequence[int], *, hint_override: int | None = None, min: int | None = None, max: int | None = None,
     specialize_on: list[Any] | None = None,
 ) -> None:  # fmt: skip
-    """Check the dimension; shapes of graphs are static here, and other sizes get a graph of their own."""
+    """Check the dimension. Graphs have static shapes in mstorch: another size gets a graph of its own."""
     _check_index(t, index)
 
 
 def maybe_mark_dynamic(t: Tensor, index: int | Sequence[int]) -> None:
-    """Check the dimension; shapes of graphs are static here (see ``mark_dynamic``)."""
+    """Check the dimension. Graphs have static shapes in mstorch (see ``mark_dynamic``)."""
     _check_index(t, index)
 
 
 def mark_static(t: Any, index: int | Sequence[int] | None = None) -> None:
-    """Check the dimension; shapes of graphs are static here anyway."""
+    """Check the dimension. Graphs always have static shapes in mstorch."""
     if not isinstance(t, type):
         _check_index(t, index)
 
 
 def mark_static_address(t: Tensor | int, guard: bool = False) -> None:
-    """Raise TypeError for a value that is not a tensor; graphs here do not rely on addresses."""
+    """Raise TypeError for a value that is not a tensor. mstorch's graphs do not depend on addresses."""
     if not hasattr(t, "data_ptr"):
         raise TypeError(f"mark_static_address expects a tensor but received {type(t)}")
 

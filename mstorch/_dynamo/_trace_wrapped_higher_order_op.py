@@ -5,4 +5,4 @@ import contextlib
 
 
 class TransformGetItemToIndex(contextlib.nullcontext):  # type: ignore[type-arg]
-    """Context manager without effect: ``tensor[index]`` under vmap always accepts tensors as indices here."""
+    """Context manager without effect: under mstorch's vmap, ``tensor[index]`` always accepts tensors as indices."""

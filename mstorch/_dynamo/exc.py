@@ -1,4 +1,4 @@
-"""torch._dynamo.exc: exceptions of torch's compiler, for ``except`` clauses; they are never raised here."""
+"""torch._dynamo.exc: exceptions of torch's compiler, for ``except`` clauses; mstorch never raises them."""
 from __future__ import annotations
 
 

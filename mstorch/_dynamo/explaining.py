@@ -1,7 +1,7 @@
 """``torch._dynamo.explain``: which graphs torch's compiler would make of a function, and where they would break.
 
-The function runs once, eagerly, while its calls are recorded: operations that torch's compiler cannot capture (the truth value or number of
-a tensor, data-dependent sizes, ``print``) end one graph, and the next call begins another. As in torch, a function of the user's that
+The function runs once, eagerly, while its calls are recorded: an operation that torch's compiler cannot capture (the truth value or number
+of a tensor, data-dependent sizes, ``print``) ends a graph, and the next call begins another. As in torch, a function of the user's that
 contains a break gets graphs of its own. MindSpore's graphs are different: they capture a function entirely or not at all
 (``torch.compile(backend="mindspore")`` names the first reason in its warning).
 """
@@ -114,7 +114,7 @@ class ExplainOutput:
 
 
 class _Call:
-    """Call in a graph: the target and its kind, results, and the user's frames."""
+    """A call in a captured graph: its kind ("call_function", …), target, arguments, result, and the user's stack frames."""
 
     __slots__ = ("kind", "target", "args", "kwargs", "result", "frames", "part")
 
@@ -209,7 +209,7 @@ class _Writer(TorchFunctionMode):
                     self.steps.append(_Call("call_function", operator.getitem, (result, place), {}, part, frames, True))
 
     def apart(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function that cannot be in a graph, without recording its calls."""
+        """Call a function that cannot be in a graph; the calls that it makes are not recorded."""
         self.break_(
             "Skip calling `torch.compiler.disable()`d function\n  Explanation: "
             f"`{getattr(function, '__qualname__', function)}` is one that no graph holds."
@@ -227,7 +227,8 @@ class _Writer(TorchFunctionMode):
 
 
 def _as_method(name: str, args: Any, frame: FrameType | None) -> tuple[str, Any, Any]:
-    """Return a method of Tensor as a node of torch's graphs: the function for an operator, including in-place ones, else the name."""
+    """Return a method of Tensor as a node of torch's graphs shows it: the function for an operator, also in-place, else the method's name.
+    """
     plain = name.strip("_")
     if name.startswith("__r") and plain[1:] in _OPERATORS:
         return "call_function", _OPERATORS[plain[1:]], (args[1], args[0], *args[2:])
@@ -240,7 +241,7 @@ def _as_method(name: str, args: Any, frame: FrameType | None) -> tuple[str, Any,
 
 
 class _Part:
-    """Calls of one graph, and why it ended."""
+    """The calls of one graph, and the reason why the graph ended."""
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []
@@ -252,8 +253,8 @@ def _level(frames: tuple[FrameType, ...], broken: set[FrameType]) -> tuple[Frame
 
 
 def _parts(steps: list[_Call | _Break]) -> list[_Part]:
-    """Return the graphs of a run: a function that contains a break has graphs of its own, so that its caller's end before it and resume
-    after it.
+    """Return the graphs of a run. A function that contains a break has graphs of its own, so that its caller's graph ends before the call
+    and another begins after it.
     """
     broken = {frame for step in steps if isinstance(step, _Break) for frame in step.frames[1:]}
     found, part, level = [], _Part(), None
@@ -318,7 +319,7 @@ _GLOBAL_GUARDS = (
 
 
 def _graph_of(part: _Part, names: _Names, wanted: set[int], guards: list[Guard]) -> GraphModule:
-    """Return the calls as a graph: values from outside are its inputs, values used later its outputs."""
+    """Return the calls as a graph, whose inputs are values from outside and whose outputs are values used later."""
     graph, made = Graph(), []
     nodes: dict[int, Any] = {}
     guards += [Guard("", source, kind) for source, kind in _GLOBAL_GUARDS]
@@ -359,7 +360,7 @@ def _graph_of(part: _Part, names: _Names, wanted: set[int], guards: list[Guard])
 
 
 def _told(function: Any, args: Any, kwargs: Any) -> ExplainOutput:
-    """Run a function once and return its graphs."""
+    """Run a function once, and return the graphs of its calls."""
     writer, began = _Writer(), time.perf_counter()
     before = sys.getprofile()
     writer.bottom = sys._getframe()

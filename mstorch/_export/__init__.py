@@ -1,4 +1,4 @@
-"""torch._export: what classes of tensors use of it."""
+"""torch._export: the names that tensor subclasses use."""
 
 from .._hook import missing as _missing
 

@@ -1,4 +1,4 @@
-"""torch._export.wrappers: marks at classes of tensors for torch.export."""
+"""torch._export.wrappers: decorators for tensor subclasses that torch.export uses."""
 from __future__ import annotations
 
 import functools
@@ -7,7 +7,9 @@ from typing import Any
 
 
 def mark_subclass_constructor_exportable_experimental(constructor_subclass: Callable[..., None]) -> Callable[..., None]:
-    """Return the ``__init__`` of a class of tensors: graphs here hold what such a class computes, not that it was made."""
+    """Wrap the ``__init__`` of a tensor subclass without changing what it does: mstorch's graphs hold what a tensor computes, not its
+    construction.
+    """
     if constructor_subclass.__name__ != "__init__":
         raise RuntimeError(
             "torch._export.wrappers.mark_constructor_exportable_experimental can only be applied on subclass tensor.__init__"

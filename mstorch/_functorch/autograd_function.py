@@ -6,7 +6,7 @@ from typing import Any
 
 
 class WrappedCtx:
-    """Context that delegates attributes to another one, except its own."""
+    """Context that delegates attributes to another context, except those of its own."""
 
     _pt_reserved_attrs: tuple[str, ...] = ("_pt_reserved_attrs", "_pt_inner_ctx")
 
@@ -29,7 +29,7 @@ class WrappedCtx:
 
 
 class CtxWithSavedTensors(WrappedCtx):
-    """Context with other saved tensors."""
+    """Context that replaces the saved tensors of another context."""
 
     _pt_reserved_attrs = ("_pt_new_saved_tensors", *WrappedCtx._pt_reserved_attrs)
 

@@ -105,7 +105,9 @@ def _add_batch_dim(self: Any, batch_dim: int, level: int) -> Tensor:
 
 
 def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> Tensor:
-    """Return the tensor behind a BatchedTensor of the vmap at ``level``, with its batch dimension at ``out_dim``; others are expanded."""
+    """Return the tensor inside a BatchedTensor of the vmap at ``level``, with its batch dimension at ``out_dim``; a tensor that is not
+    batched is expanded.
+    """
     map = state.maps[level - 1]
     shape = self._shape
     place = wrapped(out_dim, len(shape) + 1)
@@ -166,7 +168,8 @@ def _check_out_dims(out_dims: Any, func: Callable[..., Any]) -> None:
 
 
 def restore_vmap(func: Callable[..., Any], in_dims: Any, batch_size: int, randomness: str) -> Callable[..., Any]:
-    """Return a function that runs within a map of ``batch_size``, and gives its results with the dimension that each has of it, or None.
+    """Return a function that runs within a vmap of ``batch_size``, and returns its results, each with its batch dimension, or None if it is
+    not batched.
     """
 
     def inner(*args: Any, **kwargs: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""torch._inductor: names of a compiler that does not exist here; its options have no effect."""
+"""torch._inductor: names of a compiler that mstorch does not have; its options have no effect."""
 from __future__ import annotations
 
 from .._hook import missing as _missing

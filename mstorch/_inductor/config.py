@@ -1,4 +1,4 @@
-"""torch._inductor.config: options of a compiler that does not exist here, stored without effect."""
+"""torch._inductor.config: options of a compiler that mstorch does not have, stored without effect."""
 from __future__ import annotations
 
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""torch._inductor.decomposition: decompositions for a compiler that does not exist here, stored without effect."""
+"""torch._inductor.decomposition: decompositions for a compiler that mstorch does not have, stored without effect."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

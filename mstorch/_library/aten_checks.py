@@ -17,7 +17,7 @@ def _assert_scalar(self: Any, assert_msg: str) -> None:
 
 
 def _functional_assert_scalar(self: Any, assert_msg: str, dep_token: Tensor) -> Tensor:
-    """Do what ``_assert_scalar`` does; return a copy of the token, which orders the calls of a graph."""
+    """Do what ``_assert_scalar`` does, and return a copy of the token that orders the calls of a graph."""
     _assert_scalar(self, assert_msg)
     return dep_token.clone()
 

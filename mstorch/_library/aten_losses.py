@@ -134,7 +134,7 @@ def _ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int], blank: int = 0,
     zero_infinity: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss of each sequence, and an empty tensor in place of what torch's kernel saves."""
+    """Return the loss of each sequence, and an empty tensor in place of the intermediate values that torch's kernel saves."""
     found = F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, "none", zero_infinity)
     return found, creation.empty(0, dtype=log_probs.dtype, device=log_probs.device)
 

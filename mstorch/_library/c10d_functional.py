@@ -7,7 +7,7 @@ from ..distributed import _functional_collectives as collectives
 
 
 def wait_tensor(tensor: Any) -> Any:
-    """Return the tensor; collectives are synchronous here."""
+    """Return the tensor; collectives are synchronous in mstorch."""
     return collectives.wait_tensor(tensor)
 
 

@@ -72,7 +72,7 @@ class FunctionSchema:
         return any(argument.alias_info is not None and argument.alias_info.is_write for argument in self.arguments)
 
     def is_backward_compatible_with(self, old: FunctionSchema) -> bool:
-        """Return whether every call of an older schema is valid for this one, and returns what was expected."""
+        """Return whether every call of an older schema is valid for this one and returns values of the same types."""
         if (self.name, self.overload_name, len(self.returns)) != (old.name, old.overload_name, len(old.returns)):
             return False
         return (
@@ -122,7 +122,7 @@ def _literal(value: Any) -> str:
 
 
 def _alias(text: str, listed: bool) -> AliasInfo | None:
-    """Parse an alias annotation, ``(a!)`` or ``(a -> *)``; for a list it applies to the elements."""
+    """Parse an alias annotation, ``(a!)`` or ``(a -> *)``; on a list it applies to the elements."""
     if not text:
         return None
     if listed:

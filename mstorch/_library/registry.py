@@ -75,7 +75,8 @@ class Operator:
 
 
 class _Context:
-    """Context for ``setup_context`` and ``backward``: that of the tape, with ``needs_input_grad`` in the order of the operator's arguments.
+    """Context for ``setup_context`` and ``backward``: the autograd node's, with ``needs_input_grad`` in the order of the operator's
+    arguments.
     """
 
     def __init__(self, inner: Any, needs: tuple[bool | Sequence[bool], bool]) -> None:
@@ -90,7 +91,7 @@ class _Context:
 
 
 class _Recorded(Function):
-    """Function that records a call of an operator with its registered gradient, or with none."""
+    """A Function that computes an operator's call, with the gradient registered for the operator, or with none."""
 
     @staticmethod
     def forward(ctx: Any, operator: Operator, spec: Any, *leaves: Any) -> Any:

@@ -14,11 +14,11 @@ class JitType:
         self.annotation_str = text
 
     def kind(self) -> str:
-        """Return the kind of the type, for example ``"TensorType"``."""
+        """Return the name of the type's class, for example ``"TensorType"``."""
         return self._kind
 
     def str(self) -> str:
-        """Return the type as in a schema."""
+        """Return the type as an operator schema spells it."""
         return self.annotation_str
 
     def isSubtypeOf(self, other: JitType) -> bool:
@@ -62,7 +62,7 @@ class TensorType(_Plain, text="Tensor"):
 
 
 class IntType(_Plain, text="int"):
-    """Type ``int``; also that of dtypes, layouts and memory formats."""
+    """Type ``int``; also the type of dtypes, layouts and memory formats in schemas."""
 
 
 class FloatType(_Plain, text="float"):

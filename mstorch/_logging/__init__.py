@@ -1,8 +1,8 @@
 """torch._logging: levels of the loggers named after torch's modules, from ``set_logs`` and ``TORCH_LOGS``.
 
-The loggers are Python's, with torch's names. Two kinds of messages exist, both by ``torch.compile``: why a function runs without a graph
-(``graph_breaks``), and that a function gets another graph (``recompiles``, ``recompiles_verbose``). The other names are accepted and
-validated as in torch, but nothing logs under them.
+The loggers are Python's, with torch's names. Only ``torch.compile`` logs messages: why a function runs without a graph (``graph_breaks``),
+and that a function gets another graph (``recompiles``, ``recompiles_verbose``). The other names are accepted and validated as in torch, but
+nothing is logged under them.
 """
 from __future__ import annotations
 

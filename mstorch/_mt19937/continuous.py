@@ -97,8 +97,8 @@ def _gamma_sample(engine: Engine, shape_parameter: np.floating[Any]) -> float:
 def standard_gamma(engine: Engine, concentration: NDArray[np.floating[Any]]) -> NDArray[Any]:
     """Return gamma samples of rate 1, one per element of a float32 or float64 array.
 
-    Draws for each element in turn: a float64 uniform if the element is below 1; then, until a candidate is accepted, a cached normal and,
-    unless that is too small, a float64 uniform.
+    The elements are drawn one after another: first a float64 uniform if the element is below 1; then, until a candidate is accepted, a
+    cached normal and, unless the normal is too small, a float64 uniform.
     """
     require_dtype(concentration.dtype.name, ("float32", "float64"), "gamma_cpu")
     dtype = concentration.dtype
@@ -122,8 +122,8 @@ def dirichlet(engine: Engine, concentration: NDArray[np.floating[Any]]) -> NDArr
 def _sum_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sums along the last dimension in the order of torch.sum with vectors of four float64.
 
-    Four accumulators take the vectors in turn and are summed; then come the elements after the last whole vector, and last the four lanes.
-    Accumulators are added to those of the next of four levels every 2^power steps.
+    Four accumulators each add every fourth vector, and are summed; the elements after the last whole vector are added next, and the four
+    lanes last. Accumulators are added to those of the next of four levels every 2^power steps.
     """
     lanes = 4
     accumulators = 4

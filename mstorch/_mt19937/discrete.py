@@ -22,7 +22,7 @@ _MASK53 = np.array((1 << 53) - 1, np.uint64)
 def bernoulli(
     engine: Engine, shape: tuple[int, ...], probability: float = 0.5, dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Return samples that are 1 with a common probability. Draws one float64 uniform (two words) per sample."""
+    """Return Bernoulli samples of one scalar probability. Draws one float64 uniform (two words) per sample."""
     require_dtype(dtype, _BERNOULLI, "bernoulli_scalar_cpu_")
     if not 0.0 <= probability <= 1.0:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={probability:g}")

@@ -116,7 +116,7 @@ class Engine:
     # --- seeding -------------------------------------------------------------------------------------------------
 
     def manual_seed(self, seed: int) -> None:
-        """Start the stream of a seed; a negative one stands for its two's complement.
+        """Start the stream of a seed; a negative seed is read as its two's complement.
 
         Raise ValueError outside [-2^63, 2^64 - 1].
         """
@@ -232,7 +232,7 @@ class Engine:
         return self._generator.integers(0, 1 << 32, size=BLOCK_WORDS, dtype=np.uint32)
 
     def _prepare(self, n: int) -> None:
-        """Invalidate what the next n words make stale."""
+        """Invalidate the cached values that the next n words make stale."""
         if self._position.value + n > BLOCK_WORDS:
             self._end_next = BLOCK_WORDS
             self._forget_tables()

@@ -21,42 +21,42 @@ def _absent(name: str) -> NoReturn:
 
 
 def batch_norm_stats(input: Tensor, eps: float) -> NoReturn:
-    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
+    """Raise NotImplementedError: this is part of synchronized batch norm on GPUs."""
     _absent("batch_norm_stats")
 
 
 def batch_norm_elemt(
     input: Tensor, weight: Any, bias: Tensor | None, mean: Tensor, invstd: Tensor, eps: float, *, out: Tensor | None = None
 ) -> NoReturn:
-    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
+    """Raise NotImplementedError: this is part of synchronized batch norm on GPUs."""
     _absent("batch_norm_elemt")
 
 
 def batch_norm_backward_reduce(
     grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, input_g: bool, weight_g: bool, bias_g: bool
 ) -> NoReturn:
-    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
+    """Raise NotImplementedError: this is part of synchronized batch norm on GPUs."""
     _absent("batch_norm_backward_reduce")
 
 
 def batch_norm_backward_elemt(
     grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, sum_dy: Any, sum_dy_xmu: Any, count: Any
 ) -> NoReturn:
-    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
+    """Raise NotImplementedError: this is part of synchronized batch norm on GPUs."""
     _absent("batch_norm_backward_elemt")
 
 
 def batch_norm_gather_stats(
     input: Tensor, mean: Tensor, invstd: Tensor, running_mean: Any, running_var: Any, momentum: float, eps: float, count: int
 ) -> NoReturn:
-    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
+    """Raise NotImplementedError: this is part of synchronized batch norm on GPUs."""
     _absent("batch_norm_gather_stats")
 
 
 def batch_norm_gather_stats_with_counts(
     input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: float, eps: float, counts: Any
 ) -> NoReturn:
-    """Raise NotImplementedError: part of synchronized batch norm on GPUs."""
+    """Raise NotImplementedError: this is part of synchronized batch norm on GPUs."""
     _absent("batch_norm_gather_stats_with_counts")
 
 
@@ -73,7 +73,7 @@ def empty_quantized(
 def native_norm(
     input: Tensor, p: Any = 2, dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None, *, out: Tensor | None = None
 ) -> Any:
-    """Return the norm of a sparse tensor; raise NotImplementedError for a strided one, as in torch."""
+    """Return the norm of a sparse tensor; raise NotImplementedError for a strided tensor, as in torch."""
     return norm(input, p, dim) if is_sparse(input) else _absent("native_norm")
 
 

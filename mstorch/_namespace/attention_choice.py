@@ -42,7 +42,7 @@ def refuse_what_is_not_allowed(query: Tensor, key: Tensor, value: Tensor, mask: 
 def goes_in_one_piece(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool = False
 ) -> bool:
-    """Return whether torch would choose its fused kernel on the CPU."""
+    """Return whether torch would choose its fused kernel for attention on the CPU."""
     allowed = not ALLOWED or FLASH in ALLOWED[0]()
     return allowed and serves_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
 

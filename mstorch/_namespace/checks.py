@@ -33,13 +33,13 @@ def _of_bools(input: Any) -> Any:
 
 @for_maps
 def _is_all_true(input: Any) -> Any:
-    """Return whether all elements of a bool tensor are true; under ``vmap`` those of all slices."""
+    """Return whether all elements of a bool tensor are true; under ``vmap``, whether they are in all slices."""
     return _of_bools(input).all()
 
 
 @for_maps
 def _is_any_true(input: Any) -> Any:
-    """Return whether any element of a bool tensor is true; under ``vmap`` of any slice."""
+    """Return whether any element of a bool tensor is true; under ``vmap``, whether one is in any slice."""
     return _of_bools(input).any()
 
 

@@ -85,10 +85,10 @@ def enter_functional(namespace: dict[str, Any]) -> None:
 
 
 def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function, Function]) -> None:
-    """Wrap the functions of a namespace in their public form; one ``known`` from another namespace keeps its own.
+    """Wrap the functions of a namespace in their public form; a function in ``known``, from another namespace, keeps its own.
 
-    Each name in the torch namespace has a public form of its own, as in torch (``arctan`` is not ``atan``); elsewhere aliases share one,
-    preferably under the function's own name.
+    Each name in the torch namespace has a public form of its own, as in torch (``arctan`` is not ``atan``); in other namespaces aliases
+    share one form, preferably under the function's own name.
     """
     names = [name for name, value in namespace.items() if _is_operation(name, value)]
     entered: set[Function] = set()
@@ -106,7 +106,7 @@ def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function
 
 
 def build_in(namespace: dict[str, Any], module: str) -> None:
-    """Turn the remaining functions that torch writes in C into built-ins: settings, forms of lists, sparse ones."""
+    """Make the remaining functions that torch writes in C built-in objects: settings, functions of lists, sparse functions."""
     face = module.removeprefix(_HOME).removeprefix(".")
     for name, value in list(namespace.items()):
         if isinstance(value, types.FunctionType) and value.__module__.startswith(f"{_HOME}."):
@@ -115,7 +115,7 @@ def build_in(namespace: dict[str, Any], module: str) -> None:
 
 
 def _drawing(function: Function) -> Function:
-    """Wrap a random function to follow vmap's ``randomness``; return any other unchanged."""
+    """Wrap a random function to follow vmap's ``randomness``; return any other function unchanged."""
     return drawing(function) if record_of(function).draws else function
 
 

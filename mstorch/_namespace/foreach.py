@@ -1,6 +1,7 @@
 """torch._foreach_*: one operation per tensor of a list, as optimizers and gradient clipping use.
 
-torch's names say which there are: the operation's own function, called once a tensor. The in-place forms return the tensors.
+torch's names determine which of these exist. Each calls the operation's own function once per tensor. The in-place forms return the
+tensors.
 """
 from __future__ import annotations
 
@@ -154,7 +155,7 @@ def _foreach_zero_(self: Sequence[Any]) -> Any:
 
 
 def _in_place(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the in-place form, which writes into the tensors of the first list."""
+    """Return the in-place form of a function, which writes its results into the tensors of the first list."""
 
     def storing(self: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         for tensor, result in zip(self, plain(self, *args, **kwargs)):

@@ -74,7 +74,7 @@ def _gamma_small(a: Any, x: Any) -> Tensor:
 
 
 def _gamma_large(a: Tensor, x: Tensor) -> Tensor:
-    """Return the gradient from the saddle-point expansion; near the mean, where that is 0/0, its limit."""
+    """Return the gradient from the saddle-point expansion or, near the mean where this is 0/0, its limit."""
     head = 1 + 24 * a * (1 + 12 * a)
     tail = 1440 * a * a + 6 * x * (53 - 120 * x) - 65 * x * x / a + a * (107 + 3600 * x)
     near = head * tail / (1244160 * a**4)
@@ -127,7 +127,7 @@ def _beta_near_one(x: Any, a: Any, b: Any) -> Tensor:
 
 
 def _beta_large(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Return the derivative from the saddle-point expansion; near the mean, where that is 0/0, its limit."""
+    """Return the derivative from the saddle-point expansion or, near the mean where this is 0/0, its limit."""
     total = a + b
     mean = a / total
     spread = (a * b / (total + 1)).sqrt() / total

@@ -1,4 +1,4 @@
-"""Functions under names that torch keeps for itself and its own tests and libraries call: gradient scaling, overlap, checks."""
+"""Functions with private names in torch that torch's tests and libraries call: gradient scaling, memory overlap, checks."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -41,7 +41,9 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf
 def _amp_update_scale_(
     self: Tensor, growth_tracker: Tensor, found_inf: Tensor, scale_growth_factor: float, scale_backoff_factor: float, growth_interval: int
 ) -> Tensor:
-    """Bring a scale up to date: smaller after an infinite gradient, larger after ``growth_interval`` steps without; returns it."""
+    """Update a scale in place: it becomes smaller after an infinite gradient, and larger after ``growth_interval`` steps without one;
+    returns the scale.
+    """
     _expect_one("growth_tracker", growth_tracker, int32, "an int")
     _expect_one("current_scale", self, float32, "a float")
     _expect_one("found_inf", found_inf, float32, "a float")
@@ -61,7 +63,7 @@ def _amp_update_scale_(
 
 
 def _debug_has_internal_overlap(self: Tensor) -> int:
-    """Return 0 where no two elements share a place in memory, 1 where some do, 2 where that is not told at a glance."""
+    """Return 0 if no two elements share memory, 1 if some do, and 2 if a quick test cannot decide."""
     strides = strides_of(self)
     if dense_order(self._shape, strides) is not None:
         return 0
@@ -69,7 +71,7 @@ def _debug_has_internal_overlap(self: Tensor) -> int:
 
 
 def _test_check_tensor(self: Tensor) -> Tensor:
-    """Return a copy of a tensor of bools; RuntimeError unless all are true."""
+    """Return a copy of a bool tensor; raise RuntimeError unless all elements are true."""
     if not bool(self.all()):
         raise RuntimeError("Test message for TORCH_CHECK_TENSOR_ALL")
     return self.clone()
@@ -81,7 +83,9 @@ def _grid_sampler_2d_cpu_fallback(input: Tensor, grid: Tensor, interpolation_mod
 
 
 def _masked_softmax(self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Tensor:
-    """Return the softmax of what a mask does not hide (0 there); the mask is (L, L), (B, L) or of the input's shape, by its type."""
+    """Return the softmax of the elements that a mask does not hide (0 at hidden ones); ``mask_type`` tells whether the mask is (L, L), (B,
+    L) or of the input's shape.
+    """
     if mask.dtype is not bool_:
         raise RuntimeError("Mask should be a boolean tensor")
     kind = 2 if mask_type is None else mask_type

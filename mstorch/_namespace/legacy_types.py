@@ -19,7 +19,7 @@ from ..storage import is_storage, tensor_over
 
 
 class _LegacyType(type):
-    """Metaclass of legacy types: ``isinstance(tensor, FloatTensor)`` checks the dtype; a call constructs a tensor of it."""
+    """Metaclass of legacy types: ``isinstance(tensor, FloatTensor)`` checks the dtype, and a call constructs a tensor of this dtype."""
 
     _legacy_dtype: dtype
     layout: layout

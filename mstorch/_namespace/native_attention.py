@@ -14,7 +14,9 @@ def _heads(tensor: Tensor, count: int) -> Tensor:
 
 
 def _transform_bias_rescale_qkv(qkv: Tensor, qkv_bias: Tensor, num_heads: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return queries, keys and values of each head of (N, L, 3 E), with their bias; queries divided by the root of their width."""
+    """Return queries, keys and values of each head from (N, L, 3 E), with their bias added; queries are divided by the root of the head's
+    width.
+    """
     q, k, v = (_heads(part, num_heads) for part in (qkv + qkv_bias).chunk(3, -1))
     return (q / math.sqrt(q.shape[-1])).contiguous(), k.contiguous(), v.contiguous()
 
@@ -33,9 +35,10 @@ def _native_multi_head_attention(
     proj_bias: Tensor, mask: Tensor | None = None, need_weights: bool = True, average_attn_weights: bool = True,
     mask_type: int | None = None,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Return what attention of (N, L, E) gives, and its weights, of the mean of the heads or of each; None without ``need_weights``.
+    """Return the attention output of (N, L, E), and the attention weights, averaged over the heads or of each head; None without
+    ``need_weights``.
 
-    ``mask`` is true at what is not looked at.
+    ``mask`` is True at positions that get no attention.
     """
     if any(getattr(part, "_nested", False) for part in (query, key, value)):
         raise NotImplementedError("mstorch: torch._native_multi_head_attention takes no nested tensors; nn.MultiheadAttention does")

@@ -1,4 +1,4 @@
-"""``out=`` and autograd: torch checks ``out`` first, and names the operation in its error."""
+"""``out=`` and autograd: torch checks ``out`` first, and its error names the operation."""
 from __future__ import annotations
 
 import functools
@@ -57,9 +57,10 @@ def _word(space: str, name: str) -> str | None:
 
 
 def refusing_history(function: Function, space: str) -> Function:
-    """Wrap a function of a namespace (``linalg``) to refuse an ``out=`` that requires grad; return one without ``out=`` unchanged.
+    """Wrap a function with ``out=`` to refuse an ``out`` that requires grad; a function without ``out=`` is returned unchanged. ``space``
+    is its namespace, such as ``linalg``.
 
-    An operation without a gradient (``aten::``) refuses only leaves; else ``out`` gets a history that cannot be differentiated.
+    A function without a gradient (``aten::``) refuses only leaves; any other ``out`` gets a node that raises in backward.
     """
     inner = inspect.unwrap(function)
     word = _word(space, inner.__name__)

@@ -131,7 +131,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def set_default_tensor_type(t: Any, /) -> None:
-    """Make the dtype of a tensor type the default one. Deprecated in torch in favour of ``set_default_dtype``."""
+    """Make the dtype of a tensor type the default dtype. Deprecated in torch in favour of ``set_default_dtype``."""
     if getattr(t, "__module__", "") in ("torch.cuda", "mstorch.cuda") and not cuda_names.is_on():
         raise TypeError(f"type torch.cuda.{t.__name__} not available. Torch not compiled with CUDA enabled.")
     warn_once(
@@ -171,7 +171,7 @@ def get_file_path(*path_components: str) -> str:
 
 
 def get_device_module(device: Any = None) -> Any:
-    """Return the module of a device, such as ``torch.cuda``; for None that of the current device."""
+    """Return the module of a device, such as ``torch.cuda``; for None, the module of the current device."""
     kind = devices.current().type if device is None else devices.device(device).type
     try:
         return importlib.import_module(f"mstorch.{kind}")

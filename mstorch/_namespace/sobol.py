@@ -103,7 +103,7 @@ def _sobol_engine_ff_(input: Any, n: int, sobolstate: Any, dimension: int, num_g
 def _sobol_engine_draw(
     quasi: Any, n: int, sobolstate: Any, dimension: int, num_generated: int, dtype: Any
 ) -> tuple[Any, Any]:
-    """Return the ``n`` points after ``quasi``, (n, dimension), and the integers of the last one."""
+    """Return the ``n`` points after ``quasi``, (n, dimension), and the integers of the last point."""
     kind = torch.float32 if dtype is None else dtype
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         raise TypeError(f"_sobol_engine_draw(): argument 'n' (position 2) must be int, not {type(n).__name__}")

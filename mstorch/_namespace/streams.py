@@ -1,6 +1,6 @@
 """torch.Stream and torch.Event: of the CPU, where work is complete when the call returns and events are not supported, or of Ascend.
 
-Those of Ascend are ``torch.npu``'s; MindSpore has none for GPUs here.
+Those of Ascend are ``torch.npu``'s; for GPUs MindSpore has none.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._devices import npu_streams as npu
 
 
 def _is_npu(device: device | str | int | None) -> bool:
-    """Return whether a stream or event is meant for the accelerator: by name, by index, or by default."""
+    """Return whether a stream or event belongs to the accelerator, which is named, given by index, or the default."""
     if runtime.device_type() != "npu":
         return False
     found = Device("npu") if device is None else Device(device)
@@ -106,17 +106,17 @@ class Event(metaclass=_OfPlace):
         _no_events()
 
     def query(self) -> bool:
-        """Return True: no work was recorded."""
+        """Return True: the CPU has no pending work."""
         return True
 
     def synchronize(self) -> None:
-        """Do nothing: no work was recorded."""
+        """Do nothing: the CPU has no pending work."""
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Do nothing: no work was recorded."""
+        """Do nothing: the CPU has no pending work."""
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Raise RuntimeError: the CPU records no events."""
+        """Raise RuntimeError: events on the CPU have no times."""
         if not (self._timed and end_event._timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         raise ValueError("Both events must be recorded before calculating elapsed time.")

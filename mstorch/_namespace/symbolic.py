@@ -80,12 +80,12 @@ def sym_int(a: Any) -> int:
 
 
 def sym_max(a: Any, b: Any) -> Any:
-    """Return the larger number; a float if one of them is."""
+    """Return the larger number; a float if either of the two is a float."""
     return _as_one(builtins.max(a, b), a, b)
 
 
 def sym_min(a: Any, b: Any) -> Any:
-    """Return the smaller number; a float if one of them is."""
+    """Return the smaller number; a float if either of the two is a float."""
     return _as_one(builtins.min(a, b), a, b)
 
 
@@ -106,7 +106,7 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
 
 
 def sym_fresh_size(expr: Any) -> Any:
-    """Raise NotImplementedError: sizes are not symbolic here."""
+    """Raise NotImplementedError: mstorch has no symbolic sizes."""
     raise NotImplementedError
 
 

@@ -48,7 +48,7 @@ class Unresolved(Tensor):
         return object.__format__(self, spec) if self._shape else format(self.item(), spec)
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """Raise RuntimeError as torch does, unless ``force`` asks for a copy."""
+        """Raise RuntimeError as torch does, or return a copy with ``force``."""
         if force:
             return resolved(self.detach()).numpy()  # type: ignore[no-any-return]
         bit, way = ("conjugate", "resolve_conj") if signs_of(self)[0] else ("negative", "resolve_neg")
@@ -84,7 +84,7 @@ CLASSES[:] = [Tensor, Unresolved]
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Handle a public call; return NotImplemented if no operand is a lazy conjugate or negative."""
+    """Handle a public call; return NotImplemented if none of the operands is a lazy conjugate or negative."""
     if not (has_mirrored(args) or kwargs and has_mirrored(kwargs.values())):
         return NotImplemented
     owner = getattr(public, "__self__", None)
@@ -118,7 +118,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 
 
 def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
-    """Call a function with resolved operands; results in ``out=`` are written back to the memory."""
+    """Call a function with lazy bits of its operands resolved; results in ``out=`` are written back with the bits of ``out``."""
     out = given.get("out")
     if type(out) is not Unresolved:
         return function(*args, **named)
@@ -133,7 +133,7 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str
 
 
 def _put(target: Tensor, values: Any) -> None:
-    """Write values into the memory of a lazy tensor, with its bits undone."""
+    """Write values into the memory of a lazy tensor, after applying the tensor's conjugate and negative bits to them."""
     conj, neg = signs_of(target)
     plain = turned(target, conj=True) if conj else target
     plain = turned(plain, neg=True) if neg else plain

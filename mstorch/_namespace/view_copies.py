@@ -27,19 +27,19 @@ def _refuse_complex(name: str, input: Tensor) -> None:
 
 
 def _conj_copy(self: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the conjugate in memory of its own."""
+    """Return a copy of the conjugate."""
     _refuse_complex("_conj_copy", self)
     return _given(complex_views.conj_physical(self), out)
 
 
 def _neg_view_copy(self: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the negative in memory of its own."""
+    """Return a copy of the negative."""
     _refuse_complex("_neg_view_copy", self)
     return _given(-self, out)
 
 
 def _reshape_alias_copy(self: Tensor, size: Sequence[int], stride: Sequence[int], *, out: Tensor | None = None) -> Tensor:
-    """Return what a view of that size and those strides shows, in memory of its own."""
+    """Return a copy of the view with that size and those strides."""
     return _given(views.as_strided(self, size, stride), out)
 
 
@@ -49,17 +49,17 @@ def _part_copy(name: str, input: Any) -> NoReturn:
 
 
 def _indices_copy(self: Tensor, *, out: Tensor | None = None) -> NoReturn:
-    """Raise NotImplementedError: torch has no kernel for it on a CPU."""
+    """Raise NotImplementedError: torch has no CPU kernel for this copy."""
     _part_copy("_indices_copy", self)
 
 
 def _values_copy(self: Tensor, *, out: Tensor | None = None) -> NoReturn:
-    """Raise NotImplementedError: torch has no kernel for it on a CPU."""
+    """Raise NotImplementedError: torch has no CPU kernel for this copy."""
     _part_copy("_values_copy", self)
 
 
 def _sparse_broadcast_to_copy(self: Tensor, size: Sequence[int], *, out: Tensor | None = None) -> NoReturn:
-    """Raise NotImplementedError: torch has no kernel for it on a CPU."""
+    """Raise NotImplementedError: torch has no CPU kernel for this copy."""
     _part_copy("_sparse_broadcast_to_copy", self)
 
 
@@ -69,17 +69,17 @@ def _sparse_broadcast_to(self: Tensor, size: Sequence[int]) -> Tensor:
 
 
 def _fw_primal_copy(self: Tensor, level: int, *, out: Tensor | None = None) -> NoReturn:
-    """Raise RuntimeError: it can be reached from within autograd alone, in torch as well."""
+    """Raise RuntimeError: as in torch, only autograd itself may call this."""
     raise RuntimeError("_fw_primal is for autograd itself, below which it stands")
 
 
 def _make_dual_copy(primal: Tensor, tangent: Tensor, level: int, *, out: Tensor | None = None) -> NoReturn:
-    """Raise RuntimeError: it can be reached from within autograd alone, in torch as well."""
+    """Raise RuntimeError: as in torch, only autograd itself may call this."""
     raise RuntimeError("_make_dual is for autograd itself, below which it stands")
 
 
 def _functional_assert_async(input: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
-    """Raise RuntimeError with that text unless the tensor of one element is true; returns a copy of the token."""
+    """Return a copy of the token. Raise RuntimeError with the given message if the one-element tensor is false."""
     _assert_async(input, assert_msg)
     return dep_token.clone()
 
@@ -91,7 +91,7 @@ def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor 
 
 
 def _rowwise_prune(weight: Tensor, mask: Tensor, compressed_indices_dtype: Any) -> tuple[Tensor, Tensor]:
-    """Return the rows that a mask of bools keeps, and for each row its number among these, -1 for those that go."""
+    """Return the rows that a bool mask keeps, and the new number of each row (-1 for a row that is removed)."""
     if weight.dim() != 2:
         raise RuntimeError("'weights' should have 2 dimensions.")
     if mask.numel() != weight.shape[0]:

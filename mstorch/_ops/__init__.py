@@ -1,8 +1,7 @@
 """torch's functions: a package for each subject, a module for each family, named like its kernel module.
 
-The machinery of operations is in modules beside the packages.
-
-``torch._ops`` is this package under torch's name; what programs import from there is ``torch.ops`` and the classes of its operators.
+The code that all operations share is in modules beside the packages. ``torch._ops`` is this package under torch's name; programs import
+from it ``torch.ops`` and the classes of its operators.
 """
 from typing import Any
 

@@ -24,9 +24,7 @@ PLACES = tuple(dict.fromkeys(("cpu", DEVICE)))
 """The types of devices that tensors of this process are on."""
 
 class _State(threading.local):
-    """The thread's settings. ``on`` says whether operations are cast, on the CPU or the device in use; it is off while a cast operation
-    runs.
-    """
+    """The thread's settings. ``on``: whether operations are cast, on the CPU or the device in use; off while a cast operation runs."""
 
     def __init__(self) -> None:
         self.on = False
@@ -126,7 +124,7 @@ def outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def lowered(function: Callable[..., Any], *args: Any) -> Any:
-    """Call the function with autocast suspended, with arguments cast to the lower precision if a region casts them."""
+    """Call the function with autocast suspended, its arguments cast to the lower precision inside an autocast region."""
     place = _region(args)
     if place is not None:
         kind = fast_dtype(place)

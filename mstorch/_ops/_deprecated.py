@@ -59,12 +59,12 @@ _always = [False]
 
 
 def _get_always_warn_typed_storage_removal() -> bool:
-    """Return whether each use of a storage of elements is warned of."""
+    """Return whether every use of a TypedStorage warns, and not only the first."""
     return _always[0]
 
 
 def _set_always_warn_typed_storage_removal(always_warn: bool) -> None:
-    """Say whether each use of a storage of elements is warned of."""
+    """Set whether every use of a TypedStorage warns, and not only the first."""
     _always[0] = always_warn
 
 

@@ -1,4 +1,4 @@
-"""From tensors to a kernel and back: promotion, casts, recording, strides, ``out=``, in-place writes."""
+"""From tensors to a kernel and back: promotion, casts, autograd, strides, ``out=``, in-place writes."""
 from __future__ import annotations
 
 import functools
@@ -92,7 +92,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
 
 
 def with_format(result: TensorBase, *sources: Any) -> TensorBase:
-    """Return a new result in channels-last format if one of its source tensors has it."""
+    """Return a new result in channels-last format if one of its source tensors is in this format."""
     for source in sources:
         stride = source._stride
         if stride is not None and len(result._shape) == len(source._shape) and suggests_channels_last(source._shape, stride):
@@ -101,7 +101,8 @@ def with_format(result: TensorBase, *sources: Any) -> TensorBase:
 
 
 def _cast_recorded(tensor: TensorBase, kind: dtype) -> TensorBase | None:
-    """Return the tensor cast to another dtype with its history; None if it has no history."""
+    """Cast a tensor that autograd tracks to another floating-point dtype, as a tracked operation; return None for other tensors and dtypes.
+    """
     if kind.is_integral or not recording((tensor,)):
         return None
     there, back = (functools.partial(_cast_in_order, target=target) for target in (kind.np, tensor._dtype.np))
@@ -138,7 +139,7 @@ def _refuse_cast(tensor: TensorBase, kind: dtype, strides: Any) -> Any:
 
 @ways(captured=_refuse_cast)
 def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
-    """Cast a device tensor on the host, from or to a dtype that MindSpore lacks."""
+    """Cast a device tensor on the host, if MindSpore lacks the source or the target dtype."""
     for told in on_fallback:
         told("to")
     return on_device(from_numpy(np.asarray(numpy_cast(array_of(tensor), kind.np), order="C")), strides, kind)
@@ -146,7 +147,7 @@ def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
 
 @ways(host=_cast_array, absent=_cast_absent, captured=_cast_captured)
 def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
-    """Cast a tensor, recorded; the result has the given ``strides``."""
+    """Cast a tensor, as an operation that autograd tracks; the result has the given ``strides``."""
     made = _cast_captured(tensor, kind, strides)
     if kind.is_integral and strides is None:
         stays_readable(made, tensor, kind)
@@ -159,7 +160,7 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
 
 
 def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
-    """Cast an array with the same memory order; one expanded from a single element stays expanded."""
+    """Cast an array and keep its memory order; an array expanded from a single element stays expanded."""
     found = numpy_cast(array, target=target, order="K")
     if found.size == 1 and found.ndim and repeats(array):
         found.flags.writeable = False
@@ -268,7 +269,7 @@ def expect_a_tensor(name: str, input: Any, other: Any) -> None:
 
 
 def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None, label: str | None = None, strides: Any = None) -> Any:
-    """Run a kernel on tensors of one dtype (the first one's, unless given) and other arguments, recorded.
+    """Run a kernel, tracked by autograd, on tensors that are cast to one dtype (``dtype``, else that of the first) and on other arguments.
 
     Tensors among ``args`` (indices, masks) are passed without a cast.
     """
@@ -278,7 +279,7 @@ def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = No
 
 
 def contiguous_copy(tensor: Any) -> Any:
-    """Return a copy of the tensor as a new contiguous base tensor, recorded."""
+    """Return a contiguous copy of the tensor, in memory of its own; autograd tracks it."""
     return call(_clone, (tensor,))
 
 
@@ -319,7 +320,7 @@ def refuse_codes(kernel: str, *tensors: TensorBase) -> None:
 def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
     """Store a result in ``out=`` (a tensor, or a tuple of them) and return ``out``.
 
-    With ``recorded``, the copy to ``out`` is differentiable, as for operations that torch composes of others.
+    With ``recorded``, gradients flow through the copy to ``out``, as for operations that torch composes of others.
     """
     if isinstance(result, tuple):
         expect_parts(type(result).__name__, out, len(result))
@@ -362,7 +363,7 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
 
 
 def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None:
-    """Write a tensor's values (of the target's shape, any dtype) to a tensor, recorded; on an error nothing is written."""
+    """Write a tensor's values (of the target's shape, any dtype) to a target, tracked by autograd. On an error the target is unchanged."""
     check_writable(target, uniform)
     if values._dtype is not target._dtype:
         values = cast_tensor(values, target._dtype)
@@ -370,7 +371,7 @@ def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None
 
 
 def write_array(target: TensorBase, array: np.ndarray, uniform: bool = False, label: str = "CopyBackwards") -> None:
-    """Write an array of the target's dtype, broadcast to its shape, as a constant without history."""
+    """Write an array of the target's dtype, broadcast to the target's shape, as a constant that autograd does not track."""
     check_writable(target, uniform)
     put_constant(target, array)
     if modes.grad:
@@ -432,7 +433,9 @@ def finish(result: Any, out: Any, *operands: Any) -> Any:
 
 
 def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
-    """Return the result, stored in ``out`` if given, which must have the result's dtype; for ``words`` see ``expect_out_dtype``."""
+    """Return the result, stored in ``out`` if given. Raise torch's error if ``out`` has another dtype; for ``words`` see
+    ``expect_out_dtype``.
+    """
     if out is not None:
         for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
             expect_out_dtype(target, item._dtype, words)
@@ -456,7 +459,7 @@ def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool 
 
 
 def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
-    """Return the result, copied to ``out`` by a recorded copy if given; for ``words`` see ``finish_exactly``."""
+    """Return the result, copied to ``out`` if given by a copy that autograd tracks; for ``words`` see ``finish_exactly``."""
     if out is None:
         return finish(result, None)
     if words:
@@ -465,7 +468,7 @@ def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
 
 
 def without_grad() -> grad_set_to:
-    """Context manager in which nothing is recorded."""
+    """Context manager that disables gradients."""
     return grad_set_to(False)
 
 
@@ -486,7 +489,7 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
 
 
 def whole(value: Any) -> int:
-    """Return an integer argument as an int. Raise TypeError (which becomes torch's message later) for a bool or other types."""
+    """Return an integer argument as an int. Raise TypeError for a bool or other types; the public form replaces it by torch's message."""
     if value.__class__ is not int:
         if value.__class__ is bool:
             raise wrong_type("'bool' object cannot be interpreted as an integer")

@@ -92,7 +92,7 @@ def _in_order(name: str, args: tuple[Any, ...], orders: tuple[tuple[str, ...], .
 
 
 def without_out_dtype(name: str, out_dtype: dtype | None) -> None:
-    """Raise NotImplementedError for ``out_dtype``, which torch supports on GPUs only; TypeError if it is a Tensor."""
+    """Raise NotImplementedError for ``out_dtype``, which torch supports on GPUs only; raise TypeError if it is a Tensor."""
     if isinstance(out_dtype, TensorBase):
         raise TypeError(f"{name}() received an invalid combination of arguments - got a Tensor in the place of a dtype")
     if out_dtype is not None:

@@ -1,4 +1,4 @@
-"""``out=`` of factories: which tensors torch lets them write to, and their history afterwards."""
+"""``out=`` of factories: which tensors torch lets them write to, and the autograd state of these tensors afterwards."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ _RESIZING = ("empty", "randn")  # torch gives these their size while autograd lo
 
 
 def no_derivative(name: str) -> RuntimeError:
-    """Return torch's error for an ``out=`` whose operation would be recorded."""
+    """Return torch's error for an ``out=`` with an operation that autograd would have to track."""
     return RuntimeError(
         f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
     )
 
 
 def is_of_leaf(tensor: TensorBase) -> bool:
-    """Return whether a tensor is a leaf that requires grad, or a view of one with that one's history."""
+    """Return whether a tensor is a leaf that requires grad, or a view of such a leaf."""
     base = None if tensor._auto is None else tensor._auto.base
     return is_tracked(tensor) and (_is_leaf(tensor) or (base is not None and base.is_leaf))
 
@@ -34,7 +34,7 @@ def _is_leaf(tensor: TensorBase) -> bool:
 
 
 def underivable(word: str, input: TensorBase, out: TensorBase) -> TensorBase:
-    """Return torch's error for an ``out`` whose history includes the input, which cannot be differentiated."""
+    """Return torch's error for an ``out`` that already depends on the input in the autograd graph, so that it cannot be differentiated."""
     return refuse("NotImplemented", word, input, out, RuntimeError(f"derivative for {word} is not implemented"))
 
 
@@ -48,8 +48,8 @@ def fresh_out(
 ) -> TensorBase:
     """Store new values in ``out`` and return it. Raise RuntimeError if it is a leaf that requires grad, in grad mode.
 
-    With grad disabled, a leaf has requires_grad set to ``requires_grad`` afterwards. A tensor with history gets one that cannot be
-    differentiated.
+    With grad disabled, a leaf has requires_grad set to ``requires_grad`` afterwards. A tensor that is not a leaf gets a node that raises in
+    backward.
     """
     if not isinstance(out, TensorBase):
         return store(result, out)

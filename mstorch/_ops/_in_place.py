@@ -23,7 +23,8 @@ _NUMBERS_FIRST = {"clamp", "div", "pow"}  # whose numbers torch checks before th
 
 
 def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise torch's error if the tensor overlaps itself in memory; argument errors come first where torch checks those first."""
+    """Raise torch's error if the tensor overlaps itself in memory. Argument errors are raised first where torch checks the arguments first.
+    """
     if tensor._stride is None or not overlaps(tensor._shape, tensor._stride):
         return
     check_history(tensor)
@@ -56,14 +57,14 @@ def _refuse_overlaps(tensor: TensorBase, function: Callable[..., Any], args: tup
 
 
 def _is_read_before(name: str, value: TensorBase, args: tuple[Any, ...]) -> bool:
-    """Return whether torch has read an operand before it writes: a fill value, a scatter mask, exponents."""
+    """Return whether torch reads an operand before it writes the result: a fill value, a scatter mask, exponents."""
     if name in ("masked_fill", "index_fill"):
         return not value._shape
     return (name == "masked_scatter" and value is args[0]) or (name == "ldexp" and not value._dtype.is_integral)
 
 
 def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the tensor with the result of ``function(tensor, …)`` stored in it, recorded."""
+    """Store the result of ``function(tensor, …)`` in the tensor and return the tensor; autograd tracks the write."""
     before = snapshot(tensor)
     if not tensor._storage.has_elements:
         args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
@@ -97,7 +98,7 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
 
 
 def _kept_outputs(node: Any) -> list[Any]:
-    """Return the outputs that an operation's node saves."""
+    """Return those outputs of an operation that its autograd node saves."""
     if not isinstance(node, Applied) or not node.saved:
         return []
     return [item for item in node.saved if item is not None and getattr(item, "output", False) and item.unpack is None]
@@ -108,7 +109,7 @@ def in_place_form(
 ) -> Callable[..., Any]:
     """Return the method ``name`` (``add_``) that stores the result of ``function`` (``add``) in the tensor.
 
-    ``uniform``: a single value is written, so the tensor may be expanded. If ``recorded`` is False, autograd does not record the write.
+    ``uniform``: a single value is written, so the tensor may be expanded. ``recorded``: whether autograd tracks the write.
     """
     run = getattr(function, "outside_autocast", function)
 

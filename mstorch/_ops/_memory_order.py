@@ -15,7 +15,7 @@ def result_strides(
 ) -> tuple[int, ...] | None:
     """Return the strides that torch gives an elementwise result; None if row-major.
 
-    ``kind`` is the dtype of the computation: operands of other dtypes are cast before, to copies without gaps.
+    ``kind`` is the dtype of the computation; operands of other dtypes are first cast to dense copies.
     """
     for operand in operands:
         if operand._stride is not None:
@@ -34,13 +34,13 @@ def _converted(tensor: TensorBase) -> tuple[int, ...]:
 
 
 def in_order_of(found: TensorBase, *operands: Any, with_numbers: bool = False) -> Any:
-    """Return a composition's new result with the strides of one elementwise operation on the operands."""
+    """Return a composition's new result with the strides that one elementwise operation on the operands would give it."""
     strides = result_strides(operands, found._shape, with_numbers)
     return found if found._stride is strides is None else in_order(found, strides or contiguous_strides(found._shape))
 
 
 def kept_order(found: TensorBase, input: TensorBase) -> Any:
-    """Return a new result of the shape of ``input`` with the strides of a copy of it."""
+    """Return a new result of the shape of ``input`` with the strides that a copy of ``input`` would have."""
     if found._stride is input._stride is None:
         return found
     return in_order(found, _converted(input))

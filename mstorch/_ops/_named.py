@@ -1,4 +1,4 @@
-"""torch's node names for operations that are one node in torch and several here."""
+"""torch's node names for operations that are one autograd node in torch and several in mstorch."""
 from __future__ import annotations
 
 import functools
@@ -10,7 +10,7 @@ from .._tape.node import named, watch
 
 
 def call_node(result: TensorBase, label: str) -> TensorBase:
-    """Rename the tensor's node and return the tensor; a node that refuses backward keeps its name."""
+    """Rename the tensor's autograd node and return the tensor; a node that raises in backward keeps its name."""
     node = result._node
     if node is not None and type(node).label not in (label, "NotImplemented"):
         node.__class__ = named(type(node), label)
@@ -21,7 +21,7 @@ def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[
     """Return a decorator that names the nodes of a function's results; ``label`` may be a function of the arguments.
 
     The name is shown in reprs (``grad_fn=<NllLossBackward0>``); the nodes below are mstorch's. ``watched`` are arguments that torch saves
-    and the steps here do not ("result": the result): backward raises if they are modified in between.
+    and mstorch's nodes do not ("result": the result): backward raises if they are modified in between.
     """
     names = watched.split()
 
@@ -47,18 +47,18 @@ def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[
 
 
 def watching(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a ``node_called`` decorator that keeps the nodes' names, for functions of several nodes in torch."""
+    """Return a ``node_called`` decorator that does not rename nodes, for functions that are several nodes in torch too."""
     return node_called("", names)
 
 
 def _made_before(node: Any, args: tuple[Any, ...]) -> bool:
-    """Return whether a node belongs to an argument that was returned unchanged."""
+    """Return whether a node belonged to an argument that the function returned unchanged."""
     return any(isinstance(item, TensorBase) and item._node is node for item in args)
 
 
 def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[..., str]:
-    """Return a function from arguments to ``label`` followed by ``number`` (0 or 1) if the argument at this position is a number, by the
-    other digit for a tensor.
+    """Return a function that appends a digit to ``label``: ``number`` (0 or 1) if the argument at this position is a number, the other
+    digit if it is a tensor.
     """
 
     def chosen(*args: Any, **kwargs: Any) -> str:
@@ -69,5 +69,5 @@ def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[...
 
 
 def by_rank(label: str, beside: int) -> Callable[..., str]:
-    """Return a function from arguments to ``label`` formatted with the input's number of dimensions minus ``beside``."""
+    """Return a function from arguments to ``label``, formatted with the input's number of dimensions minus ``beside``."""
     return lambda input, *args, **kwargs: label.format(len(input._shape) - beside)

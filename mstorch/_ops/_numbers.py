@@ -19,7 +19,7 @@ _LARGEST_CODES = {name: finfo(by_name(name)).max for name in FLOAT8}
 
 
 def integer_fits(value: Any, kind: dtype) -> bool:
-    """Return whether a number fits an integer dtype; for unsigned ones, negative numbers down to minus the maximum wrap around."""
+    """Return whether a number fits an integer dtype; for unsigned dtypes, negative numbers wrap around down to minus the maximum."""
     limits = np.iinfo(kind.np)
     low = -limits.max if limits.min == 0 and isinstance(value, int) else limits.min
     return bool(low <= value <= limits.max)
@@ -58,7 +58,9 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
 
 
 def written(value: Any, kind: dtype) -> complex:
-    """Convert a number like ``fitting``, where torch makes a tensor of it first: dtypes of 16 bits and fewer via double."""
+    """Convert a number like ``fitting``, but as torch does where it first makes a tensor of the number: to dtypes of 16 bits and fewer via
+    double.
+    """
     return fitting(value, kind, "float64" if kind.name in ("float16", "bfloat16", *FLOAT8) else None)
 
 
@@ -68,7 +70,9 @@ def filling(value: Any, kind: dtype, count: int) -> complex:
 
 
 def real_of(value: Any, kind: str) -> Any:
-    """Return a number, a complex one as a real one if it has no imaginary part; ``kind`` is what it is wanted as, in C++."""
+    """Return a number; a complex one with no imaginary part as a real number, else raise RuntimeError. ``kind`` is the C++ type in the
+    message.
+    """
     if not isinstance(value, complex):
         return value
     if value.imag:

@@ -15,7 +15,7 @@ BY_SIZE, BY_TENSOR, BY_VALUES, IN_PLACE = "size", "tensor", "values", "in place"
 
 
 class Record(NamedTuple):
-    """Facts about an operation, declared where it is defined."""
+    """Facts about an operation, given where the operation is declared."""
 
     autocast: Casts = Casts()
     """Casts of its arguments in an autocast region."""
@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
 
 def record_of(function: Function) -> Record:
-    """Return the record of an operation, also of a form derived from it."""
+    """Return the Record of an operation's function, also for a form derived from it; an empty one by default."""
     return getattr(function, "record", Record())
 
 

@@ -15,7 +15,7 @@ from ._dispatch import shape_of
 def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
     """Raise torch's error if ``out`` overlaps itself or an input, for operations that read while they write.
 
-    As in torch, only dense views are checked, but a tensor overlaps with itself even if it is empty.
+    As in torch, only dense views are compared with inputs, but a tensor overlaps with itself even if it is empty.
     """
     if out is None or not isinstance(out, TensorBase):
         return
@@ -29,7 +29,7 @@ def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
 
 
 def refuse_partly(out: Any, *inputs: Any, twice: bool = True) -> None:
-    """Raise torch's error if ``out`` overlaps an input that is a different view, or (``twice``) overlaps itself."""
+    """Raise torch's error if ``out`` overlaps an input that is a different view or, with ``twice``, itself."""
     if isinstance(out, TensorBase):
         if twice:
             check_writable(out)
@@ -41,7 +41,7 @@ def refuse_partly(out: Any, *inputs: Any, twice: bool = True) -> None:
 def refuse_parts(out: Any, input: TensorBase, shape: tuple[int, ...] | None = None) -> None:
     """Raise torch's error if the first of ``out`` (a pair, or None) partly overlaps the input, for operations that read after they wrote.
 
-    ``shape`` is the size that it will have, row-major if that differs from its current one.
+    ``shape`` is the size to which ``out`` will be resized, with row-major strides if it differs from the current size.
     """
     if out is None or not isinstance(out[0], TensorBase) or out[0] is input or out[0]._storage is not input._storage:
         return

@@ -1,8 +1,8 @@
 """The public functions of this package: those that torch has under the same name (``_core/public_names.py``).
 
-A family is a module in one of the packages here, without a leading underscore. Its functions are torch's, and Tensor's methods, unless it
-declares otherwise: ``PUBLIC_IN`` names another namespace ("linalg"), ``NAMED_METHODS`` maps methods to other functions. Where torch has an
-in-place form (``exp_``) that the family does not define, it is derived from the function.
+A family is a module, without a leading underscore, in one of this package's subpackages. Its functions are functions of torch and methods
+of Tensor, unless it declares otherwise: ``PUBLIC_IN`` names another namespace ("linalg"), ``NAMED_METHODS`` maps methods to other
+functions. Where torch has an in-place form (``exp_``) that the family does not define, it is derived from the function.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _in_place_form = functools.cache(in_place_form)
 
 @functools.cache
 def families() -> tuple[types.ModuleType, ...]:
-    """Return the families in alphabetical order, those with methods only last."""
+    """Return the families in alphabetical order; families with methods only come last."""
     names = (found.name for found in pkgutil.walk_packages(_path, f"{_room}.") if not found.ispkg)
     modules = [importlib.import_module(name) for name in sorted(names) if not name.rpartition(".")[2].startswith("_")]
     return tuple(sorted(modules, key=lambda family: namespace(family) == "Tensor"))

@@ -18,7 +18,7 @@ _SCALARS_LIMIT = 4096
 
 
 def scalar_array(value: Any, kind: dtype) -> np.ndarray:
-    """Return a 0-d array of a Python number; it is cached and must not be written."""
+    """Return a 0-d array of a Python number. The array is cached and must not be written."""
     # Zeros of either sign are equal, alone and as parts of complex numbers.
     key = (value.__class__, value if value and value.__class__ is not complex else repr(value), kind.name)
     found = _SCALARS.get(key)
@@ -51,7 +51,7 @@ WIDE_SECOND = frozenset(("mul", "div", "floor_divide", "trunc_divide"))
 
 
 def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> Any:
-    """Return the number, or the 0-d tensor of another dtype, as float32; None if it is neither, or there is no host memory."""
+    """Return a number, or a 0-d tensor of another dtype, as float32; None for any other value, or without host memory."""
     if not in_arrays(*tensors):
         return None
     if not isinstance(second, TensorBase):

@@ -1,4 +1,4 @@
-"""``python -m mstorch port``: prints a diff that makes a program name mstorch and the device itself.
+"""``python -m mstorch port``: prints a diff after which a program imports mstorch and names the device explicitly.
 
     python -m mstorch port my_project/            # prints the diff
     python -m mstorch port my_project/ --write    # and changes the files

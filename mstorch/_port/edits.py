@@ -57,7 +57,7 @@ def _edits(source: bytes, tree: ast.Module, starts: list[int], device: str) -> I
 
 
 def _alias(source: bytes, starts: list[int], alias: ast.alias, extra: str) -> Edit:
-    """Edit one name of an ``import``: without ``as`` it binds ``torch``, which it must still do.
+    """Edit one name of an ``import``. Without ``as`` the statement binds the name ``torch``, which it must still do after the edit.
 
     ``extra`` is imported along with torch: the device's module, which is missing on machines without one.
     """

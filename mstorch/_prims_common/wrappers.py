@@ -1,4 +1,4 @@
-"""torch._prims_common.wrappers: the cast that packages import from it."""
+"""torch._prims_common.wrappers: the function ``_maybe_convert_to_dtype``, which packages import from it."""
 from __future__ import annotations
 
 from typing import Any

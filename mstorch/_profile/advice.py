@@ -8,7 +8,7 @@ _MANY, _SMALL, _LONGEST = 300, 4096, 100
 
 
 def advice(found: dict[str, Any], count: int = 3) -> list[str]:
-    """Return two lines of text for each of the ``count`` most expensive lines: its time, and the reason."""
+    """Return two lines of text for each of the ``count`` most expensive source lines: the line's time, and the reason."""
     told: list[str] = []
     wall = max(found["wall"], 1e-9)
     for place, seconds in sorted(found["lines"].items(), key=lambda item: -item[1])[:count]:

@@ -1,4 +1,4 @@
-"""Dispatch of public calls with quantized tensors: those with a quantized form run it, all others raise by name.
+"""Dispatch of public calls with quantized tensors: functions that have a quantized form run it, all others raise an error that names them.
 
 Views and data movement keep the integers. Operations on values run on the dequantized values, or on the integers if their order suffices.
 """
@@ -56,7 +56,7 @@ _FIXED = {"sigmoid": (1 / 256, 0, -128), "tanh": (2 / 256, 128, 0), "hardsigmoid
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Dispatch a public call; return NotImplemented if no operand is a quantized tensor."""
+    """Dispatch a public call; return NotImplemented if none of the operands is a quantized tensor."""
     if not (_has(args) or kwargs and _has(kwargs.values())):
         return NotImplemented
     owner = getattr(public, "__self__", None)

@@ -28,7 +28,7 @@ _FAR = float(2**63)
 
 
 def _clamped(steps: Tensor, low: int, high: int) -> Tensor:
-    """Return steps clamped to the range; NaN becomes its minimum."""
+    """Return steps clamped to the range; NaN becomes the minimum of the range."""
     return compare.where(compare.isnan(steps), float(low), compare.clamp(steps, low, high))
 
 
@@ -283,7 +283,7 @@ def _choose_for(low: Tensor, high: Tensor, scale: Tensor, point: Tensor, limits:
 
 
 def _observe(input: Tensor, running_min: Tensor, running_max: Tensor, share: float, axis: int | None, qparams: tuple[Any, Any]) -> None:
-    """Update the running bounds by a tensor's: of all of it, or of each slice along an axis."""
+    """Update the running bounds by those of a tensor: over all elements, or for each slice along an axis."""
     own = shape_of(input)
     if axis is None:
         bounds = reduce.aminmax(input)

@@ -44,7 +44,7 @@ def _differences(tensor: Any) -> Any:
 
 
 def _whole_product(left: Any, right: Tensor) -> Any:
-    """Return ``left @ right.T`` of integers, exactly: float32 accumulates blocks, int32 their sums."""
+    """Return ``left @ right.T`` of integers, exactly: blocks are accumulated in float32, and the sums of blocks in int32."""
     length = shape_of(left)[-1]
     total = None
     for start in range(0, max(length, 1), _EXACT):
@@ -175,7 +175,7 @@ linear, linear_relu = _linear("linear", False), _linear("linear_relu", True)
 
 
 def _whole_convolution(input: Tensor, weight: Tensor, config: dict[str, Any]) -> Any:
-    """Return a convolution of integers, exactly: blocks of channels in float32, their sum in int32."""
+    """Return a convolution of integers, exactly: blocks of channels are accumulated in float32, and their sums in int32."""
     groups, window = config["groups"], shape_of(weight)[2:]
     within = shape_of(weight)[1]
     count = max(1, _EXACT // max(1, int(np.prod(window))))
@@ -246,7 +246,7 @@ def _of_two(name: str, compute: Callable[..., Any], positive: bool) -> Callable[
 
 
 def _add_scalar(qa: Any, b: Any, positive: bool = False) -> Tensor:
-    """Add a number: the integers are kept where they fit, and the zero point changes."""
+    """Add a number: where the integers fit they are kept, and only the zero point changes."""
     b = b.item() if isinstance(b, TensorBase) else b
     own, (low, high) = qa._quantizer, RANGES[qa._dtype]
     shift = int(np.rint(float(b) / own.scale))
@@ -264,7 +264,7 @@ def _add_scalar(qa: Any, b: Any, positive: bool = False) -> Tensor:
 
 
 def _mul_scalar(qa: Any, b: Any, positive: bool = False) -> Tensor:
-    """Multiply by a number: the integers are kept, or mirrored for a negative one, and the scale changes."""
+    """Multiply by a number: the integers are kept, or mirrored if the number is negative, and the scale changes."""
     b = float(b.item() if isinstance(b, TensorBase) else b)
     own, (low, high) = qa._quantizer, RANGES[qa._dtype]
     if b > 0:

@@ -1,4 +1,4 @@
-"""Packed weights: objects of torch's C++ classes in torch; here, objects with the same contents and pickles."""
+"""Packed weights: in torch, objects of C++ classes; in mstorch, Python objects with the same contents and pickles."""
 from __future__ import annotations
 
 from collections.abc import Sequence

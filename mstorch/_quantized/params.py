@@ -19,7 +19,8 @@ def choose(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return scales (float64) and zero points (int64) for arrays of lower and upper bounds, as torch's kernels compute them.
 
-    With ``symmetric``, bounds on both sides of zero have the middle of the range as zero point; ``reduce_range`` uses one bit less.
+    With ``symmetric``, the zero point is the middle of the quantized range if ``low < 0 < high``; ``reduce_range`` makes the range one bit
+    smaller.
     """
     low, high = np.atleast_1d(np.asarray(low, np.float32)), np.atleast_1d(np.asarray(high, np.float32))
     if not (low <= high).all():
@@ -60,5 +61,5 @@ def choose_one(low: float, high: float, least: int, greatest: int, reduce_range:
 
 
 def whole(value: float) -> int:
-    """Convert a number to int32 as C does: one out of range becomes the minimum."""
+    """Convert a number to int32 as C does: a number out of range becomes the minimum."""
     return int(value) if -(2**31) <= value < 2**31 else -(2**31)

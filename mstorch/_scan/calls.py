@@ -31,7 +31,8 @@ def _signature(dotted: str) -> inspect.Signature | None:
 
 
 def wrong(dotted: str, call: ast.Call) -> tuple[str, str] | None:
-    """Return why no signature matches a call, as a kind and a sentence; None if one does, or if it cannot be determined."""
+    """Return why no signature matches a call, as a category and a sentence; None if a signature matches, or if that cannot be determined.
+    """
     method = dotted.startswith("torch.Tensor.")
     signature = _signature(dotted)
     if signature is None:

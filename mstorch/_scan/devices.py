@@ -1,4 +1,4 @@
-"""Cost of operations on a device, from the kernel table: those without a kernel, and those that read the device's memory."""
+"""Cost of operations on a device, from the kernel table: which have no kernel, and which read the device's memory."""
 from __future__ import annotations
 
 import functools
@@ -31,7 +31,7 @@ def absent_rows(device: str) -> dict[str, str]:
 
 @functools.cache
 def falls_back(dotted: str, device: str) -> str | None:
-    """Return why an operation is computed on the CPU; None if the device has a kernel, or if it cannot be determined."""
+    """Return why an operation is computed on the CPU; None if the device has a kernel, or if this cannot be determined."""
     last = dotted.rpartition(".")[2].removesuffix("_")
     if last in _SELDOM:
         return None
@@ -42,7 +42,7 @@ def falls_back(dotted: str, device: str) -> str | None:
 
 
 def _rows_of(function: Any, depth: int = 4) -> set[str]:
-    """Return the rows that an operation's function uses, directly or by functions of its own package."""
+    """Return the kernels that an operation's function uses, directly or through functions of its own package."""
     plain = inspect.unwrap(written(function)) if isinstance(function, (types.FunctionType, types.BuiltinFunctionType)) else None
     if not isinstance(plain, types.FunctionType) or not (plain.__module__ or "").startswith(_ROOMS):
         return set()
@@ -68,5 +68,5 @@ _SHARED = frozenset(("call", "unary", "binary", "elementwise", "deliver", "in_pl
 
 
 def reads(name: str) -> str | None:
-    """Return what a function or method waits for, if it reads a device's memory, else None."""
+    """Return a text that says why a function or method waits for a device, if it reads the device's memory; else None."""
     return _READS.get(name)

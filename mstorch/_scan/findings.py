@@ -47,7 +47,7 @@ class Scanned(NamedTuple):
 
 
 def scan(sources: list[Source], device: str | None, progress: Progress | None = None) -> Scanned:
-    """Scan all files; names that one of them sets exist for all."""
+    """Scan all files; a name that one file sets counts as existing in all files."""
     walks = []
     for source in sources:
         walks.append((source, walk_of(source)))

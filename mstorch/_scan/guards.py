@@ -16,7 +16,7 @@ _ANY = "*"
 
 
 class Guards:
-    """Current position of the walk."""
+    """Which checks guard the code at the current position of the analysis."""
 
     def __init__(self) -> None:
         self._functions: list[str] = []
@@ -68,7 +68,7 @@ class Guards:
 
     @contextmanager
     def tried(self, takes: bool) -> Iterator[None]:
-        """Context manager for a ``try`` body, whose errors are caught if ``takes``."""
+        """Context manager for a ``try`` body; ``takes`` says whether its handlers catch the errors of missing names."""
         self._tries += takes
         try:
             yield
@@ -85,7 +85,7 @@ class Guards:
             self._checked.pop()
 
     def since_checked(self, names: frozenset[str]) -> None:
-        """Mark the rest of the function as dependent on the names: the other branch has left."""
+        """Mark the rest of the function as executed only if the names exist, because the other branch has returned or raised."""
         self._since[-1] |= names
 
 
@@ -100,7 +100,9 @@ def catches_absence(handler: ast.ExceptHandler) -> bool:
 
 
 def checked_names(test: ast.expr) -> frozenset[str]:
-    """Return the names that a test checks by ``hasattr`` and ``getattr``; all names if it checks a version or what is installed."""
+    """Return the names whose presence a test checks by ``hasattr`` and ``getattr``; all names if it checks a version or an installed
+    package.
+    """
     found: set[str] = set()
     for node in ast.walk(test):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) >= 2:

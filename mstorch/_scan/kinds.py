@@ -1,4 +1,5 @@
-"""Infer kinds of values statically: tensors, names of torch, modules, and tuples of them."""
+"""Infer types of expressions in source code: tensors, names of torch, modules, and tuples of these. Such an inferred type is called a kind.
+"""
 from __future__ import annotations
 
 import ast
@@ -13,7 +14,7 @@ _SEVERAL = frozenset("LSTM GRU RNN LSTMCell MultiheadAttention Transformer Seque
 
 
 class Tensor(NamedTuple):
-    """Kind of tensors."""
+    """Inferred type of an expression whose value is a tensor."""
 
     what: str = "tensor"
 
@@ -25,13 +26,13 @@ class Name(NamedTuple):
 
 
 class Object(NamedTuple):
-    """Instance of a torch class."""
+    """Inferred type of an expression whose value is an instance of the torch class ``dotted``."""
 
     dotted: str
 
 
 class Several(NamedTuple):
-    """Tuple whose items have one kind."""
+    """Inferred type of a tuple whose items all have the inferred type ``item``."""
 
     item: Tensor
 
@@ -48,7 +49,7 @@ TENSOR = Tensor()
 
 @functools.cache
 def _returned() -> dict[str, dict[str, Kind]]:
-    """Return the return kinds of torch's functions by namespace and name, from the stubs, where all overloads agree."""
+    """Return the inferred return types of torch's functions by namespace and name, from the stubs; only where all overloads agree."""
     found: dict[str, dict[str, Kind]] = {}
     for room, pattern in _ROOMS.items():
         home = found[room] = {}
@@ -72,7 +73,7 @@ _METHODS_OF_NUMBERS = frozenset("long int float double half bool byte short char
 
 
 def result_of_function(dotted: str) -> Kind:
-    """Return the kind of a torch function's result."""
+    """Return the inferred type of a torch function's result."""
     room, _, last = dotted.partition(".")[2].rpartition(".")
     if dotted in ("torch.tensor", "torch.as_tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.Tensor"):
         return TENSOR
@@ -80,12 +81,12 @@ def result_of_function(dotted: str) -> Kind:
 
 
 def result_of_method(name: str) -> Kind:
-    """Return the kind of a tensor method's result."""
+    """Return the inferred type of a tensor method's result."""
     return TENSOR if name in _METHODS_OF_NUMBERS else _returned()["Tensor"].get(name)
 
 
 def property_of_tensor(name: str) -> Kind:
-    """Return the kind of a tensor's attribute."""
+    """Return the inferred type of a tensor's attribute."""
     return TENSOR if name in _attributes() else None
 
 
@@ -102,13 +103,13 @@ def _attributes() -> set[str]:
 
 
 def result_of_layer(dotted: str) -> Kind:
-    """Return the kind of the result of a ``torch.nn`` module's call."""
+    """Return the inferred type of what a call of a ``torch.nn`` module returns."""
     last = dotted.rpartition(".")[2]
     return TENSOR if dotted.startswith("torch.nn.") and last[:1].isupper() and last not in _SEVERAL else None
 
 
 def of_annotation(node: ast.expr | None, named: dict[str, Kind]) -> Kind:
-    """Return the kind of an annotation; ``Tensor``, ``Optional[Tensor]`` and ``Tensor | None`` are tensors."""
+    """Return the inferred type of an annotation: ``Tensor``, ``Optional[Tensor]`` and ``Tensor | None`` are tensors."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             node = ast.parse(node.value, mode="eval").body
@@ -124,7 +125,7 @@ def of_annotation(node: ast.expr | None, named: dict[str, Kind]) -> Kind:
 
 
 def dotted_name(node: ast.expr, named: dict[str, Kind]) -> str | None:
-    """Return the dotted torch name of an expression; None for others."""
+    """Return the dotted torch name of an expression; None for an expression that is not such a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -137,10 +138,10 @@ def dotted_name(node: ast.expr, named: dict[str, Kind]) -> str | None:
 
 
 def item_of(kind: Kind) -> Kind:
-    """Return the kind of an item of a value."""
+    """Return the inferred type of an item of a value of the type ``kind``; None if it is unknown."""
     return kind.item if isinstance(kind, Several) else kind if isinstance(kind, Tensor) else None
 
 
 def merged(first: Kind, second: Kind) -> Kind:
-    """Return the common kind of two alternatives, or None."""
+    """Return the inferred type of a value with two alternative types: the type if they are equal, else None."""
     return first if first == second else None

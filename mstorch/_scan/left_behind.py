@@ -1,4 +1,4 @@
-"""Code that a port leaves unchanged: packages compiled for CUDA only, and hard-coded "cuda", each with its replacement here."""
+"""Code that a port leaves unchanged: packages compiled for CUDA only, and hard-coded "cuda", each with mstorch's replacement."""
 from __future__ import annotations
 
 import ast

@@ -14,7 +14,7 @@ _OTHER_MAKERS = frozenset("xpu mps hpu mlu musa mtia xla gcu supa sdaa maia priv
 
 
 class Lack(NamedTuple):
-    """Shortest missing prefix of a name; ``importable`` if it can be imported, but raises when used."""
+    """Shortest missing prefix of a name. ``importable``: it can be imported, but raises when it is used."""
 
     name: str
     importable: bool
@@ -22,7 +22,7 @@ class Lack(NamedTuple):
 
 @functools.cache
 def found(dotted: str) -> tuple[Any, Lack | None]:
-    """Return the object of a dotted torch name, as far as it can be determined, or the missing part."""
+    """Return the object of a dotted torch name, as far as it can be determined, or the part of the name that is missing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _found(dotted)
@@ -52,7 +52,7 @@ def _found(dotted: str) -> tuple[Any, Lack | None]:
 
 
 def _is_ours(error: ModuleNotFoundError) -> bool:
-    """Return whether a module of ours is missing, and not a dependency that torch needs too."""
+    """Return whether the module that could not be imported belongs to mstorch, and is not a dependency that torch needs too."""
     return (error.name or "").partition(".")[0] in ("", _hook.ours("torch"))
 
 
@@ -69,7 +69,7 @@ def package_for(dotted: str) -> str | None:
 
 
 def lack_of(dotted: str, importing: bool = False) -> Lack | None:
-    """Return the missing part of a name; devices of makers other than Huawei and NVIDIA are ignored."""
+    """Return the missing part of a name; names of devices other than Huawei's and NVIDIA's are ignored."""
     if _OTHER_MAKERS.intersection(dotted.split(".")[1:3]):
         return None
     if dotted.startswith("torch.ops.") and dotted.split(".")[2:3] not in ([], ["aten"], ["prim"], ["prims"], ["profiler"]):

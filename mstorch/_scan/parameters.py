@@ -1,4 +1,4 @@
-"""Infer the kinds of a function's arguments and of the attributes of ``self``."""
+"""Infer the types of a function's arguments and of the attributes of ``self``."""
 from __future__ import annotations
 
 import ast
@@ -29,7 +29,9 @@ def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def argument_kinds(node: Function, this: This | None, named: dict[str, Kind]) -> dict[str, Kind]:
-    """Return the kinds of a function's arguments by annotation; those of ``forward`` are tensors unless the function shows otherwise."""
+    """Infer the types of a function's arguments from their annotations; unannotated arguments of ``forward`` are tensors if they are used
+    like tensors.
+    """
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     found: dict[str, Kind] = {item.arg: kinds.of_annotation(item.annotation, named) for item in every}
@@ -88,7 +90,7 @@ def own_attributes(
 
 
 def _set(node: ast.stmt, first: str) -> Iterable[tuple[str, ast.expr | None]]:
-    """Yield the attributes that a statement sets; a registered buffer is a tensor, whatever it was made from."""
+    """Yield the attributes that a statement sets, with their values; a registered buffer is a tensor, whatever value it was made from."""
     if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == first:

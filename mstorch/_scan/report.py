@@ -40,14 +40,14 @@ class Result(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Percentage of the code's uses of torch that are supported; 100 only if all are."""
+        """Percentage of the code's uses of torch that are supported; 100 only if all uses are."""
         places = {(item.file, item.line, item.name) for item in self.counted}
         if not places:
             return 100.0
         return min(99.9, 100 * (1 - len(places) / max(self.scanned.uses, len(places))))
 
     def fine(self) -> bool:
-        """Return whether there are no findings that count."""
+        """Return whether none of the findings counts."""
         return not (self.counted or self.unread or any(verdict.reasons for verdict in self.verdicts))
 
     def summary(self) -> list[str]:

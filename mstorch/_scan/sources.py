@@ -62,7 +62,7 @@ def requirements() -> dict[str, list[str]]:
 
 
 def resolve(argument: str) -> tuple[Path, str] | None:
-    """Resolve an argument of the command line: return a path, and the package's name if it is one."""
+    """Resolve an argument of the command line to a path, and the package's name if the argument is a package."""
     path = Path(argument)
     if path.exists():
         return path, path.resolve().name if (path / "__init__.py").is_file() else ""

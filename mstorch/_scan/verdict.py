@@ -1,4 +1,4 @@
-"""Prediction whether a package can be imported: its modules are followed as an import would load them, without running anything."""
+"""Predict whether a package can be imported: the modules that an import would load are followed, without running any code."""
 from __future__ import annotations
 
 import ast
@@ -15,7 +15,7 @@ from .walk import Walk, walk_of
 
 
 class Verdict(NamedTuple):
-    """Why a package cannot be imported, with file and line for each reason; empty if it can."""
+    """Why a package cannot be imported, with file and line for each reason; no reasons if it can be imported."""
 
     package: str
     reasons: tuple[tuple[Path, int, str], ...]
@@ -23,7 +23,7 @@ class Verdict(NamedTuple):
 
 
 class _Module(NamedTuple):
-    """Module that an import loads: its file and, if that is Python, the code that runs at import and the names it binds."""
+    """A module that an import loads: its file and, if the file is Python, the code that runs at import and the names that it binds."""
 
     path: Path
     walk: Walk | None
@@ -31,7 +31,7 @@ class _Module(NamedTuple):
 
 
 def verdict_on(package: str, place: Path | None = None) -> Verdict:
-    """Follow what ``import package`` loads; ``place`` is the package's location if it is not on ``sys.path``."""
+    """Analyse the modules that ``import package`` loads; ``place`` is the package's location if it is not on ``sys.path``."""
     following = _Following(package, place)
     following.load(package)
     return Verdict(package, tuple(dict.fromkeys(following.reasons)), len(following.loaded))
@@ -45,7 +45,7 @@ class _Following:
         self.reasons: list[tuple[Path, int, str]] = []
 
     def file_of(self, module: str) -> Path | None:
-        """Return the file from which a module is loaded; a folder for packages without one."""
+        """Return the file from which a module is loaded, or the folder of a package without a file."""
         path: Path | None
         if self.place is not None and module.partition(".")[0] == self.root:
             inside = self.place.joinpath(*module.split(".")[1:])
@@ -58,7 +58,7 @@ class _Following:
         return path
 
     def load(self, module: str, asked: tuple[Path, int] | None = None) -> bool:
-        """Follow a module and its parent packages; return whether it exists."""
+        """Follow a module and its parent packages; return whether the module exists."""
         parts = module.split(".")
         for number in range(1, len(parts) + 1):
             name = ".".join(parts[:number])
@@ -101,7 +101,7 @@ class _Following:
                 self.take(target, item.names, (path, item.line))
 
     def take(self, module: str, wanted: tuple[str, ...], asked: tuple[Path, int]) -> None:
-        """Follow ``from module import wanted``."""
+        """Follow ``from module import wanted`` as an import would."""
         if not self.load(module, asked):
             return
         path = self.file_of(module)

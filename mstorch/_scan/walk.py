@@ -1,4 +1,4 @@
-"""One file's uses of torch: names, tensor methods, calls, each with its line and its guards; nothing is executed."""
+"""One file's uses of torch: names, tensor methods and calls, each with its line and the checks that guard it; no code is executed."""
 from __future__ import annotations
 
 import ast
@@ -16,7 +16,7 @@ _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 class Use(NamedTuple):
-    """Use of torch; ``what`` is "import", "name", "call", "method" or "method call"."""
+    """A use of torch in code; ``what`` is "import", "name", "call", "method" or "method call"."""
 
     line: int
     what: str
@@ -27,7 +27,7 @@ class Use(NamedTuple):
 
 
 class Import(NamedTuple):
-    """Import of any module: the module that is loaded, and the names imported from it."""
+    """An import in the code: the module that it loads, and the names that it imports from the module."""
 
     line: int
     module: str
@@ -37,7 +37,7 @@ class Import(NamedTuple):
 
 
 class Walk:
-    """Analyzes a file: ``uses`` of torch, ``imports`` of all modules, and the names below torch that the file ``sets``."""
+    """Analyses a file: ``uses`` of torch, ``imports`` of all modules, and the names below torch that the file ``sets``."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.uses: list[Use] = []
@@ -202,7 +202,7 @@ class Walk:
                 named[name] = kinds.merged(inside.get(name), outside.get(name))
 
     def _narrow(self, test: ast.expr, named: dict[str, Kind]) -> None:
-        """Return the kind of a name in the branch of an ``isinstance`` test."""
+        """Forget in ``named`` that a name is a tensor if a condition tests it by ``isinstance`` or ``hasattr``."""
         for node in ast.walk(test):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "hasattr") and node.args:
                 if isinstance(node.args[0], ast.Name) and isinstance(named.get(node.args[0].id), Tensor):
@@ -398,7 +398,7 @@ class Walk:
 
 @functools.cache
 def walk_of(source: Source) -> Walk:
-    """Return the walk of a file, cached."""
+    """Return the Walk of a file, cached."""
     return Walk(source.tree)
 
 

@@ -62,7 +62,7 @@ def dtype_class() -> type:
 
 
 def dtype_classes() -> set[type]:
-    """Return the classes of dtypes: mstorch.dtype, and that of dtypes which MindSpore lacks."""
+    """Return the classes of dtypes: mstorch.dtype, and the class of dtypes that MindSpore lacks."""
     return {type(kind) for kind in (*dtypes.DTYPES, *dtypes.LACKING)}
 
 
@@ -244,7 +244,7 @@ def build_quantized(integers: Any, dtype: str, parts: Any, requires_grad: bool) 
 
 
 def integers_name(dtype: str) -> str | None:
-    """Return the integer dtype that a quantized dtype is stored as; None for those that pack several in a byte."""
+    """Return the integer dtype in which a quantized dtype is stored; None for a dtype that packs several numbers in a byte."""
     found = quantized_base.INTEGERS.get(dtype_of(dtype))
     return None if found is None else found.name
 

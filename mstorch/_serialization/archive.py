@@ -21,7 +21,8 @@ from mstorch._serialization.zipfile_format import ZipReader, ZipWriter
 
 
 class Archive:
-    """The records of a file to save; pickling is done first, so that an object that cannot be pickled never touches a file."""
+    """The records of a file to save. Pickling is done before the file is opened, so that an object that cannot be pickled leaves no file.
+    """
 
     def __init__(self, obj: Any, pickle_module: Any, protocol: int, byteorder_record: bool):
         self.storages = StorageTable()

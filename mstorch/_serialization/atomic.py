@@ -57,8 +57,8 @@ def replacing(path: str) -> Iterator[IO[bytes]]:
     """Yield a file that replaces ``path`` when the block ends without an error.
 
     Raise RuntimeError if ``path`` cannot be opened for writing. After an error inside the block the old file is unchanged; after a kill, a
-    ``.name.*.tmp`` may remain beside it. A path that is no regular file (a pipe, a device), or whose folder admits no new file, is written
-    directly. Other hard links to the old file keep the old content.
+    ``.name.*.tmp`` may remain beside it. A path that is not a regular file (a pipe, a device), or whose folder does not accept new files,
+    is written directly. Other hard links to the old file keep the old content.
     """
     # A plain open would write through a link, so the link stays and its target is replaced.
     target = os.path.realpath(path)

@@ -57,8 +57,8 @@ class StorageType:
 
 
 def handed_out(ref: TypedRef) -> Any:
-    """Return the object for a storage in a loaded object graph: an mstorch storage that refers to it if it is on the CPU, else the
-    reference.
+    """Return the object for a storage in a loaded object graph: an mstorch storage over the referenced bytes if they are on the CPU, else
+    the reference.
     """
     if ref.storage.device_text != "cpu" or (ref.dtype_name or "uint8") not in adapter.NUMPY_DTYPES:
         return ref

@@ -1,4 +1,4 @@
-"""The bytes of a file's storages, and the item sizes of dtypes in files."""
+"""Read the bytes of the storages in a checkpoint, and the item size of each dtype that checkpoints name."""
 
 from __future__ import annotations
 

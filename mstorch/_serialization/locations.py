@@ -1,4 +1,4 @@
-"""Storage locations: the tags in a file, and the devices they stand for."""
+"""Storage locations: the tags in a file, and the devices that they denote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
 
 
 def location_tag(storage: Any) -> str:
-    """Return the tag of a storage's device. Raise RuntimeError if no registered package knows it."""
+    """Return the tag of a storage's device. Raise RuntimeError if no registered function returns one."""
     for _, tagger, _ in _registry:
         tag = tagger(storage)
         if tag:

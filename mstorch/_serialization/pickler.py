@@ -24,7 +24,7 @@ _DTYPES_DIFFER = "Cannot save multiple tensors or storages that view the same da
 
 
 class _Global:
-    """Represents a global of torch during saving; the pickler writes ``__module__`` as its name."""
+    """Represents a class or function of torch during saving; the pickler writes ``__module__`` as its module."""
 
     def __init__(self, module: str, name: str):
         self.__module__ = self.torch_module = module
@@ -261,7 +261,7 @@ def _table_of(base: Any) -> dict[type, Any]:
 
 
 def _dump_named(obj: Any, base: Any, protocol: int, table: StorageTable, legacy: bool) -> bytes:
-    """Pickle by the Python pickler, which writes any name it is given."""
+    """Pickle by Python's own pickler, which writes any name of a class or function that it is given."""
     rules = _Rules(table, legacy)
     table_of_base = _table_of(base)
 

@@ -1,4 +1,4 @@
-"""Plain pickles where `import torch` imports mstorch: their content is torch's, so that each library can read the other's.
+"""Plain pickles where `import torch` imports mstorch: their content is torch's, so that either library can read the other's pickles.
 
 Classes have torch's module names, tensors are rebuilt by torch's functions from a storage, a storage from the bytes of a file. Elsewhere,
 pickles have mstorch's own names, which need no module named torch.
@@ -32,7 +32,7 @@ class _Stored:
 
 
 class _Storages(StorageTable):
-    """Storages of single tensors: as in torch, a plain pickle holds one for each tensor."""
+    """Storages of single tensors: as in torch, a plain pickle holds one storage for each tensor."""
 
     def add(self, cell: Any, dtype_name: str, location: str, array: Any) -> Any:
         """Return the object that represents a cell's storage."""

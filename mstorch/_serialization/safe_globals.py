@@ -1,4 +1,4 @@
-"""The globals that a file may use under ``weights_only=True``: torch's own list and those that the user adds."""
+"""The globals that a file may use under ``weights_only=True``: torch's own list, and those that the user adds."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class AllowedGlobal:
 
 
 def default_global(path: str) -> AllowedGlobal | None:
-    """Return the entry of torch's own list for a full path; None if it is not on it."""
+    """Return the entry of torch's own list for a full path; None for a path that is not on the list."""
     found = _fixed().get(path)
     if found is not None:
         return found

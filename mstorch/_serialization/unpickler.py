@@ -1,4 +1,4 @@
-"""Unpicklers: one that calls nothing outside an allow-list, and one that maps torch's names to mstorch's."""
+"""Unpicklers: one calls nothing outside an allow-list, the other maps torch's names to mstorch's."""
 
 from __future__ import annotations
 

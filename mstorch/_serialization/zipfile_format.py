@@ -43,7 +43,7 @@ class ZipWriter:
     """Writes records in the layout of torch's own writer, so that offsets can be computed from sizes alone.
 
     A record is a local header without sizes, padding in an extra field "FB", the data, then a descriptor with the sizes. Nothing is written
-    twice, so any object with ``write`` will do.
+    twice, so that any object with ``write`` is accepted.
     """
 
     def __init__(self, file: Any, archive_name: str):
@@ -107,14 +107,14 @@ class ZipWriter:
 
 
 def archive_name(path: str | None) -> str:
-    """Return the archive's root folder: the file's name without its last suffix, 'archive' without a name."""
+    """Return the archive's root folder: the file's name without its last suffix, or 'archive' for a file without a name."""
     stem = os.path.basename(path or "").rpartition(".")
     name = stem[0] or (stem[2] if not stem[1] else "")
     return name if name and name.isascii() else "archive"
 
 
 def looks_like_zip(file: IO[bytes]) -> bool:
-    """Return whether the file starts like a zip archive; its position is restored."""
+    """Return whether the file starts like a zip archive; the file's position is restored."""
     start = file.tell()
     magic = file.read(4)
     file.seek(start)

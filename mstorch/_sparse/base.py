@@ -131,15 +131,15 @@ class SparseTensor(Tensor):
     # What there is no memory for
 
     def data_ptr(self) -> int:
-        """Raise RuntimeError: there is no dense memory."""
+        """Raise RuntimeError: a sparse tensor has no dense memory."""
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     def tolist(self) -> Any:
-        """Raise RuntimeError: there is no dense memory."""
+        """Raise RuntimeError: a sparse tensor has no dense memory."""
         return self.data_ptr()
 
     def storage(self) -> Any:
-        """Raise NotImplementedError: there is no dense memory."""
+        """Raise NotImplementedError: a sparse tensor has no dense memory."""
         word = "SparseTensorImpl" if self._layout is sparse_coo else "SparseCsrTensorImpl"
         raise NotImplementedError(f"Cannot access storage of {word}")
 
@@ -189,7 +189,7 @@ class SparseTensor(Tensor):
 
     @property
     def _values_part(self) -> Tensor:
-        """The values, with the tensor's history."""
+        """The values, through which gradients flow to the tensor."""
         if modes.grad and is_tracked(self):
             return above.sparse_gradients.recorded_values(self)
         return self._kept
@@ -215,21 +215,21 @@ class SparseTensor(Tensor):
         return self
 
     def _made_by(self, node: Any, number: int) -> None:
-        """Make the tensor an output of a recorded operation."""
+        """Make the tensor output ``number`` of the autograd node ``node``."""
         self._node, self._number = node, number
 
     def detach(self) -> Any:
-        """Return the same elements without history."""
+        """Return a sparse tensor of the same elements, detached from the autograd graph."""
         return like(self, self._kept)
 
     def detach_(self) -> Any:
-        """Detach the tensor from its history, in place."""
+        """Detach the tensor from the autograd graph, in place."""
         auto_of(self).leaf = False
         return replace(self, self.detach())
 
     @property
     def data(self) -> Any:
-        """The same elements without history."""
+        """A sparse tensor of the same elements, detached from the autograd graph."""
         return self.detach()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -262,7 +262,7 @@ def _rebuilt(
 
 
 def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int], coalesced: bool = False) -> Any:
-    """Return a sparse tensor of consistent parts; it shares their memory and the values' history."""
+    """Return a sparse tensor of indices and values that fit together. It shares their memory, and gradients flow to the values."""
     tensor: Any = object.__new__(SparseTensor)
     tensor._dtype = values._dtype
     tensor._raw = tensor._at = tensor._node = None

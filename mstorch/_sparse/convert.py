@@ -99,7 +99,7 @@ def blocks_of(tensor: Any) -> tuple[int, int] | None:
 
 
 def _converted(self: Any, target: layout, convert: Callable[..., Any]) -> Tensor:
-    """Return a layout conversion, recorded so that the gradient is converted back."""
+    """Return a layout conversion that autograd tracks; backward converts the gradient to the input's layout."""
     kind = self._layout if is_sparse(self) else strided
     block = blocks_of(self) if is_sparse(self) else None
 

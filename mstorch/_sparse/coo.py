@@ -28,7 +28,7 @@ def invariants_checked(asked: bool | None) -> bool:
 
 
 def part(data: Any, kind: dtype | None = None, device: device | str | int | None = None) -> Any:
-    """Convert user data to indices or values of a sparse tensor; a tensor is kept, with its history."""
+    """Convert user data to the indices or the values of a sparse tensor; a tensor is used as it is, so that gradients flow to it."""
     if isinstance(data, TensorBase):
         there = data if device is None else data.to(device)
         return there if kind is None or there._dtype is kind else there.to(kind)
@@ -179,7 +179,7 @@ def is_coalesced(self: Any) -> bool:
 
 
 def set_coalesced(self: Any, coalesced: bool) -> Any:
-    """Mark the tensor as coalesced or not, without checking; return it."""
+    """Mark the tensor as coalesced or not, without a check; return the tensor."""
     _expect_coo(self, "_coalesced_")
     self._coalesced = bool(coalesced)
     return self

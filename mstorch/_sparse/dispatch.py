@@ -245,7 +245,7 @@ STRIDED_METHOD_FORMS: dict[str, Function] = {**FORMS, **METHOD_FORMS, **_KEPT, "
 
 
 def give_methods() -> None:
-    """Set the methods of sparse tensors, and on strided ones those that are common or accept a sparse operand."""
+    """Set the methods of sparse tensors, and on strided tensors those that both layouts have or that accept a sparse operand."""
     own = dict(SparseTensor.__dict__)
     given = {**FORMS, **METHOD_FORMS, **COMMON, **_OPERATORS, **_KEPT}
     for name, function in given.items():

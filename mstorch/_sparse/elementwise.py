@@ -1,4 +1,4 @@
-"""Elementwise operations on sparse tensors: on the values for functions that preserve zero, on the union of indices for sums."""
+"""Elementwise operations on sparse tensors: functions that preserve zero run on the values, sums on the union of the indices."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def _no_kernel(name: str, tensor: Any) -> NotImplementedError:
 
 
 def add(input: Tensor, other: Tensor, *, alpha: complex = 1, out: Tensor | None = None) -> Any:
-    """Return the sum: over the union of the indices for sparse tensors; a dense tensor if one operand is dense."""
+    """Return the sum. Of two sparse tensors it is sparse, over the union of their indices; if one operand is dense, it is dense."""
     return _sum("Add", input, other, alpha, out)
 
 
@@ -215,7 +215,7 @@ def _add_compressed(input: Any, other: Any, kind: Any) -> Tensor:
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """Return ``input - alpha * other``; at least one of them is sparse."""
+    """Return ``input - alpha * other``; at least one of the two is sparse."""
     for tensor in (input, other):
         if is_sparse(tensor) and tensor._layout is not sparse_coo:
             raise RuntimeError(f"unsupported tensor layout: {WORDS[tensor._layout]}")

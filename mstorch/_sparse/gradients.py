@@ -55,7 +55,7 @@ def values_at(source: Any, target: Any) -> Any:
 
 
 def masked_gradient(leaf: Any, gradient: Any) -> Tensor:
-    """Return the gradient of a sparse tensor from that of its values, at the same unique indices."""
+    """Return the gradient of the sparse tensor ``leaf``, coalesced, from the gradient of its values."""
     if leaf._layout is not sparse_coo or leaf._coalesced:
         return like(leaf, gradient)
     where = host(leaf._index[0])
@@ -90,7 +90,7 @@ def follow_values(tensor: Any, values: Any) -> None:
 
 
 def recorded_values(tensor: Any) -> Any:
-    """Return the values of a tensor with a history, recorded."""
+    """Return the values of a sparse tensor that autograd tracks, so that gradients of the values flow to the tensor."""
     values = bare_twin(tensor._kept)
     values._node = _places("ValuesBackward0", tensor, edge_of(tensor), masked_gradient)
     return values

@@ -1,6 +1,6 @@
-"""Recorded operations on sparse tensors, whose gradients may have any layout and other indices.
+"""Autograd nodes of operations on sparse tensors, whose gradients may have any layout and other indices.
 
-``record`` creates such an operation (a sum, a product, a conversion). Computations at fixed indices are strided operations on the values,
+``record`` creates such a node (of a sum, a product, a conversion). Computations at fixed indices are strided operations on the values,
 without a node of their own: ``gradients`` connects a tensor with its values in both directions.
 """
 from __future__ import annotations
@@ -22,7 +22,7 @@ Rule = Callable[..., Sequence[Any]]
 
 
 class _Kept:
-    """A sparse tensor saved for backward, with its version, or what a pack hook returned for it."""
+    """A sparse tensor saved for backward, with its version, or the object that a pack hook returned for it."""
 
     __slots__ = ("tensor", "version", "unpack")
 
@@ -53,7 +53,7 @@ class _Kept:
 
 
 class _Operation(Node):
-    """A recorded operation on sparse tensors, with a gradient rule on tensors of any layout."""
+    """Autograd node of an operation on sparse tensors, with a gradient rule on tensors of any layout."""
 
     __slots__ = ("rule", "kinds")
     rule: Any
@@ -91,7 +91,8 @@ def _saved(item: Tensor) -> Any:
 
 @tells_no_memory
 def record(label: str, tensors: Sequence[Any], compute: Callable[[], Any], rule: Rule, saved: Sequence[Any] = ()) -> Any:
-    """Run ``compute()`` and record it as one operation on ``tensors``; ``rule(gradient, *saved)`` returns their gradients."""
+    """Run ``compute()`` as one node of the autograd graph, with the inputs ``tensors``; ``rule(gradient, *saved)`` returns their gradients.
+    """
     parts = [tensor if isinstance(tensor, TensorBase) else None for tensor in tensors]
     if not (modes.grad and any(part is not None and is_tracked(part) for part in parts)):
         return compute()

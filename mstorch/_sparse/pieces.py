@@ -1,4 +1,4 @@
-"""Pieces of sparse tensors, what changes them in place, and equations with triangular ones."""
+"""Pieces of sparse tensors, in-place changes of these tensors, and solutions of triangular systems."""
 from __future__ import annotations
 
 from typing import Any
@@ -25,7 +25,7 @@ _BY_ROWS = (sparse_csr, sparse_bsr)
 
 
 def narrow_copy(input: Any, dim: int, start: int, length: int) -> Tensor:
-    """Return ``length`` entries of a dimension from ``start`` on, of a COO tensor, in memory of its own."""
+    """Return a copy of ``length`` entries of a dimension of a COO tensor, from ``start`` on."""
     if input._layout is not sparse_coo:
         raise NotImplementedError(f"Could not run 'aten::narrow_copy' with arguments from the '{WORDS[input._layout]}CPU' backend.")
     rank = input.dim()

@@ -134,7 +134,9 @@ def _unsqueezed(input: Any, dim: int) -> Any:
 
 
 def broadcast_to(self: Any, size: Any) -> Tensor:
-    """``torch._sparse_broadcast_to``: repeat what a COO tensor specifies along dimensions of length 1 and new ones in front."""
+    """``torch._sparse_broadcast_to``: repeat the specified elements of a COO tensor along dimensions of length 1 and along new leading
+    dimensions.
+    """
     if not is_sparse(self) or self._layout is not sparse_coo:
         word = f"{layout_word(self)}CPU" if is_sparse(self) else "CPU"
         raise NotImplementedError(f"Could not run 'aten::_sparse_broadcast_to' with arguments from the '{word}' backend.")

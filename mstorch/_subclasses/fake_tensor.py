@@ -80,7 +80,7 @@ class FakeTensor(Tensor):
     def __torch_dispatch__(
         cls, func: Any, types: tuple[type, ...], args: tuple[Tensor, ...] = (), kwargs: dict[Any, Any] | None = None
     ) -> Any:
-        """Run the operator by the mode of the tensors."""
+        """Run the operator in the fake mode of the tensors."""
         mode = next(value.fake_mode for value in _tensors((args, kwargs or {})) if isinstance(value, FakeTensor))
         return mode.dispatch(func, args, kwargs or {})
 
@@ -98,15 +98,15 @@ class FakeTensor(Tensor):
         return f"Parameter({text})" if isinstance(self, above.torch.nn.Parameter) else text
 
     def tolist(self) -> Any:
-        """Raise DataDependentOutputException: there are no elements."""
+        """Raise DataDependentOutputException: a fake tensor has no elements."""
         raise DataDependentOutputException(ops.aten._local_scalar_dense.default)
 
     def numpy(self, *, force: bool = False) -> Any:
-        """Raise RuntimeError: there are no elements."""
+        """Raise RuntimeError: a fake tensor has no elements."""
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
     def data_ptr(self) -> int:
-        """Return 0: there is no memory."""
+        """Return 0: a fake tensor has no memory."""
         return 0
 
 
@@ -143,7 +143,7 @@ class FakeTensorMode(TorchDispatchMode):
         self._known = WeakIdKeyDictionary()
 
     def from_tensor(self, tensor: Tensor, *, static_shapes: bool | None = None, source: Any = None, symbolic_context: Any = None) -> Any:
-        """Return the fake tensor of this mode with the metadata of ``tensor``; it is the same one for the same tensor."""
+        """Return the fake tensor of this mode with the metadata of ``tensor``; repeated calls return the same object."""
         if isinstance(tensor, FakeTensor):
             return tensor if tensor.fake_mode is self else FakeTensor(self, tensor._held, tensor.fake_device)
         found = self._known.get(tensor)
@@ -204,7 +204,7 @@ class FakeTensorMode(TorchDispatchMode):
         return tree_map(wrapped, found)
 
     def _of_numbers(self, tensor: Tensor) -> FakeTensor:
-        """Return a fake tensor of numbers in the program; a single one stays known, so that ``torch.tensor(3).item()`` works."""
+        """Return a fake tensor of numbers in the program. A single number stays known, so that ``torch.tensor(3).item()`` works."""
         return FakeTensor(self, tensor.detach().to("meta"), tensor.device, tensor if tensor.numel() == 1 else None)
 
     def _of_constants(self, func: Any, args: tuple[Tensor | int, ...], kwargs: dict[str, Any]) -> Any:
@@ -244,7 +244,7 @@ def _shown(value: Tensor | float) -> str:
 
 
 def _device_of(given: list[Any], kwargs: dict[str, Any]) -> device:
-    """Return the device of a result: as requested by the call, or that of the operands; 0-d CPU tensors go with any device."""
+    """Return the device of a result: the device that the call requests, or that of the operands; 0-d CPU tensors match any device."""
     said = kwargs.get("device")
     if said is not None:
         return _numbered(said)
@@ -261,7 +261,7 @@ def _device_of(given: list[Any], kwargs: dict[str, Any]) -> device:
 
 
 def _numbered(device: Any) -> device:
-    """Return a device with an index, whether it exists or not: fake tensors need none."""
+    """Return a device with an index; the device need not exist, because fake tensors do not use it."""
     found = devices.device(device)
     return devices.device(found.type, 0) if found.index is None and found.type not in ("cpu", "meta") else found
 

@@ -34,13 +34,13 @@ def _memory(tensor: Tensor) -> int:
 
 
 def _sharing(results: list[Any], given: list[Any]) -> list[bool]:
-    """Return which results share memory with an argument."""
+    """Return for each result whether it shares memory with an argument."""
     own = {_memory(tensor) for tensor in given}
     return [_memory(tensor) in own for tensor in results]
 
 
 def _check(what: str, real: Tensor, fake: Tensor, strides: bool) -> None:
-    """Raise MetadataMismatchError if the metadata of a result differ from the fake one's."""
+    """Raise MetadataMismatchError if the metadata of a result differ from those of the fake result."""
     named = [("Shapes", tuple(real.shape), tuple(fake.shape)), ("Dtypes", real.dtype, fake.dtype), ("Devices", real.device, fake.device)]
     if strides:
         named.append(("Strides", real.stride(), fake.stride()))
@@ -67,7 +67,9 @@ class CrossRefFakeMode(TorchDispatchMode):
         self.check_strides, self.check_aliasing, self.only_check_ops_with_meta = check_strides, check_aliasing, only_check_ops_with_meta
 
     def _worked_out(self, func: Any, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], list[bool]] | None:
-        """Return the fake results, and which share memory; None for a call that fake tensors do not support."""
+        """Return the fake results, and for each whether it shares memory with an argument; None for a call that fake tensors do not
+        support.
+        """
         fakes: dict[int, Any] = {}
         mode = FakeTensorMode()
         with mode:

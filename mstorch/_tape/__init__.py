@@ -1,1 +1,1 @@
-"""The tape of recorded operations and the backward engine; nothing here depends on public functions."""
+"""The autograd graph and the backward engine; nothing in this package depends on public functions."""

@@ -1,4 +1,4 @@
-"""Dispatch an operation from tensors to a kernel, and record it on the tape; every operation passes through here."""
+"""Run an operation's kernel on tensors and add the operation to the autograd graph; every operation passes through this module."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ class Applied(Node):
         return self.results or 1
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Call the gradient rule, padding its gradients with None."""
+        """Call the gradient rule; inputs for which it returns no gradient get None."""
         if self.results and len(gradients) < self.results:  # outputs that nobody used, at the end
             gradients = [*gradients, *[None] * (self.results - len(gradients))]
         if recorded and not modes.grad and without_values(gradients):
@@ -78,12 +78,12 @@ class Applied(Node):
         return found if found.__class__ is tuple else (found,)
 
     def kept(self, gradient: TensorBase | np.ndarray, place: int = 0) -> Any:
-        """Return a saved value: bare if the gradient is bare, else as a tensor."""
+        """Return a saved value: as a tensor if ``gradient`` is a tensor, else as a raw array."""
         return self.saved[place].value(self, isinstance(gradient, TensorBase))
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The saved tensors; raise RuntimeError once they have been freed."""
+        """The saved tensors. Raise RuntimeError once they have been freed."""
         if self.saved is None:
             raise RuntimeError(FREED)
         return tuple(item.value(self, True) for item in self.saved if item is not None)
@@ -112,9 +112,9 @@ class Derivative:
     gradient)`` returns one gradient per input, or a single gradient for the first; for an operation with several results ``gradient`` is a
     list. ``tables``: array arguments depend on sizes alone, so that backward may run twice. ``second``: nothing is saved if the second
     input does not require grad. ``windows``: inputs that torch saves as a view, which keeps the memory of the forward pass even if
-    ``.data`` is assigned later. ``watch``: inputs that torch saves but the rule does not read; writing to them in place is an error all the
-    same. ``symmetric``: the Jacobian is symmetric, as the diagonal one of an elementwise operation, so that forward mode applies the rule
-    to the tangent.
+    ``.data`` is assigned later. ``watch``: inputs that torch saves but the rule does not read; writing to them in place is still an error.
+    ``symmetric``: the Jacobian is symmetric, as the diagonal one of an elementwise operation, so that forward mode applies the rule to the
+    tangent.
     """
 
     __slots__ = (
@@ -169,7 +169,7 @@ def backward_name(op: str) -> str:
 
 def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...] = (), *, label: str | None = None,
           strides: Any = None, pointwise: bool = False) -> Any:  # fmt: skip
-    """Compute ``op`` in a dtype on tensors (arrays are constants, lists of tensors are allowed), and record it.
+    """Compute ``op`` in a dtype on tensors, and add it to the autograd graph. Arrays are constants; lists of tensors are allowed.
 
     In the kernel's arguments ``inputs`` come first, then ``args`` (Python values, arrays). ``strides`` are those of the results.
     ``pointwise``: the operation is elementwise, so that a device may compute in the memory order of the result.
@@ -218,7 +218,7 @@ _ELSEWHERE = (...,)  # neither an array nor a missing one
 
 
 def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
-    """Register index tensors with the result's node, so that backward raises, as in torch, if they were modified in place."""
+    """Register index tensors with the result's node, so that backward raises, as in torch, if one of them was modified in place."""
     if result.__class__ is tuple:
         result = next(item for item in result if isinstance(item, TensorBase))
     tensors = [part for arg in args for part in (arg if arg.__class__ is tuple else (arg,)) if isinstance(part, TensorBase)]
@@ -229,7 +229,7 @@ def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
 def _computed_elsewhere(
     op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any, pointwise: bool
 ) -> Any:  # fmt: skip
-    """Do what ``apply`` does if some input is neither an array nor a tensor in host memory."""
+    """Compute and track an operation like ``apply`` if some input is neither an array nor a tensor in host memory."""
     ours, followed, alone = modes.native is None, False, True
     there = ours
     for item in inputs:
@@ -282,7 +282,7 @@ def apply_one(op: Kernel, kind: dtype, x: TensorBase) -> TensorBase:
 
 
 def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, same: bool = False) -> TensorBase:
-    """Fast path of ``apply`` for two row-major tensors of one dtype, the most common case.
+    """Fast path of ``apply`` for the most frequent case: two row-major tensors of one dtype.
 
     ``same``: the operands and the result have the same shape and dtype.
     """
@@ -308,7 +308,7 @@ def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, same: bool
 
 
 def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase) -> None:
-    """Do what ``_record`` does if all inputs are tensors and there is one result."""
+    """Add an operation to the autograd graph whose inputs are all tensors and which has one result; ``_record`` is the general form."""
     if result._dtype.is_integral:
         _refuse_integers(op, inputs, result)
         return
@@ -333,7 +333,7 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
 
 
 def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: TensorBase) -> None:
-    """Do what ``_record_tensors`` does for exactly two inputs, unrolled."""
+    """Fast path of ``_record_tensors`` for exactly two inputs."""
     derivative = RULES.get(op.op)
     if derivative is None or result._dtype.is_integral:
         _record_tensors(op, kind, (x, y), (), result)
@@ -359,7 +359,7 @@ def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: 
 
 
 def _refuse_integers(op: Kernel, inputs: Sequence[Any], result: TensorBase) -> None:
-    """Raise torch's error if an input is an integer tensor with a history (one into which a differentiable tensor was written)."""
+    """Raise torch's error if an input is an integer tensor that autograd tracks because a differentiable tensor was written into it."""
     if op.op in RULES and any(isinstance(item, TensorBase) and item._dtype.is_integral and is_tracked(item) for item in inputs):
         refuse_history(result._dtype)
 
@@ -424,7 +424,9 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
 
 
 def of_sizes(result: TensorBase) -> TensorBase:
-    """Mark the node as saving only index tensors that depend on sizes, so that backward may run through it again; return the result."""
+    """Mark the result's node as saving only index tensors that depend on sizes, so that backward may run through the node again; return the
+    result.
+    """
     if result._node is not None and getattr(result._node, "saved", None) is USED_UP:
         result._node.saved, result._node.watched = (), None
     return result

@@ -1,7 +1,7 @@
-"""The interface between our tape and MindSpore's: tensors cross it sharing memory, and gradients flow across it.
+"""The interface between mstorch's autograd and MindSpore's: tensors cross it without a copy, and gradients flow across it.
 
-A tensor passed to MindSpore becomes a leaf of MindSpore's tape. A tensor that comes back has a node on our tape that asks MindSpore for the
-gradients of these leaves and passes them on to the tensors behind them.
+A tensor passed to MindSpore becomes a leaf of MindSpore's autograd graph. A tensor that MindSpore returns has a node in mstorch's graph;
+its backward gets the gradients of these leaves from MindSpore and passes them on to the corresponding tensors.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
 
 
 class _Crossing(Node):
-    """Node of a tensor that came from MindSpore; MindSpore's tape computes its gradient."""
+    """Node of a tensor that came from MindSpore; MindSpore's autograd computes its gradient."""
 
     __slots__ = ("raw", "ends", "hosts")
     raw: Any
@@ -52,7 +52,7 @@ def tape_value(gradient: np.ndarray) -> Raw:
 
 
 def to_mindspore(tensor: TensorBase) -> Raw:
-    """Return a mindspore.Tensor that shares the tensor's memory; gradients flow back into the tensor if it has a history."""
+    """Return a mindspore.Tensor that shares the tensor's memory; if autograd tracks the tensor, gradients flow back into it."""
     storage = tensor._storage
     raw = value_of(tensor)
     if modes.native is not None or storage.__class__ not in _HELD:
@@ -88,7 +88,7 @@ _from_torch = tape.function_node("FromTorch", _keep_forward, _keep_backward)
 
 
 def _native_ends(tensor: TensorBase) -> list[tuple[Raw, Node]]:
-    """Return the MindSpore tensors that a tensor was computed from, each with its leaf on our tape."""
+    """Return the MindSpore tensors that a tensor was computed from, each with its leaf in mstorch's autograd graph."""
     edge = edge_of(tensor)
     waiting = [] if edge is None else [edge[0]]
     seen: set[Node] = set(waiting)
@@ -107,7 +107,7 @@ def _native_ends(tensor: TensorBase) -> list[tuple[Raw, Node]]:
 
 
 def _as_native_node(tensor: TensorBase, ends: list[tuple[Raw, Node]]) -> Raw:
-    """Return a tensor as the output of a node of MindSpore's tape, whose backward runs our tape."""
+    """Return a tensor as the output of a node in MindSpore's autograd graph, whose backward runs mstorch's."""
 
     def forward(ctx: Any, *raws: Raw) -> Raw:
         return value_of(bare_twin(tensor))
@@ -124,7 +124,7 @@ def _as_native_node(tensor: TensorBase, ends: list[tuple[Raw, Node]]) -> Raw:
 
 
 def from_mindspore(raw: Raw) -> Any:
-    """Return a tensor that shares the memory of a mindspore.Tensor and continues its history."""
+    """Return a tensor that shares the memory of a mindspore.Tensor; gradients flow back to MindSpore."""
     if modes.native is not None:
         return wrap(raw)
     made = wrap(raw)

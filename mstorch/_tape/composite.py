@@ -17,7 +17,7 @@ from .node import USED_UP, Node, Saved, bare_of, dressed, edge_of, named, refuse
 
 
 class Composite(Node):
-    """Node with ``backward(gradients, outputs, inputs, *rest)`` in terms of tensors, which returns a tensor or None for each input."""
+    """Node of ``backward(gradients, outputs, inputs, *rest)``, which computes with tensors and returns a tensor or None for each input."""
 
     __slots__ = ("backward", "rest", "count")
     backward: Any
@@ -40,7 +40,7 @@ class Composite(Node):
 
 
 class _Like:
-    """Shape and dtype of an input, saved instead of its values."""
+    """Shape and dtype of an input, saved instead of the input's values."""
 
     __slots__ = ("shape", "dtype", "there")
 
@@ -69,7 +69,7 @@ class Refused(Node):
 def refuse(
     label: str, op: str, input: TensorBase, result: TensorBase, error: Exception | None = None, other: TensorBase | None = None
 ) -> TensorBase:
-    """Make a result require grad though its operation is not differentiable in one or both inputs; backward through it raises."""
+    """Make a result require grad although its operation is not differentiable in an input; backward through the result raises."""
     inputs = [item for item in (input, other) if item is not None]
     if LEVELS and any(map(is_dual, inputs)):
         raise NotImplementedError(
@@ -85,7 +85,7 @@ def refuse(
 
 
 def fitted(gradient: TensorBase, like: Any) -> TensorBase | None:
-    """Reduce a gradient to the shape of its tensor, and to its real part if the tensor is real."""
+    """Sum a gradient to the shape of its tensor, and take its real part if the tensor is real."""
     if gradient is None:
         return None
     if gradient._dtype.is_complex and not like._dtype.is_complex:
@@ -99,7 +99,7 @@ def record(
     label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: Sequence[Any], *rest: Any,
     forward: Callable[..., Sequence[Any]] | None = None, needed: Sequence[int] | None = None, kept: Sequence[int] | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Record ``backward(gradients, outputs, inputs, *rest)`` as the gradient of results, which are tensors without a history.
+    """Connect results that autograd does not track to ``inputs``, with ``backward(gradients, outputs, inputs, *rest)`` as their gradient.
 
     ``needed`` lists the outputs that ``backward`` needs, if not all; it gets None for the others. ``kept`` does so for the inputs: of the
     others ``backward`` gets only the shape and dtype, so that they may be modified in place and are not kept alive. ``forward(tangents,

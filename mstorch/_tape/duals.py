@@ -17,7 +17,7 @@ zeros_for: list[Callable[[Any], Any]] = []
 
 
 def tangent_of(tensor: TensorBase, level: int) -> Any:
-    """Return the tangent of a tensor at a level, or None; the tangent of a view is the same view of its base's tangent."""
+    """Return the tangent of a tensor at a level, or None. The tangent of a view is a view of its base's tangent."""
     auto = tensor._auto
     if auto is None:
         return None
@@ -31,7 +31,7 @@ def tangent_of(tensor: TensorBase, level: int) -> Any:
 
 
 def give(tensor: TensorBase, level: int, tangent: Any) -> None:
-    """Set the tangent of a tensor, copied into the tensor's strides if its own differ."""
+    """Set the tangent of a tensor; the tangent is copied if its strides differ from the tensor's."""
     if tangent._stride != tensor._stride:
         with below(level):
             tangent = relaid[0](tangent, tensor)
@@ -45,7 +45,7 @@ def carry(source: TensorBase, made: TensorBase) -> None:
 
 
 def mapped(source: TensorBase, made: Any, function: Callable[[Any], Any]) -> None:
-    """Set the tangents of the result of a linear function: the function is applied to the tangents of its input."""
+    """Set the tangents of a linear function's result, by applying the function to the tangents of its input."""
     if not made._dtype.is_integral:
         for level in levels_of(source):
             with below(level):
@@ -54,7 +54,7 @@ def mapped(source: TensorBase, made: Any, function: Callable[[Any], Any]) -> Non
 
 
 def mapped_apart(source: TensorBase, made: Sequence[Any], function: Callable[[Any], Sequence[Any]]) -> None:
-    """Do what ``mapped`` does for a function with several results."""
+    """Apply a linear map with several results to a tensor and its tangents; ``mapped`` is the form for one result."""
     for level in levels_of(source):
         with below(level):
             tangents = function(tangent_of(source, level))
@@ -69,14 +69,14 @@ def offset_in(tangent: TensorBase, source: TensorBase, offset: int, kind: Any = 
 
 
 def write(target: TensorBase, made: Any | None) -> None:
-    """Update the tangents of a tensor that was just written to: they become those of the value, or none if it is a constant (None)."""
+    """Update the tangents of a tensor that was just written to: to the tangents of the written value, or to none for a constant (None)."""
     write_parts(target, made, write_into[0], True)
 
 
 def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None], whole: bool = False) -> None:
-    """Update the tangents of a tensor of which parts were just overwritten by ``source``, by calling ``put(tensor, values)``.
+    """Update the tangents of a tensor after parts of it were overwritten by ``source``, by calling ``put(tensor, values)``.
 
-    An existing tangent is written in place, so that its views see the change; otherwise a tangent of the base is created.
+    An existing tangent is written in place, so that its views change too; otherwise a tangent of the base is created.
     """
     levels = levels_of_all((target, source))
     if not levels or target._dtype.is_integral:
@@ -96,7 +96,7 @@ def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None]
 
 
 def _whole(target: TensorBase, level: int) -> Any:
-    """Return the tensor that holds the tangent: the base of a view, unless the view was separated from its base's tangents."""
+    """Return the tensor that holds the tangent: the base of a view, unless the view has a tangent of its own at this level."""
     auto = target._auto
     return target if auto is None or auto.base is None or level in (auto.tangents or {}) else auto.base
 

@@ -1,4 +1,4 @@
-"""The backward engine: it runs each node once, from the roots to the leaves, when all its gradients have arrived."""
+"""The backward engine: it runs each node once, from the roots to the leaves, when all of the node's gradients have arrived."""
 from __future__ import annotations
 
 import heapq
@@ -68,7 +68,7 @@ class Pass:
         self.node: Node | None = None  # that runs
 
     def runs(self, node: Node) -> bool:
-        """Return whether the pass executes a node, as torch reports it: False for the only root."""
+        """Return whether the pass executes a node, as torch reports it; False for a root that is the only one."""
         if len(self.first) == 1 and node is self.first[0]:
             return False
         return node in (self.order() if self.needed is None else self.needed)
@@ -93,7 +93,7 @@ running = _Running()
 
 
 class _Watch(threading.local):
-    """Thread-local anomaly mode, set by torch.autograd: ``check`` is called with each node that ran and its gradients."""
+    """Thread-local anomaly mode, set by torch.autograd: ``check`` is called with each node after it has run, and with its gradients."""
 
     check: Callable[[Node, Sequence[Any]], None] | None = None
 
@@ -166,7 +166,7 @@ def _needed(nodes: Sequence[Node], ends: set[Node]) -> set[Node]:
 def _targets(
     first: list[Node], wanted: Sequence[Edge | None] | None, only: Sequence[Node] | None
 ) -> tuple[dict[Node, list[int]], set[Node] | None]:
-    """Return by node the output numbers whose gradients are wanted, and the nodes to run (None: all)."""
+    """Return, by node, the output numbers whose gradients are wanted, and the nodes to run (None: all nodes)."""
     catching: dict[Node, list[int]] = {}
     if wanted is not None:
         for edge in wanted:
@@ -177,7 +177,7 @@ def _targets(
 
 
 def _placed(roots: Sequence[tuple[Edge, Any]]) -> tuple[list[Node], dict[Node, Any]]:
-    """Return the nodes of the roots, and the gradients of their outputs by node."""
+    """Return the root nodes, and by node the gradients of its outputs."""
     first: list[Node] = []
     buffers: dict[Node, Any] = {}
     for (node, number), gradient in roots:
@@ -317,7 +317,7 @@ def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Any) -> 
 
 
 def _catch(node: Node, gradients: list[Any], numbers: list[int], caught: dict[Edge, Any], needed: Any) -> bool:
-    """Store the wanted gradients of a node's outputs; return whether a node below it has to run."""
+    """Store the wanted gradients of a node's outputs; return whether one of the nodes that it leads to has to run."""
     _fit(node, gradients)
     for number in numbers:
         caught[node, number] = gradients[number] if number < len(gradients) else None
@@ -365,7 +365,7 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
 
 
 def _hooked(node: Node, found: Sequence[Any], gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """Run the hooks of a node; return its gradients as the hooks left them."""
+    """Run the hooks of a node; return the node's gradients, as the hooks have replaced them."""
     made = tuple(dressed(gradient) for gradient in found)
     given = tuple(dressed(gradient) for gradient in gradients)
     for hook in list((node.hooks or {}).values()):
@@ -430,7 +430,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
 
 
 def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:
-    """Return the gradient of a leaf whose shape has changed since, copied into the leaf's strides if its own differ."""
+    """Return the gradient of a leaf whose shape has changed since forward, copied if its strides differ from the leaf's."""
     given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
     own = strides_of(leaf)
     if dense_order(leaf._shape, own) is None:  # beside gaps or shared places only rows will do
@@ -445,7 +445,7 @@ def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:
 
 
 def _fit(node: Node, gradients: list[Any]) -> None:
-    """Reshape gradients before hooks and callers see them; the gradient of a leaf gets the shape that the leaf had in forward."""
+    """Reshape gradients before they are passed to hooks and callers; the gradient of a leaf gets the shape that the leaf had in forward."""
     gradient = gradients[0]
     if node.__class__ is not Accumulate or not isinstance(gradient, (np.ndarray, TensorBase)) or is_sparse(gradient):
         node.fit(gradients)
@@ -558,7 +558,7 @@ def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
 
 
 def _own_on_device(gradient: Any, tensor: TensorBase) -> Any:
-    """Return a bare gradient on a device as a tensor that owns its memory, in the leaf's memory order."""
+    """Return a gradient on a device, given as a raw array, as a tensor that owns its memory, in the memory order of the leaf ``tensor``."""
     if modes.native is not None:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 2 * _PER_CALL:  # the callers' names and the argument here

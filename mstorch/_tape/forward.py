@@ -1,8 +1,8 @@
 """Forward mode: propagate tangents operation by operation.
 
-The tangent is computed by the rule declared in ``rules/forward`` or, without one, by transposing the gradient rule: a gradient is linear in
-the incoming gradient, so that pulling the tangents back through it gives the directional derivative (Townsend, "A new trick for calculating
-Jacobian vector products", 2017). Operations with neither raise.
+A tangent is computed by the rule declared in ``rules/forward`` or, without such a rule, by transposing the gradient rule: gradients are
+linear in the incoming gradient, so that transposing this linear map gives the directional derivative (Townsend, "A new trick for
+calculating Jacobian vector products", 2017). Operations with neither rule raise.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; nothi
 
 
 class Held:
-    """An operand of a rule (a tensor, or an array as a constant) with the value it had when the operation ran."""
+    """An operand of a forward rule, with the value that it had when the operation ran: a tensor, or an array for a constant."""
 
     __slots__ = ("item",)
 
@@ -57,7 +57,7 @@ class Held:
         self.item = item
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Return the value: bare, or as a tensor."""
+        """Return the saved value: as a tensor if ``recorded``, else as a raw array."""
         item = self.item
         if isinstance(item, TensorBase):
             return item if recorded else bare(item)
@@ -65,7 +65,7 @@ class Held:
 
 
 class Call:
-    """An executed operation as its forward rule sees it: values and tangents, all bare or all tensors."""
+    """An executed operation as its forward-mode rule sees it: the values and tangents are all raw arrays (``plain``) or all tensors."""
 
     def __init__(self, op: Kernel, kind: dtype, inputs: Any, args: Any, results: Any, tangents: list[Any], plain: bool) -> None:
         self.op, self.kind, self.args, self.results, self.plain = op, kind, args, results, plain
@@ -117,7 +117,7 @@ FORWARD: dict[str, Callable[[Call], Any]] = {}
 
 
 def forward_rule(*ops: str) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]:
-    """Register the decorated function as the forward rule of operations: it returns the tangent of the result, or a list of tangents."""
+    """Register the decorated function as the forward rule of operations; it returns the tangent of the result, or a list of tangents."""
 
     def enter(function: Callable[[Call], Any]) -> Callable[[Call], Any]:
         for op in ops:
@@ -128,7 +128,9 @@ def forward_rule(*ops: str) -> Callable[[Callable[[Call], Any]], Callable[[Call]
 
 
 def symmetric(call: Call) -> Any:
-    """Return the tangent by the gradient rule of an operation with a symmetric Jacobian, conjugated around it for complex numbers."""
+    """Return the tangent by the gradient rule, for an operation with a symmetric Jacobian; complex tangents are conjugated before and
+    after.
+    """
     return call.pull(call.t()) if call.kind.is_floating_point else conj(call.pull(conj(call.t())))
 
 
@@ -188,7 +190,7 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
 
 
 def _apart(found: TensorBase | np.ndarray, tangents: list[Any]) -> Any:
-    """Return a tangent that shares no memory with the tangents it was computed from, so that it may be written to."""
+    """Return a tangent that shares no memory with the tangents from which it was computed, so that it may be written to."""
     if found.__class__ is np.ndarray:
         shared = found.base is not None or any(found is one for one in tangents)
         return np.array(found, order="C") if shared and not repeats(found) else found
@@ -218,10 +220,12 @@ def _push_gradient(
     again: Callable[[list[Any]], list[Any]], function: Callable[..., Any], tensors: list[Any], places: list[int], count: int,
     results: list[Any],
 ) -> None:  # fmt: skip
-    """Set the tangents of gradients that MindSpore computed of ``tensors`` (the first ``count`` are values, then incoming gradients).
+    """Set the tangents of gradients that MindSpore has computed. Of ``tensors``, the first ``count`` are values, the others incoming
+    gradients.
 
-    The gradients are linear in the incoming ones, to whose tangents ``again`` is applied. In the values they are a product with the
-    symmetric Hessian, computed by one backward pass; a third-order pass is avoided, because MindSpore's lacks terms for some kernels.
+    A gradient is linear in the incoming gradients, so that ``again`` is applied to their tangents. For the values, the tangent is a product
+    with the symmetric Hessian, computed by one backward pass; a third-order pass is avoided, because MindSpore's gradients of some kernels
+    lack terms there.
     """
 
     def direct(tangents: list[Any], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> list[TensorBase | None]:
@@ -255,7 +259,7 @@ def push(
     inputs: Sequence[Any], results: Sequence[Any], make: Callable[[list[Any], list[Any]], Any],
     direct: Callable[..., Sequence[Any]] | None = None, written: bool = False,
 ) -> None:  # fmt: skip
-    """Set the tangents of results: by ``direct(tangents, results, inputs)``, or by the node that ``make(edges, saved)`` returns.
+    """Set the tangents of results: by ``direct(tangents, results, inputs)`` if given, else by the node that ``make(edges, saved)`` returns.
 
     The node saves its inputs or, if its gradient is ``written`` in terms of tensors, its results and inputs.
     """
@@ -310,7 +314,7 @@ def _cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def _plain(items: Sequence[Any]) -> bool:
-    """Return whether tangents can be computed on bare values: grad mode and outer forward levels do not track them."""
+    """Return whether tangents can be computed on raw arrays, because neither backward nor an outer forward-mode level tracks them."""
     if on():
         return False
     recorded = modes.grad
@@ -327,7 +331,8 @@ def _plain(items: Sequence[Any]) -> bool:
 def transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe: bool = True) -> list[Any]:
     """Return the tangents of a node's results by transposing its gradients, which are linear in the incoming ones.
 
-    ``probe``: pull back from nonzero values, which reveal a gradient that lost its history; else from zeros, which every gradient accepts.
+    ``probe``: transpose at nonzero gradients, which show whether the backward of a node lost the autograd graph; else at zeros, which every
+    backward accepts.
     """
     if not isinstance(node, Native):
         return _transposed(node, tangents, results, probe)
@@ -401,7 +406,9 @@ def _keeps_tracked(node: Any) -> bool:
 
 
 def _seed(result: TensorBase, probe: bool) -> TensorBase:
-    """Return the placeholder gradient of a forward-mode pass, whose history gives the tangents."""
+    """Return a placeholder gradient that requires grad, for forward mode: differentiating the backward with respect to it gives the
+    tangents.
+    """
     if is_meta(result):
         return meta_tensor(result._shape, result._dtype, None, True)
     kind, count = result._dtype.np, int(np.prod(result._shape))

@@ -1,7 +1,7 @@
 """Lazy conjugation and negation: views with torch's conjugate and negative bits.
 
 A tensor over a ``Mirror`` has the class ``CLASSES[-1]``, by which dispatch (``_namespace/unresolved.py``) recognizes it. Code that does not
-check reads correct values nevertheless: ``array_of`` applies the bits, ``put_array`` undoes them.
+check for this class still reads correct values: ``array_of`` applies the bits, ``put_array`` undoes them.
 """
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def signs_of(tensor: TensorBase) -> tuple[bool, bool]:
 
 
 def can_be_lazy(tensor: TensorBase) -> bool:
-    """Return whether conjugation and negation may stay lazy; on devices, in captures and in forward mode they are computed at once."""
+    """Return whether conjugation and negation may be lazy; on devices, in captures and in forward mode they are computed at once."""
     return tensor._storage.__class__ in (Storage, Mirror) and modes.native is None and not LEVELS
 
 
 def with_signs(tensor: TensorBase, conj: bool, neg: bool) -> TensorBase:
-    """Set the conjugate and the negative bit of a tensor without other references, and return it."""
+    """Set the conjugate and the negative bit of a tensor that nothing else refers to, and return the tensor."""
     storage = tensor._storage.inner if tensor._storage.__class__ is Mirror else tensor._storage
     tensor._storage = Mirror(storage, conj, neg) if conj or neg else storage
     tensor._array = None
@@ -59,7 +59,7 @@ def turned(input: TensorBase, conj: bool = False, neg: bool = False) -> TensorBa
 
 
 def resolved(tensor: Any) -> Any:
-    """Return a tensor over a mirror as a plain, detached tensor in new memory; return any other tensor unchanged."""
+    """Return a tensor with lazy bits as a plain, detached tensor in new memory; return any other tensor unchanged."""
     if tensor.__class__ not in CLASSES or tensor._storage.__class__ is not Mirror:
         return tensor
     made = laid_out(array_of(tensor), preserved_strides(tensor._shape, strides_of(tensor)))
@@ -93,9 +93,7 @@ def _resolved(value: TensorBase | float) -> Any:
 
 
 def seen_alike(found: TensorBase | tuple[TensorBase, TensorBase], source: TensorBase, lying: TensorBase) -> Any:
-    """Return the views that a function made of ``lying`` (``source`` without its bits), with the bits of ``source``; None if they are
-    copies.
-    """
+    """Return views that a function made of ``lying`` (``source`` without its bits) with the bits of ``source``; None for copies."""
     if found is lying:
         return source
     if isinstance(found, (tuple, list)):

@@ -1,4 +1,4 @@
-"""Data movement on device values: views and their gradients without index arrays."""
+"""Views and other data movement on MindSpore tensors, and their gradients, without index arrays."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ _window, _window_placed, _div = kernel("window"), kernel("window_placed"), kerne
 
 
 class Move:
-    """Linear map with one implementation for host arrays and one for device values."""
+    """Linear map with two implementations: ``array`` for NumPy arrays, ``raw`` for MindSpore tensors."""
 
     __slots__ = ("array", "raw")
 
@@ -48,7 +48,7 @@ SAME = Move(_unchanged, lambda raw: raw)
 
 
 def apply_map(function: Map | Move, raw: Raw) -> Raw:
-    """Apply a linear map to a device value, on the host if the map has no device implementation."""
+    """Apply a linear map to a MindSpore tensor; a map of NumPy arrays runs on the host."""
     if isinstance(function, Move):
         return function.raw(raw)
     return from_numpy(np.array(function(raw.asnumpy()), order="C"))
@@ -75,7 +75,7 @@ def casting(name: str) -> OnRaw:
 
 
 def conversion(name: str, source: str = "") -> Move:
-    """Return a map that casts to a dtype by torch's rules; ``source`` is the dtype of values that MindSpore holds as bytes."""
+    """Return a map that casts arrays to a dtype by torch's rules; ``source`` is the dtype of numbers that MindSpore holds as bytes."""
     if name in STORED or source in STORED:
         return Move(partial(numpy_cast, target=NP_DTYPE[name]), lambda raw: _of_codes(raw, name, source))
     return Move(partial(numpy_cast, target=NP_DTYPE[name]), casting(name))
@@ -245,7 +245,7 @@ def as_complex(raw: Raw) -> Raw:
 
 
 def part_of_complex(number: int) -> tuple[OnRaw, OnRaw]:
-    """Return the map to the real (0) or imaginary (1) part, whose transpose fills the other part with zeros."""
+    """Return the map to the real (0) or imaginary (1) part; its transpose fills the other part with zeros."""
 
     def placed_part(raw: Raw) -> Raw:
         nothing = zeros(tuple(raw.shape), NAME_OF[raw.dtype])
@@ -271,7 +271,7 @@ def _covers(own: Geometry, low: int, high: int) -> bool:
 
 
 def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
-    """Return another window of the memory as far as a tensor's elements fill it, zeros elsewhere."""
+    """Return a strided view ``other`` of the memory of which ``raw`` holds the view ``own``; elements that are not in ``own`` are zeros."""
     low, high = _memory_of(own, other)
     shape, strides, offset = other
     name = NAME_OF[raw.dtype]
@@ -282,7 +282,7 @@ def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
 
 
 def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
-    """Return the transpose of ``window``: the gradient is scattered to the tensor's elements, and summed where the window repeats them."""
+    """Return the transpose of ``window``: each gradient is added to the element that it was read from."""
     low, high = _memory_of(own, other)
     name = NAME_OF[raw.dtype]
     if not raw.size or 0 in own[0]:
@@ -301,7 +301,7 @@ def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
 def unfolding(
     forward: Callable[..., Any], back: Callable[..., Any], own: Sequence[int], shape: Sequence[int], dim: int, step: int
 ) -> tuple[Move, Move]:
-    """Return the map from a tensor to its sliding windows along a dimension, and its transpose."""
+    """Return the map from a tensor to its sliding windows along a dimension, and the map's transpose."""
     rows = contiguous_strides(tuple(own))
     whole: Geometry = (tuple(own), rows, 0)
     seen: Geometry = (tuple(shape), (*rows[:dim], rows[dim] * step, *rows[dim + 1 :], rows[dim]), 0)

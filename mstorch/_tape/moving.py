@@ -42,7 +42,7 @@ class _Moved(Node):
 
 
 def moved(tensor: Any, home: bool) -> Any:
-    """Return a recorded copy of a tensor on the host (``home``) or on the accelerator, with the same strides."""
+    """Return a copy of a tensor on the host (``home``) or on the accelerator, with the same strides; autograd tracks it."""
     strides = None if tensor._stride is None else strides_of(tensor)
     if home:
         made = laid_out(copied(tensor, typed(_to_host(bare(tensor)), tensor._dtype.np)), strides if _dense(tensor) else None)
@@ -64,7 +64,7 @@ def _dense(tensor: Any) -> bool:
 
 
 def brought(tensor: TensorBase, place: device) -> TensorBase:
-    """Return a tensor on a device, without a copy if it is there already; raise NotImplementedError if it is on meta."""
+    """Return a tensor on a device; a tensor that is there already is not copied. Raise NotImplementedError for a meta tensor."""
     if is_meta(tensor) and place is not devices.META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if place is devices.META:

@@ -42,7 +42,7 @@ class Native(Node):
     count: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradients from MindSpore's autograd; recorded ones can be differentiated again in the same way."""
+        """Return the gradients from MindSpore's autograd; if ``recorded``, they can be differentiated again in the same way."""
         forked.refuse(self.name())
         values = [item.value(self, recorded) for item in self.saved]
         if recorded and not modes.grad and without_values(gradients):
@@ -91,7 +91,7 @@ def _raw(item: Any) -> Raw:
 
 
 def _found(function: Callable[..., Any], tensors: list[Any], results: int, count: int, places: list[int]) -> list[Any]:
-    """Return recorded gradients, as an operation that MindSpore's autograd can differentiate again."""
+    """Return gradients as an operation that MindSpore's autograd can differentiate again."""
     missing: list[int] = []
 
     def whole(*raws: Raw) -> tuple[Raw, ...]:
@@ -121,7 +121,7 @@ def _unwrapped(raw: Raw, tensors: list[Any]) -> np.ndarray:
 
 
 def refuse_trained(what: str) -> None:
-    """Raise RuntimeError inside a Module that MindSpore trains, whose autograd does not support ``what``."""
+    """Raise RuntimeError inside a Module that MindSpore trains, because MindSpore's autograd does not support ``what``."""
     if modes.native is not None:
         raise RuntimeError(f"mstorch: {what} cannot be trained by MindSpore itself")
 
@@ -133,8 +133,8 @@ def attach_native(label: str, op: Kernel, kind: dtype, inputs: tuple[Any, ...], 
 
 
 def operands(inputs: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-    """Split the arguments of a function of MindSpore tensors into a pattern (None for a tensor, a count for a list of tensors, else a
-    constant) and the tensors.
+    """Split the arguments of a function of MindSpore tensors into the tensors and a pattern: None for a tensor, a count for a list of
+    tensors, else a constant.
     """
     given: list[Any] = []
     flat: list[Any] = []
@@ -156,7 +156,7 @@ def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[
 
 
 class _Rowless(dict):
-    """Operation without a row in the kernel table: a function of MindSpore tensors and one of arrays."""
+    """An operation that is not in the kernel table, given as a function of MindSpore tensors and one of NumPy arrays."""
 
     op = ""
 
@@ -169,7 +169,7 @@ def through(
     label: str, function: Callable[..., Any], tensors: Sequence[Any], constants: Sequence[Any] = (),
     host: Callable[..., Any] | None = None, linear: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Apply ``function(*tensors, *constants)`` of MindSpore tensors to tensors, and record it for MindSpore's autograd.
+    """Apply ``function(*tensors, *constants)``, which computes on MindSpore tensors, with MindSpore's autograd for its gradient.
 
     ``linear``: the function is linear in all tensors jointly, so that forward mode applies it to the tangents.
 

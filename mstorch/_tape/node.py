@@ -1,4 +1,4 @@
-"""Nodes of the tape: one per recorded operation, with edges to the nodes that its gradients go to."""
+"""Nodes of the autograd graph: one per operation, with edges to the nodes that its gradients go to."""
 from __future__ import annotations
 
 import itertools
@@ -74,10 +74,10 @@ _OF_ENGINE = {label: f"torch::autograd::{label}" for label in ("AccumulateGrad",
 
 
 class Node:
-    """A recorded operation, which users see as ``tensor.grad_fn``.
+    """An operation in the autograd graph, which users see as ``tensor.grad_fn``.
 
-    ``run(gradients, recorded)`` returns one gradient or None per edge. Gradients are bare values (NumPy arrays, or MindSpore tensors on a
-    device), or tensors with a history if ``recorded`` is set.
+    ``run(gradients, recorded)`` returns one gradient or None per edge. Gradients are raw arrays (NumPy arrays, or MindSpore tensors on a
+    device), or, if ``recorded``, tensors that autograd tracks.
     """
 
     __slots__ = ("edges", "sequence", "saved", "marks", "__dict__", "__weakref__")
@@ -110,7 +110,7 @@ class Node:
         raise NotImplementedError
 
     def fit(self, gradients: list[Any]) -> None:
-        """Reshape the gradients in place, in their list, to the shapes of the outputs before hooks see them."""
+        """Reshape the gradients, in place in their list, to the shapes of the outputs, before they are passed to hooks."""
 
     def release(self) -> None:
         """Free the saved tensors after backward; the graph cannot run again."""
@@ -126,7 +126,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
-        """The pairs (node, output number) that the gradients go to."""
+        """The pairs (node, output number) to which the gradients flow."""
         return tuple((None, 0) if edge is None else edge for edge in self.edges)
 
     @property
@@ -194,7 +194,7 @@ _LAST = 1 << 62
 
 
 def edge_of(tensor: Any) -> Edge | None:
-    """Return the edge that a tensor's gradients take; None if it does not require grad."""
+    """Return the edge along which a tensor's gradients flow; None if the tensor does not require grad."""
     auto = tensor._auto
     node = tensor._node if auto is None else node_of(tensor)
     if node is not None:
@@ -211,7 +211,7 @@ def edge_of(tensor: Any) -> Edge | None:
 
 
 def node_of(tensor: Any) -> Node | None:
-    """Return the node that made a tensor (torch's ``grad_fn``); recomputed for a view whose base was modified in place."""
+    """Return the node that made a tensor (torch's ``grad_fn``); it is recomputed for a view whose base was modified in place."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         version = tensor._counter.version
@@ -240,7 +240,7 @@ def _look_again(tensor: TensorBase, auto: Any, version: int) -> None:
 
 
 def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
-    """Return the history of a view's last write when its base has been detached since, which versions do not show."""
+    """Return an alias of a view with the node of its last write, if the base has been detached since then, which versions do not show."""
     base._node, base._number = node, 0
     try:
         return _look[0](tensor)
@@ -265,7 +265,7 @@ _CUT = (
 
 
 class Passed(Node):
-    """Node that passes gradients through unchanged, for a tensor that stands for another one."""
+    """Node that passes gradients through unchanged, for a tensor that replaces another one."""
 
     __slots__ = ()
 
@@ -290,7 +290,7 @@ class SavedInput:
         self.version = tensor._counter.version
 
     def value(self, node: Any, recorded: bool) -> Any:
-        """Return the value as it was saved: bare, or as a tensor."""
+        """Return the saved value: as a tensor if ``recorded``, else as a raw array."""
         tensor = self.tensor
         if tensor._counter.version != self.version:
             raise RuntimeError(changed_text(tensor, self.version, node if self.output else None))
@@ -306,7 +306,7 @@ USED_UP = (None,)  # in the place of what is saved: nothing, but backward goes t
 
 
 class Watched:
-    """Version of a tensor that torch saves but our gradient does not read; kept, as in torch, until backward is done."""
+    """Version of a tensor that torch saves but mstorch's gradient does not read; kept, as in torch, until backward is done."""
 
     __slots__ = ("_counter", "_dtype", "_shape", "_node", "_number", "version", "own")
 
@@ -325,7 +325,9 @@ class Watched:
 
 
 def watch(result: TensorBase, *tensors: Any) -> TensorBase:
-    """Return the result; backward through its node raises if one of the tensors (None: the result) was modified in place."""
+    """Return the result; backward through its node will raise if one of ``tensors`` (or the result itself, if it is among them) is modified
+    in place.
+    """
     node = result._node
     if node is not None and modes.grad:  # else it is the node that an ``out=`` had
         found = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
@@ -336,7 +338,7 @@ def watch(result: TensorBase, *tensors: Any) -> TensorBase:
 
 
 class SavedWindow(SavedInput):
-    """Input that torch saves as a view, which keeps its memory even if ``.data`` is assigned later."""
+    """Input that torch saves as a view: the memory stays alive even if ``.data`` is assigned later."""
 
     __slots__ = ("storage", "array", "counter")
 
@@ -359,7 +361,7 @@ class SavedWindow(SavedInput):
 
 
 def saved_input(tensor: TensorBase) -> Any:
-    """Return the record of an input that a node saves; a number that was wrapped in a tensor bypasses the saved-tensor hooks."""
+    """Return the object that a node saves for an input; a number that was wrapped in a tensor bypasses the saved-tensor hooks."""
     return Saved(tensor) if modes.saved_hooks and not tensor.__dict__.get("_wrapped_number") else SavedInput(tensor)
 
 
@@ -392,7 +394,7 @@ class Saved:
         return self.unpack is None and self.tensor._counter.version != self.version
 
     def value(self, node: Node | None, recorded: bool) -> Any:
-        """Return the value as it was saved: bare, or as a tensor with its history."""
+        """Return the saved value: as a tensor in the autograd graph if ``recorded``, else as a raw array."""
         if self.unpack is not None:
             tensor = self.unpack(self.packed)
             if not isinstance(tensor, TensorBase):
@@ -452,7 +454,7 @@ def shown_name(tensor: TensorBase) -> str | None:
 
 
 def refuse_history(kind: dtype) -> None:
-    """Raise torch's error for an integer dtype, whose tensors cannot have a history."""
+    """Raise torch's error for an integer dtype, which autograd does not support."""
     if kind.is_integral:
         raise RuntimeError(f"Autograd not support dtype: {WORDS[kind.name]}")
 
@@ -481,7 +483,7 @@ def changed_text(tensor: TensorBase | Watched, version: int, maker: Any = None) 
 
 
 def bare(tensor: Any) -> Any:
-    """Return a tensor's bare value: an array on the host, a MindSpore tensor elsewhere."""
+    """Return a tensor's raw array: a NumPy array on the host, a MindSpore tensor elsewhere."""
     return array_of(tensor) if on_host(tensor) else value_of(tensor)
 
 
@@ -491,7 +493,7 @@ def on_host(tensor: TensorBase) -> bool:
 
 
 def dressed(value: TensorBase | np.ndarray) -> Any:
-    """Return a tensor over the memory of a bare value."""
+    """Return a tensor that shares the memory of a raw array; a tensor is returned unchanged."""
     if isinstance(value, TensorBase) or value is None:
         return value
     if isinstance(value, np.ndarray):
@@ -523,7 +525,7 @@ def _expanded(array: np.ndarray) -> TensorBase:
 
 
 def _expanded_raw(raw: Any) -> TensorBase:
-    """Return a tensor of an expanded or permuted device value, with its strides; other windows are copied."""
+    """Return a tensor over an expanded or permuted MindSpore tensor, with its strides; other strided views are copied."""
     steps, shape = tuple(raw.stride()), tuple(raw.shape)
     if 0 not in steps:
         return wrap(raw, steps if raw.size > 1 and dense_order(shape, steps) is not None else None)
@@ -539,7 +541,7 @@ def _expanded_raw(raw: Any) -> TensorBase:
 
 
 def bare_of(value: Any, recorded: bool) -> Any:
-    """Return the bare value of a tensor from a hook or the user, or the tensor if ``recorded``."""
+    """Return the raw array of a tensor that a hook or the user gave; the tensor itself if ``recorded``."""
     if recorded or not isinstance(value, TensorBase) or value._sparse or is_meta(value):
         return value  # a sparse gradient stays a tensor, and one without memory
     if type(value) not in PLAIN and dispatches(type(value)):

@@ -36,7 +36,7 @@ _SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
 
 
 def all_simple(args: tuple[Any, ...]) -> bool:
-    """Return True if no argument is or contains an array or a tensor."""
+    """Return True if none of the arguments is or contains an array or a tensor."""
     for arg in args:
         if arg.__class__ not in _SIMPLE and not (arg.__class__ is tuple and _SIMPLE.issuperset(map(type, arg))):
             return False
@@ -44,7 +44,7 @@ def all_simple(args: tuple[Any, ...]) -> bool:
 
 
 def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the arguments with tensors as arrays; meta tensors are allowed only beside meta inputs."""
+    """Return the arguments with tensors as arrays; a meta tensor is allowed only if the inputs are meta tensors."""
     if all_simple(args):
         return args
     plain = _plain(args)
@@ -59,7 +59,7 @@ def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Fast path: return the arguments with host tensors as arrays; None if there are other objects among them."""
+    """Fast path: return the arguments with host tensors as arrays; None if an argument is neither simple nor a host tensor."""
     found: list[Any] = []
     for arg in args:
         kind = arg.__class__
@@ -88,7 +88,7 @@ def as_array(item: TensorBase | bool | np.ndarray) -> Any:
 
 
 def as_raw(item: Any) -> Any:
-    """Return a tensor or array, or a sequence of them, as MindSpore values; anything else unchanged."""
+    """Return a tensor or array, or a sequence of these, as MindSpore tensors; other values unchanged."""
     if isinstance(item, TensorBase):
         if not ON_CPU and not item._shape and item._storage.__class__ is Storage and modes.native is None:
             return constant_of(array_of(item))
@@ -101,7 +101,7 @@ def as_raw(item: Any) -> Any:
 
 
 def tensors_as_raw(item: Any) -> Any:
-    """Return a tensor, or tensors in a sequence, as MindSpore values; arrays and anything else unchanged."""
+    """Return a tensor, or the tensors in a sequence, as MindSpore tensors; arrays and other values unchanged."""
     if isinstance(item, TensorBase):
         return value_of(item)
     if isinstance(item, (list, tuple)) and any(isinstance(part, TensorBase) for part in item):
@@ -110,7 +110,7 @@ def tensors_as_raw(item: Any) -> Any:
 
 
 def in_order_of_memory(function: Any, name: str, inputs: Sequence[Any], strides: Strides) -> Any:
-    """Return the result of an elementwise device kernel with the given strides, by permuting the operands to that memory order."""
+    """Run an elementwise device kernel so that its result has the given strides: the operands are permuted to that memory order."""
     shape: tuple[int, ...] = ()
     for item in inputs:
         shape = broadcast_shape(shape, item._shape if isinstance(item, TensorBase) else np.shape(item))
@@ -121,7 +121,7 @@ def in_order_of_memory(function: Any, name: str, inputs: Sequence[Any], strides:
 
 
 def _in_order(item: Any, name: str, rank: int, order: Sequence[int]) -> Any:
-    """Permute an operand's dimensions, after adding leading ones up to ``rank``."""
+    """Add leading dimensions to an operand up to ``rank``, then permute its dimensions."""
     if item is None:
         return None
     if not isinstance(item, TensorBase):
@@ -181,7 +181,7 @@ def _raw_of(item: Any, inputs: Sequence[Any]) -> Any:
 
 
 def compute_on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
-    """Do what ``compute`` does for operands on a device and numbers."""
+    """Run a kernel as ``compute`` does, on operands that are on a device and on numbers."""
     if name in STORED and not moves_bytes(op.op):
         return _codes_by_host(op, name, inputs, args, strides)
     raws = [_raw_of(item, inputs) for item in inputs]
@@ -232,9 +232,9 @@ _COMPUTE = {"host": _in_arrays, "mirrored": _in_arrays, "absent": _of_shapes, "d
 def compute(
     op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...] = (), strides: Any = None, pointwise: bool = False
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Run a kernel on its operands' device; return the result, and the arguments for a node as arrays or MindSpore values.
+    """Run a kernel on its operands' device; return the result, and the arguments that a node saves, as raw arrays.
 
-    ``op[name]`` is the function of MindSpore tensors for a dtype, ``op.host`` those of arrays. The result has ``strides``; for
+    ``op[name]`` is the function of MindSpore tensors for a dtype, ``op.host`` those of NumPy arrays. The result has ``strides``; for
     ``pointwise`` see ``apply``.
     """
     kind = kind_among(inputs)

@@ -95,7 +95,7 @@ def shaped(value: np.ndarray) -> Any:
 
 
 def onto_meta(value: TensorBase | float) -> Any:
-    """Return a tensor as a meta tensor; anything else unchanged."""
+    """Return a tensor as a meta tensor; other values unchanged."""
     if isinstance(value, TensorBase) and value._storage.__class__ in (Storage, DeviceMemory):
         return meta_tensor(value._shape, value._dtype)
     return value

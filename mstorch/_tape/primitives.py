@@ -1,4 +1,4 @@
-"""Operations as gradient rules use them: computed on bare values, recorded on tensors."""
+"""Operations that gradient rules call: on raw arrays they only compute, on tensors autograd tracks them."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +19,7 @@ _BARE = frozenset((Raw, int, float, bool, str, type(None)))
 
 
 class Primitive:
-    """Operation as gradient rules use it: computed on bare values, recorded on tensors."""
+    """An operation that gradient rules call: on raw arrays it only computes, on tensors autograd tracks it."""
 
     __slots__ = ("kernel", "elementwise")
 
@@ -42,17 +42,17 @@ class Primitive:
         return self.kernel[OF_MS[first.dtype].name](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
 
     def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> TensorBase:
-        """Apply the operation to tensors in a dtype, recorded."""
+        """Apply the operation to tensors in a dtype, tracked by autograd."""
         return apply(self.kernel, kind, operands, args, strides=_strides(operands) if self.elementwise else None)
 
 
 def elementwise(op: str) -> Primitive:
-    """Return an operation that makes each element of its result of one element of each operand."""
+    """Return an elementwise operation: each element of the result depends on one element of each operand."""
     return Primitive(op, True)
 
 
 def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
-    """Return the strides of an elementwise result, so that gradients have the layout of values, as in torch."""
+    """Return the strides of an elementwise result, so that gradients are laid out like values, as in torch."""
     if all(operand._stride is None for operand in operands):
         return None
     shape = np.broadcast_shapes(*[operand._shape for operand in operands])
@@ -60,7 +60,7 @@ def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
 
 
 def dtype_name(value: Any) -> str:
-    """Return the dtype's name for a bare value or a tensor."""
+    """Return the dtype's name for a raw array or a tensor."""
     if value.__class__ is Raw:
         return NAME_OF[value.dtype]
     if isinstance(value, TensorBase):
@@ -69,7 +69,7 @@ def dtype_name(value: Any) -> str:
 
 
 def shape_of(value: TensorBase | np.ndarray) -> tuple[int, ...]:
-    """Return the shape of a bare value or a tensor."""
+    """Return the shape of a raw array or a tensor."""
     return value._shape if isinstance(value, TensorBase) else tuple(value.shape)
 
 
@@ -92,7 +92,7 @@ def _wrapped_number(array: np.ndarray) -> TensorBase:
 
 
 def constant(number: float, like: Any) -> Any:
-    """Return a 0-d constant with the dtype and kind (bare or tensor) of another value."""
+    """Return a 0-d constant with the dtype of ``like``, as a tensor if ``like`` is a tensor, else as a raw array."""
     name = dtype_name(like)
     if like.__class__ is Raw:
         return number_of(number, name)

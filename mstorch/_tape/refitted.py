@@ -1,4 +1,4 @@
-"""Tensors whose shape or dtype was changed behind autograd's back: gradients are fitted to the recorded ones."""
+"""Tensors whose shape or dtype was changed without autograd's knowledge: their gradients are converted to the original shape and dtype."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from .primitives import dtype_name
 
 
 class Refitted(Node):
-    """Node in front of the node of a tensor whose shape or dtype has changed; it has the same name."""
+    """Node in front of the original node of a tensor whose shape or dtype has changed; it reports the original node's name."""
 
     __slots__ = ("shape", "kind", "recorded", "number")
     shape: tuple[int, ...]
@@ -23,11 +23,11 @@ class Refitted(Node):
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        """Number of outputs, so that output numbers stay valid."""
+        """Number of outputs, large enough for the output number of the tensor."""
         return self.number + 1
 
     def fit(self, gradients: list[Any]) -> None:
-        """Reshape and cast the gradient to the recorded shape and dtype."""
+        """Reshape and cast the gradient to the shape and dtype that the tensor had when its node was made."""
         if len(gradients) > self.number and gradients[self.number] is not None:
             gradients[self.number] = self._fitted(gradients[self.number])
 
@@ -43,12 +43,12 @@ class Refitted(Node):
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
-        """The edges of the recorded node."""
+        """The edges of the original node."""
         return self.recorded.next_functions
 
 
 def refit(tensor: TensorBase, shape: tuple[int, ...], kind: dtype) -> None:
-    """Insert a node that fits the gradients of a tensor whose shape or dtype has changed since it was recorded."""
+    """Insert a node that converts the gradients of a tensor whose shape or dtype has changed since its node was made."""
     node = tensor._node
     if node is None or shape == tensor._shape and kind is tensor._dtype or isinstance(node, Refitted):
         return

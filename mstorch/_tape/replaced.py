@@ -25,7 +25,7 @@ def replaced(hook: Callable[..., Any] | str, held: Any, changed: TensorBase | in
 
 
 def all_replaced(hook: Callable[..., Any], held: Sequence[Any], changed: Any) -> tuple[Any, ...]:
-    """Do what ``replaced`` does for the tuple of all gradients of a node."""
+    """Apply ``replaced`` to the tuple of all gradients of a node."""
     if not isinstance(changed, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(changed).__name__}'")
     if len(changed) != len(held):

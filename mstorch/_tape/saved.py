@@ -24,19 +24,19 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """The saved tensor, detached if the node saves it so; None once the graph has been freed."""
+        """The saved tensor, detached if the node saves it detached; None once the graph has been freed."""
         if self._node.saved is None:
             return None
         item = self._kept[self._place]
         return None if item is None else dressed(item.value(self._node, not item.output and item.unpack is None))
 
     def unpack(self) -> Any:
-        """Return the saved tensor as backward sees it."""
+        """Return the saved tensor that backward uses."""
         item = self._kept[self._place]
         return None if item is None else item.value(self._node, True)
 
     def register_hooks(self, *hooks: Callable[[Any], Any]) -> None:
-        """Pack the saved tensor by the first hook; the second unpacks it."""
+        """Register a pair of hooks: the first packs the saved tensor, the second unpacks it."""
         if len(hooks) != 2 or not all(callable(hook) for hook in hooks):
             raise TypeError(
                 "register_hooks(): incompatible function arguments. The following argument types are supported:\n"

@@ -1,7 +1,7 @@
-"""Functions with one implementation per kind of storage, dispatched on an operand.
+"""Functions with one implementation for each type of storage, selected by an operand.
 
-``@ways(array=…, raw=…)`` declares the implementations for these kinds of memory. If an implementation returns None, the decorated function
-itself computes the call, as it does for kinds without an implementation.
+``@ways(array=…, raw=…)`` declares the implementations. If an implementation returns None, or there is none for the operand's storage, the
+body of the decorated function computes the result.
 """
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def ways(
 ) -> Callable[[Function], Function]:  # fmt: skip
     """Declare a function's implementations, dispatched on the storage of operand number ``at`` (the first item of a list).
 
-    For bare values: ``array`` on the host, ``raw`` in MindSpore. For tensors, by storage: ``host``, ``device``, ``captured``, ``absent``.
-    ``native``: everything that MindSpore holds, bare or tensor.
+    For raw arrays: ``array`` for NumPy arrays, ``raw`` for MindSpore tensors. For tensors, by storage: ``host``, ``device``, ``captured``,
+    ``absent``. ``native``: everything that MindSpore holds, raw array or tensor.
     """
     bare: dict[type, Function | None] = {np.ndarray: array, Raw: raw or native}
     kinds = {"host": host, "device": device or native, "captured": captured or native, "absent": absent}
@@ -54,7 +54,7 @@ def ways(
 
 @ways(captured=lambda tensor: not modes.native.captured or not trace.depends(value_of(tensor)))
 def is_known(tensor: TensorBase) -> bool:
-    """Return whether a tensor's values can be read at no cost; in a capture only those that do not depend on the graph's inputs."""
+    """Return whether a tensor's values can be read at no cost; in a capture, whether they do not depend on the graph's inputs."""
     return bool(home(tensor).reads_are_free)
 
 
@@ -82,5 +82,5 @@ def fused(op: str, kind: dtype, *tensors: Any) -> bool:
 
 
 def followed(tensors: Sequence[Any]) -> bool:
-    """Return whether our tape (not MindSpore's) needs to record an operation on these tensors, which one node can do."""
+    """Return whether mstorch's autograd (not MindSpore's) has to track an operation on these tensors as one node."""
     return modes.native is None and recording(tensors)

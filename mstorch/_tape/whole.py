@@ -1,6 +1,6 @@
-"""Operations that the host computes in one kernel, and that are composed of others elsewhere.
+"""Operations that the host computes in one kernel, and that are composed of others on devices.
 
-Their gradient is a function of arrays; when the gradient itself is recorded, the composed form is differentiated instead.
+Their gradient is a function of arrays; when the gradient itself is to be differentiated, the composed form is used instead.
 """
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def apart(tensor: Any, edge: Edge | None) -> TensorBase:
 
 
 def in_one_piece(tensors: Sequence[Any]) -> bool:
-    """Return whether all tensors are in host memory, without tangents, hooks or a capture, so that one kernel can compute."""
+    """Return whether one kernel can compute: all tensors are in host memory, and there are no tangents, saved-tensor hooks or captures."""
     if modes.native is not None or modes.saved_hooks:
         return False
     for tensor in tensors:
@@ -77,7 +77,7 @@ def in_one_piece(tensors: Sequence[Any]) -> bool:
 
 
 def followed(tensors: Sequence[Any]) -> bool:
-    """Return whether the operation has to be recorded."""
+    """Return whether autograd has to track the operation."""
     if modes.grad:
         for tensor in tensors:
             if is_tracked(tensor):

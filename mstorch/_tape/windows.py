@@ -38,21 +38,21 @@ Map = Callable[[np.ndarray], np.ndarray]
 
 
 def map_bare(function: Map, value: np.ndarray) -> Any:
-    """Apply a map of arrays to a bare value."""
+    """Apply a map of NumPy arrays to a raw array."""
     if value.__class__ is np.ndarray:
         return np.asarray(function(value))
     return apply_map(function, value)
 
 
 class Linear(Node):
-    """Node of a linear map, given as a map of arrays and its transpose."""
+    """Node of a linear map, which is given as a map of arrays and its transpose."""
 
     __slots__ = ("forward", "back")
     forward: Any
     back: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Apply the transpose to the gradient; if recorded, as a linear map again."""
+        """Apply the transpose to the gradient; if ``recorded``, as a linear map that autograd tracks."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
             try:
@@ -72,7 +72,7 @@ _PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that may leave a gradi
 
 
 def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
-    """Apply a linear map to a tensor, recorded. The result is a view if the map returns a view of its array."""
+    """Apply a linear map to a tensor, tracked by autograd. The result is a view if the map returns a view of its array."""
     if is_meta(tensor):
         with shapes_only():
             found = np.asarray(forward(array_of(tensor)))
@@ -125,10 +125,10 @@ def view(
     source: TensorBase, label: str, shape: Sequence[int], strides: Strides, offset: int, read: Callable[[Raw], Raw] | None,
     forward: Map | None, back: Map | None, kind: dtype | None = None, again: Callable[[Any], Any] | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Return a view of ``source`` with its history. ``forward`` and ``back`` are its linear map on arrays and the transpose (None: no
-    gradient).
+    """Return a view of ``source`` that autograd tracks. ``forward`` and ``back`` are the view as a linear map of arrays, and its transpose
+    (None: no gradient).
 
-    ``again`` makes the same view of another tensor; it is needed if the dtype differs, so that no window on the base shows it.
+    ``again`` makes the same view of another tensor; it is needed if the dtype differs, so that the view has no strides on the base.
     """
     made = make_view(source, read, shape, strides, offset, kind)
     if modes.native is not None:
@@ -146,10 +146,10 @@ def view(
 
 
 class Sort(NamedTuple):
-    """Kind of view: how it reads MindSpore values, and its linear map; both are created on demand.
+    """A class of views: how they read MindSpore tensors, and their linear maps. The functions are created on demand.
 
-    ``read(name, argument)``: function of values with the dtype ``name``. ``maps(shape, argument)``: the map on arrays of the source's
-    shape, and its transpose. ``back(value, shape, argument)``: the transpose on a device value.
+    ``read(name, argument)`` returns a function of MindSpore tensors with the dtype ``name``. ``maps(shape, argument)`` returns the map of
+    arrays of the source's shape, and its transpose. ``back(value, shape, argument)`` applies the transpose to a MindSpore tensor.
     """
 
     read: Callable[[str, Any], Callable[[Raw], Raw]]
@@ -160,7 +160,7 @@ class Sort(NamedTuple):
 def sorted_view(
     source: TensorBase, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort, argument: Any
 ) -> TensorBase:
-    """Return a view of ``source`` with its history; ``argument`` completes the description of its kind."""
+    """Return a view of ``source`` that autograd tracks: of the class ``sort``, with the argument ``argument``."""
     if source._storage.__class__ is not Storage or modes.native is not None:
         own, read = source._shape, sort.read(source._dtype.name, argument)
         forward, back = sort.maps(own, argument)
@@ -249,7 +249,7 @@ def _window_again(made: TensorBase) -> Callable[[Any], Any]:
 
 
 def _same_view(tensor: Any, base: Any) -> TensorBase:
-    """Return the same view of another tensor, which has the strides of its base."""
+    """Return the view of ``base`` that ``tensor`` is of its own base; both bases have the same strides."""
     own = tensor._auto.base
     if base._offset == own._offset:
         return (tensor._auto.again or _window_again(tensor))(base)
@@ -263,7 +263,7 @@ same_view.append(_same_view)
 
 
 def look_again(tensor: Any) -> TensorBase:
-    """Return the history of a view whose base was modified in place: a window on the base's new value, or None."""
+    """Return a new view of the modified base of a view, whose autograd node replaces the view's."""
     base = tensor._auto.base
     with grad_set_to(not tensor._dtype.is_integral and not base._dtype.is_integral):
         made = (tensor._auto.again or _window_again(tensor))(base)
@@ -295,7 +295,7 @@ _gather = kernel("storage_gather")
 
 
 def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray:
-    """Return the positions of a window's elements among those of a tensor, in row-major order."""
+    """Return the positions of a strided view's elements among those of a tensor, in row-major order."""
     wanted = flat_index(shape, strides, offset)
     if base._stride is None:
         return np.ascontiguousarray(wanted - base._offset)
@@ -306,7 +306,7 @@ def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int)
 
 
 def window_maps(base: TensorBase, shape: tuple[int, ...], strides: Strides, offset: int) -> tuple[Map, Map]:
-    """Return the linear map from a tensor's elements to those of a window on the same storage, and its transpose."""
+    """Return the linear map from a tensor's elements to those of a strided view of the same storage, and the map's transpose."""
     own_shape, own_strides, own_offset = base._shape, strides_of(base), base._offset
     low = min(own_offset, offset)
     high = max(_end(own_shape, own_strides, own_offset), _end(shape, strides, offset))
@@ -353,7 +353,7 @@ def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 
 def no_view(tensor: Any) -> Any:
-    """Return the result of a composition, a view of memory without other owners, with its base cleared."""
+    """Clear the base of a composition's result: it is a view, but only of memory that nothing else refers to. Return the result."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         auto.base, auto.again, auto.origin = None, None, DEFAULT
@@ -361,7 +361,7 @@ def no_view(tensor: Any) -> Any:
 
 
 def view_of_hidden(tensor: Any) -> Any:
-    """Mark the tensor as a view, made in no-grad mode, of a hidden base, as torch's expanded gradients are; return it."""
+    """Mark the tensor as a view, made in no-grad mode, of a hidden base, as torch's expanded gradients are; return the tensor."""
     auto = auto_of(tensor)
     auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._counter.version
     return tensor
@@ -371,7 +371,7 @@ def view_of_hidden(tensor: Any) -> Any:
 
 
 class Parts(Node):
-    """Node shared by the views of ``unbind`` or ``split``; the gradients of the parts are assembled into one."""
+    """Node that the views of ``unbind`` or ``split`` share; it assembles the gradients of the parts."""
 
     __slots__ = ("shape", "keys", "kind")
     shape: Any
@@ -385,7 +385,7 @@ class Parts(Node):
 
 
 def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, ...], label: str) -> Any:
-    """Return zeros with the parts written in their places; recorded if the parts are tensors."""
+    """Return zeros with the parts written in their places; autograd tracks the result if the parts are tensors."""
     first = next(iter(given.values()))
     if isinstance(first, TensorBase) and is_meta(first) and not modes.grad:
         return meta_tensor(tuple(shape), first._dtype)
@@ -433,7 +433,7 @@ class _Collected(Node):
 
 
 def _part_move(key: tuple[int | slice, ...], own: bool) -> Move:
-    """Return the map that indexes with a key; its results own their memory if ``own``."""
+    """Return the map that indexes with a key; with ``own``, its results are copies."""
     return Move(
         (lambda array: np.array(array[key], order="C")) if own else (lambda array: array[key]), lambda raw: movement.part(raw, key)
     )

@@ -1,4 +1,4 @@
-"""Histories of in-place writes: the new nodes of a tensor and of its base after values were written."""
+"""The autograd graph of in-place writes: new nodes for a tensor and for its base after values were written."""
 from __future__ import annotations
 
 import sys
@@ -74,7 +74,7 @@ class CopySlices(Node):
         return rest, part
 
     def release(self) -> None:
-        """Free the history of the written part; as in torch, backward runs through it once."""
+        """Free the graph of the written part; as in torch, backward runs through it once."""
         super().release()
         self.forward = None
 
@@ -91,7 +91,7 @@ class CopySlices(Node):
 
 
 class Ended(Node):
-    """Node of a tensor that was overwritten by a constant: its old history gets zeros."""
+    """Node of a tensor that was overwritten by a constant; it sends zeros to the tensor's old node."""
 
     __slots__ = ()
 
@@ -107,17 +107,19 @@ def _zeros_like(gradient: np.ndarray) -> Any:
 
 
 class Copied(Node):
-    """Node of a tensor that was overwritten by another: the gradient goes to the other one, zeros go to the old value."""
+    """Node of a tensor that was overwritten by another one: the other one gets the gradient, the old value gets zeros."""
 
     __slots__ = ()
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return zeros for the old value, if it had a history, and the gradient unchanged."""
+        """Return zeros for the old value, if autograd tracked it, and the gradient unchanged for the new one."""
         return None if self.edges[0] is None else _zeros_like(gradients[0]), gradients[0]
 
 
 class _Target(threading.local):
-    """The target of the in-place operation that this thread computes without recording, into which a kernel may write."""
+    """The tensor that an in-place operation of this thread modifies outside autograd; a kernel may write its result into the tensor's
+    memory.
+    """
 
     tensor: Any = None
 
@@ -126,7 +128,7 @@ _target = _Target()
 
 
 def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequence[Any]) -> TensorBase:
-    """Compute the result of an in-place operation; returns the target itself if a kernel wrote into it (see ``change``)."""
+    """Compute the result of an in-place operation; returns the target itself if a kernel wrote into the target (see ``change``)."""
     if target._storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS:
         return function()
     if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in (target, *others)):
@@ -140,12 +142,12 @@ def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequen
 
 
 def change(target: TensorBase, op: str, *args: Any) -> bool:
-    """Run an operation in place if its first operand is the target of an in-place operation; return whether it did."""
+    """Run an operation in place if its first operand is the target of the current in-place operation; return whether it ran."""
     return target is _target.tensor and change_raw(target, op, *map(as_raw, args))
 
 
 def snapshot(target: TensorBase) -> TensorBase:
-    """Return an alias of the target of a write as the operation's input; it keeps the old value if the target gets another."""
+    """Return an alias of a write's target, as the operation's input; the alias keeps the old value if the target gets new memory."""
     if modes.grad:
         node_of(target)
     made = twin(target)
@@ -167,7 +169,7 @@ def snapshot(target: TensorBase) -> TensorBase:
 
 
 def _marked(view: Any) -> bool:
-    """Return whether a history between a view and its base has user hooks."""
+    """Return whether a node between a view and its base has user hooks."""
     node, end = view._node, view._auto.base._node
     while isinstance(node, Linear) and node is not end:
         if node.marks is not None:
@@ -184,7 +186,7 @@ _COPY = Move(_copy, cloned)
 
 
 def detach_snapshot(made: TensorBase) -> None:
-    """Copy a saved snapshot into memory of its own before the target is modified."""
+    """Copy a saved snapshot into memory of its own, before the target that it shares memory with is modified."""
     if on_host(made) or (modes.native is None and made._storage.__class__ in NATIVE):
         version = made._counter.version
         become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(_own_value(made)))
@@ -192,9 +194,9 @@ def detach_snapshot(made: TensorBase) -> None:
 
 
 def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", given: bool = False) -> None:
-    """Write a tensor with the target's shape and dtype into it; the target gets the history of the written value.
+    """Write ``made``, a tensor of the target's shape and dtype, into ``target``, which takes over its place in the autograd graph.
 
-    ``given``: the written tensor has other owners, so that a target outside host memory gets a copy.
+    ``given``: ``made`` is shared with others, so that a target outside host memory gets a copy.
     """
     if target._auto is not None and target._auto.origin != DEFAULT and modes.grad and is_tracked(made):
         check_view(target)
@@ -229,8 +231,8 @@ write_into.append(assign)
 
 
 def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: bool = False) -> None:
-    """Set the history of a tensor that was just written to: that of ``made`` (an unshared tensor unless ``copied``), or none if it is a
-    constant (None).
+    """Set the autograd node of a tensor that was just written to: to the node of ``made`` (an unshared tensor unless ``copied``), or to
+    none if a constant was written (``made`` is None).
     """
     if modes.native is not None:
         return  # MindSpore's tape sees to it
@@ -266,7 +268,7 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
 
 
 def review(target: TensorBase, view: TensorBase) -> None:
-    """Replace a tensor by a view of itself, in place; the view's history follows its own."""
+    """Replace a tensor by a view of itself, in place; the view's node succeeds the tensor's own."""
     node, number = view._node, view._number
     tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
     shape, kind = target._shape, target._dtype
@@ -285,7 +287,7 @@ def review(target: TensorBase, view: TensorBase) -> None:
 
 
 def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
-    """Do what ``window_maps`` does if a real base is viewed as complex, or the reverse."""
+    """Do what ``window_maps`` does if a real base is viewed as complex, or a complex base as real."""
     own, kind = base._dtype.np, target._dtype.np
     size, shape = kind.itemsize, target._shape
     offset, steps = target._offset * size, [step * size for step in strides_of(target)]
@@ -308,7 +310,7 @@ def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
 
 
 def _move_hooks(tensor: TensorBase, node: Node, number: int) -> None:
-    """Move ``retain_grad`` to the tensor's new node; other hooks stay on the old one."""
+    """Move ``retain_grad`` to the tensor's new node; all other hooks stay on the old node."""
     auto = tensor._auto
     if auto is None or auto.hooked is None:
         return

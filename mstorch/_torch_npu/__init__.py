@@ -1,4 +1,4 @@
-"""torch_npu, the package that scripts for Ascend devices import; it exists where `import torch` gets mstorch and MindSpore computes on an
+"""torch_npu, the package that scripts for Ascend devices import; it exists if `import torch` imports mstorch and MindSpore computes on an
 Ascend device.
 """
 from __future__ import annotations

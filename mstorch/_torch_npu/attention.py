@@ -127,7 +127,7 @@ def npu_prompt_flash_attention(
 
 
 def _of_lengths(part: Any, q: Any, keys: int, q_lengths: Sequence[int] | None, k_lengths: Sequence[int] | None) -> Any:
-    """Compute all batch entries at once, or each with its valid lengths."""
+    """Compute attention for all batch entries at once, or for each batch entry with its valid lengths."""
     batch, queries = q.shape[0], q.shape[2]
     if not q_lengths and not k_lengths:
         return part(slice(None), queries, keys)

@@ -60,7 +60,7 @@ def _along_sums(x: Sequence[Any], weight: Sequence[Any], sizes: list[int] | None
 
 
 def _sizes(group_list: Any, kind: int) -> list[int]:
-    """Return group sizes, from a list or tensor of end offsets (kind 0) or sizes (1)."""
+    """Return group sizes from ``group_list``, a list or tensor of end offsets (``kind`` 0) or of sizes (1)."""
     if kind not in (0, 1):
         raise NotImplementedError(f"mstorch: npu_grouped_matmul() with group_list_type={kind}")
     numbers = [int(number) for number in (group_list.tolist() if isinstance(group_list, torch.Tensor) else group_list)]

@@ -57,7 +57,7 @@ def _function(module: str, name: str) -> Any:
 
 @cache
 def names() -> dict[str, dict[str, str]]:
-    """Return by our module the placeholder names, each with its kind: "class", "function" or "module"."""
+    """Return the placeholder names of each mstorch module, each name with "class", "function" or "module"."""
     found: dict[str, dict[str, str]] = {}
     for line in Path(__file__).with_name("names.txt").read_text("utf-8").splitlines():
         if not line or line.startswith("#"):
@@ -76,7 +76,7 @@ def names() -> dict[str, dict[str, str]]:
 
 
 def attribute(module: str, name: str) -> Any:
-    """Return the placeholder for a torch name in a module of ours; raise ``missing_attribute`` if there is none."""
+    """Return the placeholder for a torch name in a module of mstorch; raise ``missing_attribute`` if there is none."""
     place = elsewhere().get(module, {}).get(name)
     if place is not None:
         return getattr(importlib.import_module(place[0]), place[1])
@@ -96,7 +96,7 @@ def is_unbuilt(value: Any) -> bool:
 
 
 def operator(namespace: str, name: str, known: bool = False) -> Any:
-    """Return the placeholder for an operator ``torch.ops.<namespace>.<name>``; None unless torch is ``known`` to have it."""
+    """Return the placeholder for an operator ``torch.ops.<namespace>.<name>``; None unless ``known`` says that torch has it."""
     home = f"{_ROOT}.ops.{namespace}"
     return _function(home, name) if known or name in names().get(home, {}) else None
 
@@ -118,7 +118,7 @@ class _Loader(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finder of the modules that only ``names.txt`` has; asked last, if no file was found."""
+    """Finder of the modules that exist only in ``names.txt``; it comes last, after all finders of files."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if not fullname.startswith(_ROOT + ".") or fullname not in names():

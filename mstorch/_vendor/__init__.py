@@ -1,4 +1,4 @@
-"""torch._vendor: packages that torch carries with it."""
+"""torch._vendor: packages that are bundled with torch."""
 
 from .._hook import missing as _missing
 

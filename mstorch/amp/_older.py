@@ -1,4 +1,4 @@
-"""The base classes of ``torch.cpu.amp`` and ``torch.cuda.amp``: torch.amp's for one device, deprecated by torch."""
+"""The base classes of ``torch.cpu.amp`` and ``torch.cuda.amp``: those of torch.amp for one device type, which torch deprecates."""
 from __future__ import annotations
 
 from .._core.warned import warn
@@ -6,7 +6,7 @@ from .grad_scaler import GradScaler
 
 
 class DeviceGradScaler(GradScaler):
-    """A GradScaler for the device type that a subclass names; warns that it is deprecated for torch.amp's."""
+    """A GradScaler for the device type that a subclass names; warns that it is deprecated in favour of torch.amp.GradScaler."""
 
     _named: str
 

@@ -23,9 +23,9 @@ _SUPPORTED = (bfloat16, float16)
 class autocast(Block):
     """A context manager or decorator in which operations on ``device_type`` run in the precision that suits them.
 
-    Matmuls and convolutions use ``dtype`` (bfloat16 by default on CPU, float16 on accelerators), losses and others that need it float32,
-    the rest their inputs' dtype. Parameters and their gradients keep their dtype. The operation lists are torch's for the CPU, and those
-    for CUDA on an accelerator.
+    Matmuls and convolutions use ``dtype`` (bfloat16 by default on CPU, float16 on accelerators), losses and other operations that need
+    precision use float32, and all others use the dtype of their inputs. Parameters and their gradients keep their dtype. The lists of
+    operations are torch's for the CPU, and on an accelerator torch's for CUDA.
     """
 
     def __init__(

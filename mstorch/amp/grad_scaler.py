@@ -162,7 +162,9 @@ class GradScaler:
         return optimizer.step(*args, **kwargs)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> float | None:
-        """Unscale the gradients, unless done, and call ``optimizer.step`` if they are finite; return its result."""
+        """Unscale the gradients, unless this is already done, and call ``optimizer.step`` if they are finite; return the result of
+        ``optimizer.step``.
+        """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:

@@ -12,7 +12,7 @@ from .._tensor import Tensor
 
 
 def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequence[Any], output: Tensor | tuple[Tensor, Tensor]) -> None:
-    """Set the tangents of a Function's outputs by its ``jvp``; ``tensors`` are its arguments, None for non-tensors."""
+    """Set the tangents of a Function's outputs by its ``jvp``; ``tensors`` are the Function's arguments, with None for non-tensors."""
     refuse(*[tensor for tensor in tensors if tensor is not None])
     outputs = list(output) if isinstance(output, (tuple, list)) else [output]
     plain, dirty = {id(item) for item in ctx._non_differentiable}, {id(item) for item in ctx._dirty}

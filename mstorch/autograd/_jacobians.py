@@ -59,7 +59,9 @@ def array(tensor: Tensor) -> np.ndarray:
 
 
 def values(tensor: Tensor) -> Any:
-    """Return the tensor's elements as a tensor that can be written without a trace; for a sparse tensor, the specified ones."""
+    """Return the tensor's elements as a tensor that can be written without autograd's knowledge; for a sparse tensor, the specified
+    elements.
+    """
     if tensor.layout == strided:
         return tensor.data
     return (tensor._values() if tensor.layout == sparse_coo else tensor.values()).data

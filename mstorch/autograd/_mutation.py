@@ -30,7 +30,7 @@ class _AllowedMutations:
         self.sid_to_tid: dict[Any, set[Any]] = {}
 
     def clear(self) -> None:
-        """Drop all saved tensors: graphs recorded in the block can no longer run backward."""
+        """Drop all saved tensors: backward can no longer run through graphs made in the block."""
         for kept in (self.cloned, self.original, self.tid_to_weakhandle, self.sid_to_tid):
             kept.clear()
 

@@ -1,4 +1,4 @@
-"""autograd.Function on nested tensors: recorded as a Function of the tensors that hold their elements."""
+"""autograd.Function on nested tensors: applied to the tensors that hold the elements of all components."""
 from __future__ import annotations
 
 from typing import Any

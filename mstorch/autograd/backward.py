@@ -110,7 +110,7 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
 
 
 def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | None:
-    """Return the starting point of a backward from one tensor whose gradient has its dtype and device, the common case; None otherwise."""
+    """Return where backward starts in the usual case, one tensor whose gradient has the tensor's dtype and device; else None."""
     if root.__class__ not in PLAIN or not isinstance(root, TensorBase) or LEVELS or MODES or modes.native is not None:
         return None
     shape, kind, place = root._shape, root._dtype, root._storage.__class__
@@ -132,7 +132,7 @@ def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | Non
 
 
 def from_one(root: Any, gradient: Any, retain_graph: bool | None) -> bool:
-    """Run a backward from one plain tensor and return True; return False if the case is not that simple."""
+    """Run a backward from one plain tensor and return True; return False in any other case."""
     start = None if state.maps else _plain_start(root, gradient)
     if start is None:
         return False
@@ -144,7 +144,7 @@ above.backward_from_one = from_one
 
 
 def _like_at(root: Any) -> tuple[Any, Any]:
-    """Return the shape and dtype of a root; (None, None) if an edge does not know them."""
+    """Return the shape and dtype of a root; (None, None) for an edge whose node does not know them."""
     if isinstance(root, GradientEdge):
         return (root.node.likes_of or {}).get(root.output_nr, (None, None))
     return root.shape, root._dtype

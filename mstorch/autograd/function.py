@@ -75,7 +75,7 @@ class FunctionCtx:
         return self.saved_tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Mark the inputs that forward modified in place; they have to be returned too."""
+        """Mark the inputs that forward modified in place; forward has to return these inputs too."""
         self._dirty = args
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
@@ -255,7 +255,7 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run ``forward`` on the arguments and record its backward."""
+        """Run ``forward`` on the arguments and make ``backward`` the gradient of its results."""
         if state.maps or state.levels:
             for transform in FUNCTION_TRANSFORMS:
                 found = transform(cls, args, kwargs)
@@ -303,7 +303,7 @@ class Function:
 
 
 def _plain_output(tensors: list[Any], output: Tensor) -> Any:
-    """Return results that are not recorded; a returned input becomes a new tensor over the same memory."""
+    """Return results that autograd does not track; a returned input becomes a new tensor over the same memory."""
     if isinstance(output, TensorBase):
         if modes.native is not None or output.layout is not strided:
             return output
@@ -318,7 +318,7 @@ def _plain_output(tensors: list[Any], output: Tensor) -> Any:
 
 
 def _native_output(cls: type[Function], output: Tensor) -> Any:
-    """Raise RuntimeError: MindSpore cannot differentiate a Function whose operations were computed without a history."""
+    """Raise RuntimeError: MindSpore cannot differentiate a Function whose forward ran with gradients disabled."""
     if capturing():
         tape.refuse_in_trace(f"{cls.__name__} has a backward of its own")
     raise RuntimeError(f"mstorch: MindSpore's own training cannot use {cls.__name__}, an autograd.Function")
@@ -387,7 +387,7 @@ def _checked_dirty(ctx: FunctionCtx, given: set[int], outputs: list[Any]) -> set
 def _made_outputs(
     ctx: FunctionCtx, node: Any, outputs: list[Any], given: set[int], dirty: set[int]
 ) -> tuple[dict[int, int], list[Any]]:
-    """Make the tensors that forward returned outputs of the node; return their numbers by id, and their shapes and dtypes."""
+    """Make the tensors that forward returned outputs of the node; return the outputs' numbers by id, and the outputs' shapes and dtypes."""
     plain = {id(tensor) for tensor in ctx._non_differentiable}
     replaced: dict[int, int] = {}
     shapes: list[Any] = []

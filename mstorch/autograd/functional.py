@@ -110,7 +110,7 @@ def _check_dependent(tensors: Sequence[Any], kind: str, strict: bool) -> None:
 def _gradients(
     outputs: Sequence[Any], inputs: Tensors, vector: Sequence[Any] | None, create_graph: bool, retain: bool | None = None
 ) -> Tensors:
-    """Return ``autograd.grad`` without the outputs that have no history; None for inputs that nothing depends on."""
+    """Return ``autograd.grad`` of the outputs that require grad; None for inputs that no output depends on."""
     pairs = [
         (output, v) for output, v in zip(outputs, vector if vector is not None else (None,) * len(outputs))
         if output is not None and output.requires_grad

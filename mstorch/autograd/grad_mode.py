@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _set(mode: bool) -> None:
-    """Enable or disable recording, on mstorch's tape and, where it is in use, on MindSpore's."""
+    """Enable or disable gradients, in mstorch's autograd and, where it is in use, in MindSpore's."""
     modes.grad = mode
     if modes.native is not None:
         tape.set_grad_enabled(mode)
@@ -65,7 +65,7 @@ class _Mode(Block):
 
 
 class no_grad(_Mode):
-    """Disables recording."""
+    """Disables gradient computation."""
 
     @overload
     def __new__(cls, orig_func: F) -> F: ...
@@ -88,14 +88,14 @@ class no_grad(_Mode):
 
 
 class enable_grad(no_grad):
-    """Enables recording, also inside ``no_grad``."""
+    """Enables gradient computation, also inside ``no_grad``."""
 
     def __enter__(self) -> None:
         self._enter(True)
 
 
 class set_grad_enabled(_Mode):
-    """Enables or disables recording from the call on; as a context manager, until its end."""
+    """Enables or disables gradient computation from the call on; as a context manager, until its end."""
 
     def __init__(self, mode: bool) -> None:
         self.mode, self.prev = mode, modes.grad
@@ -116,7 +116,7 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """Disables recording, like ``no_grad``. Differs from torch: tensors created inside may be used in autograd afterwards."""
+    """Disables gradient computation, like ``no_grad``. Differs from torch: tensors created inside may be used in autograd afterwards."""
 
     @overload
     def __new__(cls, mode: F) -> F: ...
@@ -140,7 +140,7 @@ class inference_mode(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Return whether operations are recorded."""
+    """Return whether gradient computation is enabled."""
     return modes.grad
 
 
@@ -191,7 +191,7 @@ def is_multithreading_enabled() -> bool:
 
 
 class enforce_grad_layout_policy(_Policy):
-    """Sets whether gradients have the strides of their parameters; here they are row-major in any case."""
+    """Sets whether gradients have the strides of their parameters; in mstorch they are row-major in any case."""
 
     def __init__(self, enable: bool = True) -> None:
         super().__init__(enable)

@@ -69,7 +69,7 @@ class _Settings:
 
 @dataclass
 class _Part:
-    """A function to check: the given one, or the real or imaginary part of its complex outputs or inputs."""
+    """A function to check: the user's function, or the real or imaginary part of its complex outputs or inputs."""
 
     fn: Callable[..., Any]
     inputs: tuple[Any, ...]
@@ -288,7 +288,7 @@ def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
 
 
 def _projected(leaf: Tensor, gradient: np.ndarray, direction: _Direction) -> Any:
-    """Return a gradient's product with a direction; real and imaginary parts each have their own vector."""
+    """Return a gradient's product with a direction; the real and the imaginary part have separate directions."""
     if leaf.layout != strided:
         gradient = gradient[numbers_of(leaf)]
     if np.iscomplexobj(gradient):

@@ -183,8 +183,9 @@ class _MultiHandle(Block):
 def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *, mode: str = "all") -> Any:
     """Call ``fn`` when the gradients of all tensors (mode "all") or of the first (mode "any") have been computed.
 
-    In mode "all" it receives their list, with None for those without a gradient in this pass; in mode "any" the first gradient. As in
-    torch, a tensor that is itself a root of the pass is not waited for; if all tensors are roots, ``fn`` is not called in mode "all".
+    In mode "all" ``fn`` receives the list of gradients, with None for tensors without a gradient in this pass; in mode "any" it receives
+    the first gradient. As in torch, a tensor that is itself a root of the pass is not waited for; if all tensors are roots, ``fn`` is not
+    called in mode "all".
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
@@ -211,7 +212,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
 
 
 def increment_version(tensor: Any) -> None:
-    """Increment the version counter, for a write that autograd could not see."""
+    """Increment the version counter, for a write of which autograd does not know."""
     tensors = [tensor] if isinstance(tensor, TensorBase) else list(tensor)
     for item in tensors:
         item._counter.version += 1

@@ -1,4 +1,4 @@
-"""torch.backends.cuda: options of GPU libraries, stored without effect; attention has a single implementation here."""
+"""torch.backends.cuda: options of GPU libraries, stored without effect; mstorch has a single implementation of attention."""
 from __future__ import annotations
 
 import enum
@@ -40,7 +40,7 @@ class _PlanCache(_Checked):
     _switches = {"size": 0, "max_size": 4096}
 
     def clear(self) -> None:
-        """Do nothing: there are no cached plans."""
+        """Do nothing: mstorch caches no FFT plans."""
 
     def __getitem__(self, device: Any) -> _PlanCache:
         return self
@@ -94,17 +94,17 @@ def is_ck_sdpa_available() -> bool:
 
 
 def can_use_flash_attention(params: Any, debug: bool = False) -> bool:
-    """Return False: there is no GPU."""
+    """Return False: mstorch has no flash attention kernel for GPUs."""
     return False
 
 
 def can_use_efficient_attention(params: Any, debug: bool = False) -> bool:
-    """Return False: there is no GPU."""
+    """Return False: mstorch has no memory-efficient attention kernel for GPUs."""
     return False
 
 
 def can_use_cudnn_attention(params: Any, debug: bool = False) -> bool:
-    """Return False: there is no GPU."""
+    """Return False: mstorch does not use cuDNN."""
     return False
 
 
@@ -127,7 +127,7 @@ _ABSENT = {"Cusolver": "cuSOLVER", "Magma": "MAGMA", "Cublaslt": "cuBLASLt"}
 
 
 def _prefer(kind: Any, words: dict[str, str], backend: Any) -> Any:
-    """Set the preferred GPU library of a kind if given; return the current one."""
+    """Set the preferred GPU library for an operation (linear algebra, BLAS, …) if given, and return the current one."""
     if backend is not None:
         if not isinstance(backend, (str, kind)):
             raise RuntimeError("Unknown input value type.")

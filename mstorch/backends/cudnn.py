@@ -27,7 +27,7 @@ def version() -> None:
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Return False: no tensor goes to cuDNN."""
+    """Return False: mstorch does not use cuDNN."""
     return False
 
 

@@ -10,10 +10,10 @@ def is_available() -> bool:
 
 
 def version() -> int | None:
-    """Return None: there is no such library."""
+    """Return None: mstorch does not use cuSPARSELt."""
     return None
 
 
 def get_max_alg_id() -> int | None:
-    """Return None: there is no such library."""
+    """Return None: mstorch does not use cuSPARSELt."""
     return None

@@ -8,7 +8,8 @@ __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]
 
 
 def get_fastpath_enabled() -> bool:
-    """Return whether the fast path is enabled: a contiguous result in inference, computed here like any other."""
+    """Return whether the fast path is enabled: as in torch, results in inference are contiguous, but mstorch computes them like all others.
+    """
     return FASTPATH["fastpath"]
 
 

@@ -20,7 +20,7 @@ def is_available() -> bool:
 
 
 def is_acl_available() -> bool:
-    """Return False: there is no Arm compute library."""
+    """Return False: mstorch does not use the Arm Compute Library."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""torch.backends.quantized: engines of quantized operations, of which there are none here."""
+"""torch.backends.quantized: engines of quantized operations; mstorch has none."""
 from __future__ import annotations
 
 engine: str = "none"

@@ -1,4 +1,4 @@
-"""torch.cuda: information on GPUs, or on the Ascend device where cuda means npu; without either, is_available() is False."""
+"""torch.cuda: information on GPUs, or on the Ascend device if "cuda" is its alias; without either, is_available() is False."""
 from __future__ import annotations
 
 import contextlib
@@ -172,11 +172,11 @@ class cudaStatus:
 
 
 class device(_NoSwitch, metaclass=_AsNpu):
-    """Context manager that selects a GPU; no-op without one."""
+    """Context manager that selects a GPU; no effect without a GPU."""
 
 
 class device_of(device):
-    """Context manager that selects the GPU of a tensor; no-op without one."""
+    """Context manager that selects the GPU of a tensor; no effect without a GPU."""
 
 
 def set_device(device: Any) -> None:
@@ -228,7 +228,7 @@ _lazy_init = init
 
 
 def _lazy_call(callable: Callable[[], Any], **kwargs: Any) -> None:
-    """Call a function once CUDA is initialized: now if it is, else never, since there is nothing to initialize."""
+    """Call a function once CUDA is initialized: now if it is, else never, because mstorch does not initialize CUDA later."""
     if is_initialized():
         callable()
 

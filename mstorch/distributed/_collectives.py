@@ -80,8 +80,8 @@ def member_of(group: Any, global_rank: int | None, group_rank: int | None) -> in
 
 
 def asks(count: int = 1) -> Callable[[Function], Function]:
-    """Return a decorator that lets ``__torch_function__`` of the first ``count`` arguments, or a mode, handle the call; it passes the other
-    arguments as keywords.
+    """Return a decorator that lets ``__torch_function__`` of the first ``count`` arguments, or a mode, handle the call; all other arguments
+    are passed to it as keywords.
     """
     def enter(function: Function) -> Function:
         signature = inspect.signature(function)

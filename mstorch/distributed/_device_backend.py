@@ -96,7 +96,7 @@ def carries_devices(config: BackendConfig) -> bool:
 
 
 def meet_devices(everyone: Any) -> None:
-    """Connect the devices of all ranks, unless they are connected; every rank has to call it."""
+    """Connect the devices of all ranks, if they are not connected yet; every rank has to call this."""
     if everyone.size() == 1 or _met:
         return
     store, key = everyone.get_group_store(), f"hccl address {len(_meetings)}"

@@ -53,7 +53,7 @@ class DeviceFlat(_Row):
         super().__init__(collectives.row_of(raw) if raw.size else raw)
 
     def put_back(self) -> None:
-        """Write a copy back to the tensor; for an alias, bump the tensor's version."""
+        """Write a copy back to the tensor; if the memory was an alias, increment the tensor's version."""
         if self.raw is self._memory:
             self._tensor._storage.shadow = None
             touch(self._tensor)
@@ -99,7 +99,7 @@ class Begun:
 
 
 class DeviceWork(Work):
-    """A device communication: after ``wait``, later device work is ordered behind it, and the host does not block."""
+    """A device communication. After ``wait``, later work of the device is ordered behind it, but the host does not block."""
 
     def __init__(self, outputs: list[Any], begun: Begun, communication: Any, source: int = -1) -> None:
         super().__init__(outputs, source)
@@ -122,9 +122,9 @@ class DeviceWork(Work):
         return self._done
 
     def get_future(self) -> Future[Any]:
-        """Return a future of the output tensors; it is completed at once, because later device work is ordered behind the transfer.
+        """Return a future of the output tensors. It completes at once, because later device work waits for the transfer.
 
-        In a hook of DistributedDataParallel it is done once somebody waits, so that backward goes on meanwhile.
+        In a hook of DistributedDataParallel it completes when it is waited for, so that backward continues during the transfer.
         """
         if deferred.pending is not None and not self._done:
             future: Future[Any] = Future()
@@ -163,7 +163,7 @@ def _checked(op: ReduceOp) -> str:
 class Carrier:
     """A group's operations on device rows, with the names and arguments of the host backend's.
 
-    MindSpore has the members of a group in the order of their numbers, whatever their order here.
+    MindSpore orders the members of a group by rank, whatever their order in this group.
     """
 
     def __init__(self, communication: Any, ranks: Sequence[int], me: int, handle: str | None) -> None:

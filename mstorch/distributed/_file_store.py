@@ -1,4 +1,4 @@
-"""FileStore: a store in a file to which processes of one machine, or of a shared file system, append."""
+"""FileStore: a store in a file to which several processes append, on one machine or on a shared file system."""
 from __future__ import annotations
 
 import fcntl
@@ -21,7 +21,7 @@ _NO_QUEUES = "queue support is not implemented."
 
 
 class _Log:
-    """The store's append-only file: a record is a key with its new value, or a deleted key alone."""
+    """The store's append-only file: each record is a key with its new value, or a key that was deleted."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -62,7 +62,8 @@ class _Log:
         self.transact(list)
 
     def _catch_up(self, file: Any) -> None:
-        """Read the records after the last position. An incomplete one at the end, of a process that died while writing, is truncated."""
+        """Read the records after the last position. An incomplete record at the end, from a process that died while writing, is truncated.
+        """
         end = file.seek(0, os.SEEK_END)
         file.seek(self.position)
         while self.position < end:
@@ -95,7 +96,7 @@ def _within(file: Any, end: int, size: int) -> bytes:
 
 
 def _leave(log: _Log) -> None:
-    """Count this process out; the last one deletes the file."""
+    """Remove this process from the count of users; the last process deletes the file."""
     try:
         if not os.path.exists(log.path):
             return

@@ -1,6 +1,6 @@
 """torch.distributed._functional_collectives: collectives that return new tensors, with gradients.
 
-Differs from torch: the result is there at once, so that it is a plain tensor and ``wait_tensor`` returns it as it is.
+Differs from torch: collectives complete before they return, so that the result is a plain tensor and ``wait_tensor`` returns it unchanged.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _group(group: Any, tag: str = "") -> Any:
 
 
 def wait_tensor(tensor: Any) -> Any:
-    """Return the tensor; collectives here have already completed."""
+    """Return the tensor; in mstorch, functional collectives have already completed."""
     return tensor
 
 
@@ -63,7 +63,7 @@ def all_gather_tensor(self: Any, gather_dim: int, group: Any, tag: str = "") -> 
 
 
 def all_gather_single(self: Any, gather_dim: int, group: Any, tag: str = "") -> Any:
-    """Return ``all_gather_tensor`` of the arguments; this is its new name."""
+    """Return ``all_gather_tensor`` of the arguments, under its new name."""
     return all_gather_tensor(self, gather_dim, group, tag)
 
 
@@ -83,7 +83,7 @@ def reduce_scatter_tensor(self: Any, reduceOp: str, scatter_dim: int, group: Any
 
 
 def reduce_scatter_single(self: Any, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Any:
-    """Return ``reduce_scatter_tensor`` of the arguments; this is its new name."""
+    """Return ``reduce_scatter_tensor`` of the arguments, under its new name."""
     return reduce_scatter_tensor(self, reduceOp, scatter_dim, group, tag)
 
 

@@ -193,7 +193,7 @@ class ProcessGroup:
         self, by: Any, work: Callable[[Any], None], outputs: Sequence[Any], put: Sequence[_Flat], opts: Any,
         timeout: timedelta | None = None,
     ) -> Work:  # fmt: skip
-        """Run an operation: on a device in stream order; on the host at once, or in the group's thread if it may block."""
+        """Run an operation: on a device, in stream order; on the host, at once, or in the group's thread if the operation may block."""
         self._sequence += 1
         if by is not host:
             return by.begin(work, list(outputs), put, not getattr(opts, "asyncOp", True))  # type: ignore[no-any-return]

@@ -28,7 +28,7 @@ def _chunks(size: int, step: int) -> Iterator[slice]:
 
 
 class Exchange:
-    """One operation of a group: the key, group and timeout that its messages share. Members are counted within the group."""
+    """One operation of a group: the key, group and timeout of its messages. Ranks are numbered within the group."""
 
     def __init__(self, mesh: Mesh, ranks: Sequence[int], me: int, key: bytes, seconds: float) -> None:
         self.mesh, self.ranks, self.me, self.key, self.seconds = mesh, ranks, me, key, seconds
@@ -292,7 +292,7 @@ class Reception(Posting):
         self.member = -1
 
     def accept(self, other: int, message: Message) -> bool:
-        """Copy a message to the next chunk of the array; return whether it was the last one."""
+        """Copy a message to the next chunk of the array; return whether it was the last message."""
         self.member = self._ranks.index(other)
         part = self._parts.pop(0)
         if message.data.nbytes == part.nbytes:

@@ -1,7 +1,7 @@
 """Messages between the ranks of a job: a socket for each pair, and shared memory for large messages.
 
-A message has a key; messages of one sender with the same key arrive in order. A sender puts a large message into a block of shared memory
-and sends the block's location; the receiver reads it there and returns the block.
+Each message has a key; messages of one sender with the same key arrive in order. A sender puts a large message into a block of shared
+memory and sends the block's location; the receiver reads the message from the block and returns the block.
 """
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Posting:
         raise NotImplementedError
 
     def fail(self, error: RuntimeError) -> None:
-        """Handle the end of the connection: no further message can arrive."""
+        """Handle the end of the connection, after which nothing can be received."""
         raise NotImplementedError
 
 
@@ -126,7 +126,7 @@ class _Peer:
 
 
 def _machine() -> str:
-    """Return an identifier (boot id and pid namespace) that is equal for two processes which see each other's /proc."""
+    """Return an identifier (boot id and pid namespace) that is equal for two processes that can read each other's /proc."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip() + os.readlink("/proc/self/ns/pid")
@@ -135,7 +135,7 @@ def _machine() -> str:
 
 
 def _own_address(store: Store) -> str:
-    """Return this host's address on the interface that reaches the store's server; peers connect to it."""
+    """Return this host's address on the interface through which it reaches the store's server; peers connect to this address."""
     if isinstance(store._root, TCPStore):
         return str(store._root._connection.getsockname()[0])
     return "127.0.0.1"
@@ -261,7 +261,7 @@ class Mesh:
         return self.receive_from((other,), key, seconds)[1]
 
     def receive_from(self, others: Any, key: bytes, seconds: float) -> tuple[int, Message]:
-        """Return the first message with a key that one of several ranks sends, and that rank."""
+        """Return the first message with a key from any of several ranks, and the rank that sent it."""
         deadline = None
         with self.changing:
             while True:
@@ -315,7 +315,7 @@ class Mesh:
                 del self._posted[other, posting.key]
 
     def _bind(self, posting: Posting, other: int) -> None:
-        """Bind a posting to the rank that sent its first message; the rest comes from that rank."""
+        """Bind a receive from any rank to the rank that sent its first message; all further messages come from that rank."""
         self._withdraw(posting)
         posting.sources = (other,)
         self._posted.setdefault((other, posting.key), deque()).appendleft(posting)
@@ -330,7 +330,7 @@ class Mesh:
     # Sending
 
     def send(self, other: int, key: bytes, data: np.ndarray) -> int | None:
-        """Send contiguous bytes; return the block's number for ``wait_read``, or None if no block was used."""
+        """Send contiguous bytes. Return the number of the shared block, to be passed to ``wait_read``, or None if none was used."""
         return self.publish((other,), key, data)
 
     def publish(self, others: Any, key: bytes, *parts: np.ndarray) -> int | None:
@@ -480,7 +480,7 @@ def _readable(connections: list[socket.socket], seconds: float) -> list[Any]:
 def _hear(
     connection: socket.socket, word: bytes, awaited: set[int], said: dict[socket.socket, bytes], found: dict[int, socket.socket]
 ) -> None:  # fmt: skip
-    """Read from a new connection: one that sends the password is added to ``found``, any other is closed."""
+    """Read from a new connection: a peer that sends the password is added to ``found``, any other connection is closed."""
     try:
         got = connection.recv(len(word) + _RANK.size - len(said[connection]))
     except OSError:

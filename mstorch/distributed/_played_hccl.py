@@ -1,8 +1,8 @@
 """Emulate mindspore.mint.distributed on the stand-in device: HCCL over the host transport, with its contract checked.
 
-Operations have MindSpore's names and arguments and reject what it rejects. In addition, buffers have to start at the first byte of memory
-of their own, as HCCL reads it, and all ranks have to call the same operation with the same dtype and number of elements: a real device does
-not check this, but waits forever or delivers another call's bytes.
+Operations have MindSpore's names and arguments and reject what MindSpore's reject. In addition, buffers have to start at the first byte of
+memory of their own, as HCCL reads it, and all ranks have to call the same operation with the same dtype and number of elements: a real
+device does not check this, but waits forever or delivers another call's bytes.
 """
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class PlayedHccl:
             self._groups.pop(name).runner.end()
 
     def new_group(self, ranks: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None, use_local_synchronization: bool = False, group_desc: Any = None) -> str:  # fmt: skip  # noqa: E501
-        """Create a group of some ranks, this one included; the same ranks share one group."""
+        """Create a group of some ranks, including this one; groups of the same ranks share one implementation."""
         if _WORLD not in self._groups:
             raise RuntimeError("init_process_group has to be called before")
         if not isinstance(ranks, list) or self._rank not in ranks:

@@ -88,7 +88,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
-    """Start several sends and receives and return their Works. Raise ValueError if an entry is no P2POp, or if the groups differ."""
+    """Start several sends and receives and return their Works. Raise ValueError if an entry is not a P2POp, or if the groups differ."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
     group = p2p_op_list[0].group

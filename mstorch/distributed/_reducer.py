@@ -77,13 +77,13 @@ class GradBucket:
 
 
 def _window(buffer: Any, start: int, like: Any) -> Any:
-    """Return a slice of a flat tensor with a parameter's shape and strides; for autograd it is not a view."""
+    """Return a slice of a flat tensor with a parameter's shape and strides, as a tensor that autograd does not regard as a view."""
     return window(buffer._storage, buffer._dtype, like.shape, torch.empty_like(like).stride(), start)
 
 
 def divided(sizes: Sequence[tuple[Any, int]], limits: Sequence[int]) -> list[list[int]]:
-    """Return lists of tensor indices, given (dtype, bytes): buckets of one dtype, each filled up to a byte limit, of which the last
-    repeats.
+    """Divide tensors, given as (dtype, bytes), into buckets of one dtype, each filled up to a byte limit; the last of the limits applies to
+    all further buckets. Returns lists of indices.
     """
     done: list[list[int]] = []
     filling: dict[Any, tuple[list[int], int, int]] = {}
@@ -101,10 +101,10 @@ def divided(sizes: Sequence[tuple[Any, int]], limits: Sequence[int]) -> list[lis
 
 
 class Reducer:
-    """Watches the parameters' gradients arrive and averages full buckets in order, in the group's thread.
+    """Averages gradients over the ranks as they arrive: buckets are reduced in order, as soon as they are full, in the group's thread.
 
-    With ``static``, the parameters used by the first backward are assumed for all. With ``find_unused``, the graph is searched from the
-    outputs for used parameters.
+    With ``static``, every backward is assumed to use the parameters of the first. With ``find_unused``, the graph is searched from the
+    outputs for the parameters that are used.
     """
 
     def __init__(
@@ -164,8 +164,8 @@ class Reducer:
             self.unused = {place for place, one in enumerate(self.parameters) if id(one) not in used}
 
     def prepare_for_backward(self, outputs: Any) -> None:
-        """Prepare to average the next backward, even after a forward in ``no_sync``; given outputs, find the parameters that they do not
-        use.
+        """Prepare to average gradients in the next backward, even after a forward in ``no_sync``; for given outputs, find the parameters
+        that they do not use.
         """
         self.prepare(outputs or None)
 
@@ -259,7 +259,7 @@ class Reducer:
 
     @by_the_host
     def _used_somewhere(self) -> np.ndarray | None:
-        """Return which parameters any rank used, or None if all are; with ``static`` the ranks are asked once."""
+        """Return which parameters any rank used, or None if all were used; with ``static`` the ranks communicate this only once."""
         if self.static and self.used is not None:
             return self.used
         if not self.find_unused and not self.static:

@@ -44,7 +44,7 @@ def _from_env() -> DebugLevel:
 
 
 class _Level:
-    """The debug level of this process; that of the environment until it is set."""
+    """The debug level of this process; initially the level in the environment."""
 
     def __init__(self) -> None:
         self.chosen: DebugLevel | None = None

@@ -169,8 +169,8 @@ def new_group(
     ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None, pg_options: Any = None,
     use_local_synchronization: bool = False, group_desc: str | None = None, device_id: Any = None, sort_ranks: bool = True,
 ) -> Any:  # fmt: skip
-    """Return a group of some ranks, or a marker on ranks outside it; all ranks have to call it, or with ``use_local_synchronization`` the
-    members.
+    """Return a group of some ranks, or a marker on ranks outside it. All ranks have to call it; with ``use_local_synchronization``, only
+    the members.
 
     Raise ValueError for ranks that are repeated or do not exist.
     """
@@ -214,7 +214,7 @@ def new_group(
 
 
 def _devices_count(everyone: Any, alone: bool) -> bool:
-    """Return whether the devices of all ranks are connected, or some rank already uses its device; all ranks are asked, unless ``alone``.
+    """Return whether the devices of all ranks are connected, or some rank already uses its device; unless ``alone``, all ranks are queried.
     """
     if have_met() or alone or current().type == "cpu" or everyone.size() == 1:
         return have_met()
@@ -224,7 +224,7 @@ def _devices_count(everyone: Any, alone: bool) -> bool:
 
 
 def _hashed(ranks: list[int]) -> str:
-    """Return a group name that members compute without communication: a hash of their ranks, and how many such groups exist."""
+    """Return a group name that members compute without communication: a hash of their ranks, with the number of groups of these ranks."""
     word = hashlib.sha1("_".join(map(str, ranks)).encode(), usedforsecurity=False).hexdigest()
     same = sum(name.startswith(word) for name in world.groups)
     return f"{word}_{same}"
@@ -275,7 +275,7 @@ def split_group(
     parent_pg: Any = None, split_ranks: list[Any] | None = None, timeout: Any = None, pg_options: Any = None,
     group_desc: str | None = None, backend: Any = None,
 ) -> Any:  # fmt: skip
-    """Raise ValueError if there is no group, else RuntimeError: only groups bound to a device can be split."""
+    """Raise ValueError without a process group, else RuntimeError: only groups bound to a device can be split."""
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
     default_group()
@@ -283,7 +283,7 @@ def split_group(
 
 
 def shrink_group(ranks_to_exclude: Any, group: Any = None, shrink_flags: int = 0, pg_options: Any = None) -> Any:
-    """Raise ValueError if there is no group, else RuntimeError: gloo cannot shrink groups."""
+    """Raise ValueError without a process group, else RuntimeError: gloo cannot shrink groups."""
     found = default_group() if group is None else group
     raise RuntimeError(f"Process group backend '{found.name()}' does not support shrinking operation")
 

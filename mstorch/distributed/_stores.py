@@ -32,7 +32,9 @@ class Store:
 
     @property
     def _root(self) -> Store:
-        """The store that holds the keys. It is no attribute, so that a store and its server end with the last reference."""
+        """The store that holds the keys. It is a method, not an attribute, so that a store and its server end with the last reference to
+        the store.
+        """
         return self
 
     def _ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
@@ -100,7 +102,7 @@ class Store:
         self._do("wait", keys, timeout=timeout)
 
     def delete_key(self, key: str, /) -> bool:
-        """Delete a key; return whether it existed."""
+        """Delete a key; return whether the key existed."""
         return self._do("delete_key", [key]) == [b"1"]
 
     def num_keys(self) -> int:

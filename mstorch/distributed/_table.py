@@ -123,7 +123,7 @@ def _truth(value: bool) -> list[bytes]:
 
 
 def pack(parts: Sequence[bytes]) -> bytes:
-    """Join byte strings into one: their count, then each with its length in front."""
+    """Join byte strings into one: first their count, then each string preceded by its length."""
     pieces = [len(parts).to_bytes(4, "little")]
     for part in parts:
         pieces += [len(part).to_bytes(8, "little"), part]

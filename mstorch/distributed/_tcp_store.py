@@ -170,7 +170,7 @@ def connect(host: str, port: int, seconds: float) -> socket.socket:
 
 
 class TCPStore(Store):
-    """A store served at a port (0: any free one) by the process with ``is_master``; the others connect to it.
+    """A store that the process with ``is_master`` serves at a port (0: any free port); the other processes connect to it.
 
     The server waits for ``world_size`` processes. Raises DistNetworkError without a connection, DistStoreError when keys, or processes, are
     late by ``timeout``.
@@ -195,7 +195,7 @@ class TCPStore(Store):
         self._begin()
 
     def _begin(self) -> None:
-        """Connect to the server; connect again if Ctrl-C left a reply unread, which the next request would take for its own."""
+        """Connect to the server. Connect again if Ctrl-C left a reply unread, which the next request would take for its own reply."""
         self._connection = connect(self._host, self._port, self._timeout.total_seconds())
         weakref.finalize(self, self._connection.close)
         self._unread = False
@@ -261,7 +261,7 @@ class TCPStore(Store):
         super().multi_set(keys, values)
 
     def clone(self) -> TCPStore:
-        """Return the same store over another connection, so that one that waits does not block the other."""
+        """Return a client of the same store over a connection of its own, so that a client that waits does not block the other."""
         made = TCPStore.__new__(TCPStore)
         made._timeout, made._server = self._timeout, None
         made._host, made._port, made.libuvBackend = self._host, self._port, self.libuvBackend

@@ -90,7 +90,7 @@ class Work:
 
 
 class Runner:
-    """Runs functions in the order of submission: inline, or in a thread, started for the first that may block."""
+    """Runs functions in the order of submission: in the calling thread until one may block, then in a thread of its own."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -156,5 +156,5 @@ def get_process_group_ranks(group: Any) -> list[int]:
 
 
 def get_pg_count() -> int:
-    """Return how many groups were made since the default one, which counts, too; as in torch those that ended since count."""
+    """Return how many groups were made since the default group, which is counted too; as in torch, ended groups stay counted."""
     return world.count

@@ -27,27 +27,27 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Return whether "nccl" is available: it means HCCL where cuda means npu."""
+    """Return whether "nccl" is available; it is where cuda is an alias of npu, and then means HCCL."""
     return is_on()
 
 
 def is_mpi_available() -> bool:
-    """Return False: there is no such backend."""
+    """Return False: mstorch has no MPI backend."""
     return False
 
 
 def is_hccl_available() -> bool:
-    """Return whether tensors of Ascend devices can be communicated: if this process computes on one."""
+    """Return whether this process computes on an Ascend device, whose tensors can be communicated."""
     return hccl_is_there()
 
 
 def is_ucc_available() -> bool:
-    """Return False: there is no such backend."""
+    """Return False: mstorch has no UCC backend."""
     return False
 
 
 def is_xccl_available() -> bool:
-    """Return False: there is no such backend."""
+    """Return False: mstorch has no XCCL backend."""
     return False
 
 

@@ -75,7 +75,8 @@ def parse_args(args: Sequence[str] | None) -> argparse.Namespace:
 
 
 def determine_local_world_size(nproc_per_node: str) -> int:
-    """Return the number of processes for "auto", "cpu", "gpu" or an int. Raise ValueError for other strings, or if there is no device."""
+    """Return the number of processes for "auto", "cpu", "gpu" or an int. Raise ValueError for other strings, or for "gpu" without a device.
+    """
     try:
         return int(nproc_per_node)
     except ValueError:

@@ -25,7 +25,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[..., Any]:
 
 
 def _nearest(matches: list[tuple[type, type]], first: int) -> tuple[type, type]:
-    """Return the most specific pair, compared by element ``first`` and then by the other one."""
+    """Return the most specific pair of classes, compared by the element ``first`` and then by the other element."""
 
     def more_special(one: tuple[type, type], other: tuple[type, type]) -> bool:
         for side in (first, 1 - first):

@@ -9,14 +9,14 @@ from .utils import lazy_property, logits_to_probs, probs_to_logits
 
 
 def one_of(probs: Tensor | float | None, logits: Any) -> Any:
-    """Return the one that is not None. Raise ValueError if none or both are given."""
+    """Return the value that is not None. Raise ValueError if neither or both are given."""
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
     return logits if probs is None else probs
 
 
 class ProbsOrLogits(Distribution):
-    """Base that holds ``probs`` or ``logits``, whichever was given, also as ``_param``; the other is computed lazily."""
+    """Base of distributions that hold ``probs`` or ``logits``, whichever was given (also as ``_param``); the other is computed lazily."""
 
     _binary = True
     _param: Any
@@ -49,7 +49,7 @@ class ProbsOrLogits(Distribution):
 
 
 class FromCategorical(Distribution):
-    """Base of distributions over the events of a categorical one, held as ``_categorical``."""
+    """Base of distributions over the events of a categorical distribution, which ``_categorical`` holds."""
 
     _categorical: Any
 

@@ -38,7 +38,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """The number of dimensions of one event. Raises ValueError if domain and codomain differ in it."""
+        """The number of dimensions of one event. Raises ValueError if domain and codomain have different event dimensions."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
@@ -71,7 +71,7 @@ class Transform:
         return not self.__eq__(other)
 
     def _mstorch_remembered(self, value: Tensor, end: int, compute: Callable[[Any], Any]) -> Tensor:
-        """Return the other end of the cached pair if ``value`` is this end, else ``compute(value)``."""
+        """Return the cached other value of the pair that contains ``value``, else ``compute(value)``."""
         if self._cache_size == 0:
             return compute(value)
         if value is self._cached_x_y[end]:
@@ -109,7 +109,7 @@ class Transform:
 
 
 class _Alike(Transform):
-    """A transform without parameters: all instances of a class are equal."""
+    """A transform without parameters; all instances of a class are equal."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self))

@@ -25,7 +25,7 @@ class _Parts(Transform):
         self.dim = dim
 
     def _wanted(self) -> tuple[int, str]:
-        """Return the required size along the dimension, and its name in messages."""
+        """Return the size that is required along the dimension, and its name in error messages."""
         raise NotImplementedError
 
     def _split(self, value: Tensor, name: str, kind: str) -> Sequence[Any]:

@@ -19,7 +19,7 @@ class Constraint:
     _mstorch_shown: tuple[str, ...] = ()
 
     def check(self, value: Any) -> Any:
-        """Return a bool tensor of the batch shape: which values satisfy the constraint."""
+        """Return a bool tensor of the batch shape: True for values that satisfy the constraint."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from .cauchy import Cauchy
 
 
 class HalfCauchy(Half):
-    """Distribution of the absolute value of a Cauchy variable with median 0 and half width ``scale``."""
+    """Distribution of the absolute value of a variable of Cauchy(0, ``scale``)."""
 
     _whole = Cauchy
 

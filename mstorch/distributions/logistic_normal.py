@@ -10,7 +10,7 @@ from .transforms import StickBreakingTransform
 
 
 class LogisticNormal(TransformedDistribution):
-    """Distribution of probability vectors made from normal vectors by stick breaking; they are one element longer than ``loc``."""
+    """Distribution of probability vectors, made from normal vectors by stick breaking; a vector has one element more than ``loc``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex

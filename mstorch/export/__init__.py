@@ -58,7 +58,8 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 class ExportedProgram:
     """The result of ``export``: ``module()`` returns a callable module; ``graph`` holds its ``torch.ops.aten`` calls.
 
-    With dynamic shapes, or for an operation with no aten equivalent, there is no graph, and ``module()`` runs the original Python code.
+    With dynamic shapes, or for an operation without an aten equivalent, the program has no graph, and ``module()`` runs the original Python
+    code.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ def _form(args: tuple[Tensor | tuple[Tensor, Tensor], ...], kwargs: dict[Any, An
 
 
 class _Program(Module):
-    """An exported program as a module; it rejects inputs of other shapes, as torch's does."""
+    """An exported program as a module; like torch's, it rejects inputs of other shapes."""
 
     _inner: Any
     _program: Any
@@ -184,11 +185,11 @@ def export(
     dynamic_shapes: dict[str, Any] | tuple[Any, ...] | list[Any] | None = None, strict: bool = False,
     preserve_module_call_signature: tuple[str, ...] = (), prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:  # fmt: skip
-    """Export a module as a program for inputs like these; sizes are dynamic if ``dynamic_shapes`` declares them so.
+    """Export a module as a program for inputs like the given ones; a size is dynamic if ``dynamic_shapes`` declares it.
 
-    The module runs once. Differs from torch: the graph has the operations seen below autograd (``addmm`` for ``linear``), writes are in
-    place, and there is no graph with dynamic shapes. Raise ValueError if ``mod`` is not a Module, GuardOnDataDependentSymNode if it reads
-    values of tensors.
+    The module runs once. Differs from torch: the graph has the operations that autograd calls (``addmm`` for ``linear``), writes are in
+    place, and with dynamic shapes the program has no graph. Raise ValueError if ``mod`` is not a Module, GuardOnDataDependentSymNode if it
+    reads values of tensors.
     """
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
@@ -214,7 +215,7 @@ def save(
     ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None, opset_version: dict[str, int] | None = None,
     pickle_protocol: int = 2,
 ) -> None:
-    """Save a program to a path or a file, in mstorch's own format. Raise NotImplementedError for one without a graph."""
+    """Save a program to a path or a file, in mstorch's own format. Raise NotImplementedError for a program without a graph."""
     if extra_files is not None or opset_version is not None:
         raise NotImplementedError("mstorch: torch.export.save takes no extra_files and no opset_version")
     write(ep, f)

@@ -38,7 +38,9 @@ class OutputKind(enum.Enum):
 
 @dataclasses.dataclass
 class InputSpec:
-    """An input: its kind, its argument, its name in the exported module, and whether a buffer is in its state_dict."""
+    """An input of an exported program: its kind (parameter, buffer, user input, …), argument, name in the module, and whether a buffer is
+    in the state_dict.
+    """
 
     kind: InputKind
     arg: Any
@@ -53,7 +55,8 @@ class InputSpec:
 
 @dataclasses.dataclass
 class OutputSpec:
-    """An output: its kind, its argument, and its target, which is None for user outputs."""
+    """An output of an exported program: its kind (user output, buffer mutation, …), argument, and target, which is None for user outputs.
+    """
 
     kind: OutputKind
     arg: Any

@@ -155,7 +155,7 @@ class BatchedTensor(Tensor):
         return self.value.layout
 
     def stride(self, dim: int | None = None) -> tuple[int, ...]:
-        """Return the strides of a slice, or one of them."""
+        """Return the strides of a slice, or the stride of one dimension."""
         steps = self.value.stride()
         steps = steps[: self.bdim] + steps[self.bdim + 1 :]
         return steps if dim is None else steps[wrapped(dim, len(steps))]
@@ -338,7 +338,7 @@ def maps_of(tensor: Tensor) -> list[Map]:
 
 
 def everywhere(tensor: Any, maps: Sequence[Map]) -> Tensor:
-    """Return a tensor batched in all of these vmaps (the outermost first), expanded where it was not."""
+    """Return a tensor that is batched in all of these vmaps (the outermost first); it is expanded where it was not batched."""
     if not maps:
         return tensor
     *rest, last = maps

@@ -15,8 +15,8 @@ Given = Arguments
 
 
 def composed(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that registers ``function(op, given)``, run inside the vmap, as a batching rule; NotImplemented falls back to a
-    loop over slices.
+    """Return a decorator that registers ``function(op, given)``, run inside the vmap, as a batching rule; if it returns NotImplemented, the
+    slices are computed in a loop.
     """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -206,7 +206,7 @@ def quantile(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fftshift fft.ifftshift")
 def of_all_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Run a transform over all dimensions, or over those given."""
+    """Run a transform over all dimensions, or over the dimensions in ``dim``."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     rank = len(tensor._shape)

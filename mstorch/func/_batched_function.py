@@ -43,7 +43,7 @@ class VmapInfo(NamedTuple):
 
 
 def apply_in_transform(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run ``cls.apply`` within a transform; return NotImplemented if it runs as outside."""
+    """Run ``cls.apply`` within a transform; return NotImplemented if it can run as outside of a transform."""
     if cls.__module__.partition(".")[0] in (_HOME, "torch"):
         return NotImplemented  # the library's own work on plain tensors
     if cls.setup_context is Function.setup_context:
@@ -82,7 +82,9 @@ FUNCTION_TRANSFORMS.append(apply_in_transform)
 
 
 def _values(map: Map, tree: tuple[Tensor | float, ...]) -> tuple[Any, Any]:
-    """Return a tree with batched tensors replaced by their values, and a tree of their batch dimensions (None: not batched)."""
+    """Return a tree with batched tensors replaced by their values, and a tree of their batch dimensions (None for a leaf that is not
+    batched).
+    """
     return (
         tree_map(lambda leaf: leaf.value if is_of(leaf, map) else leaf, tree),
         tree_map(lambda leaf: leaf.bdim if is_of(leaf, map) else None, tree),
@@ -118,13 +120,15 @@ def _by_own_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> Any:
 
 
 class _Context:
-    """The context passed to ``setup_context`` and ``backward`` of a Function: it shows batched tensors, and saves their values."""
+    """The context passed to ``setup_context`` and ``backward`` of a Function: batched tensors are visible through it, and their values are
+    saved.
+    """
 
     def __init__(self, ctx: Any, map: Map, dims: Sequence[Any] = ()) -> None:
         self.__dict__["_kept"] = (ctx, map, list(dims))
 
     def later(self, map: Map) -> _Context:
-        """Return the same context for the vmap of backward."""
+        """Return a copy of the context for the vmap of backward."""
         ctx, _, dims = self._kept
         made = _Context(ctx, map, dims)
         made.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_kept"})
@@ -227,7 +231,7 @@ def backward_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 @ruled("autograd.backward.grad")
 def grad_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return gradients under vmap; for batched output gradients of unbatched outputs, run one pass per slice."""
+    """Return gradients under vmap; if outputs are not batched but their gradients are, one pass is run per slice."""
     given = bound(op, args, kwargs)
     outputs, inputs = _tuple(given.pop("input")), _tuple(given.pop("inputs"))
     seeds = _tuple(given.pop("grad_outputs", None))

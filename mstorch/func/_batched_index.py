@@ -21,7 +21,7 @@ NO_MASK = (
 
 
 class Places:
-    """A parsed index: the part that views can do (``basic``), and index tensors by dimension of the view (``tensors``, None for a full
+    """A parsed index: ``basic`` is the part that views can do, ``tensors`` are the index tensors by dimension of that view (None for a full
     slice).
     """
 
@@ -93,7 +93,9 @@ def _dims_of(item: Any) -> int:
 
 
 def _found(op: Op, value: Tensor, mapped: bool, places: Places) -> tuple[Any, int, int]:
-    """Return the index into the values, the number of dimensions that index tensors produce, and their logical position."""
+    """Return the index for the values, the number of dimensions that index tensors produce, and the position of these dimensions in a
+    slice.
+    """
     tensors = [item for item in places.tensors if item is not None]
     wide = max(len(item._shape) for item in tensors)
     lined = iter(_lined(op, tensors, wide))

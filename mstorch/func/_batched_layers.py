@@ -202,7 +202,7 @@ def embedding(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _reduced(op: Op, found: Tensor, reduction: str, count: Any = None) -> Tensor:
-    """Return the loss of each slice: unreduced, its mean, or its sum."""
+    """Reduce the losses of each slice: not at all, to their mean, or to their sum."""
     with within(op.map):
         if reduction == "none":
             return found
@@ -279,7 +279,7 @@ def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 
 def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Run a random function within a vmap when none of its arguments is batched."""
+    """Run a random function within a vmap, for a call in which no argument is batched."""
     name = function.__name__
     if map.randomness == "same" or kwargs.get("training") is False or _certain(name, args):
         with outside(map.depth):
@@ -297,7 +297,7 @@ def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
 
 
 def _certain(name: str, args: tuple[Any, ...]) -> bool:
-    """Return whether the call is a dropout that is switched off."""
+    """Return whether a call is a dropout that has no effect."""
     return name.endswith("dropout") and len(args) > 2 and not args[2]
 
 

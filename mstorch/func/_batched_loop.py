@@ -65,7 +65,7 @@ def _slice_of(value: Tensor | float, map: Map, index: int) -> Any:
 
 
 def stacked(op: Op, parts: Sequence[Any]) -> Tensor:
-    """Stack the results of the slices to a batched tensor; non-tensors have to be equal in all."""
+    """Stack the results of the slices to a batched tensor; results that are not tensors must be equal in all slices."""
     first = parts[0]
     if isinstance(first, TensorBase):
         whole = public("stack")(list(parts))

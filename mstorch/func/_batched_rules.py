@@ -25,7 +25,7 @@ def rules(names: str, rule: Rule) -> None:
 
 
 def ruled(names: str) -> Callable[[Rule], Rule]:
-    """Return a decorator that registers the function as the rule of these names."""
+    """Return a decorator that registers a function as the batching rule of these names."""
 
     def enter(rule: Rule) -> Rule:
         rules(names, rule)
@@ -57,14 +57,14 @@ def _parameters_of(public: Callable[..., Any]) -> tuple[list[str], dict[str, Any
 
 
 def _written_out(public: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function itself, or the one from which a generated form (``add_``, ``unsqueeze_copy``) is derived."""
+    """Return the function; for a generated form (``add_``, ``unsqueeze_copy``), the function from which it is derived."""
     name = public_name(public)
     base = name.removesuffix("_copy") if name.endswith("_copy") else name[:-1] if is_in_place(name) and not name.startswith("__") else ""
     return written(getattr(Tensor, base, public) if base else public)
 
 
 def bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-    """Return the given arguments by name: the first one as ``input``, extra positional ones as ``*``."""
+    """Return the given arguments by name: the first as ``input``, extra positional arguments as ``*``."""
     names, _, rest = _parameters_of(op.public)
     given = dict(zip(names, args))
     if len(args) > len(names):
@@ -87,7 +87,7 @@ def default_of(op: Op, name: str) -> Any:
 
 
 def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op: Op) -> None:
-    """Make 0-d batched tensors count as 0-d in type promotion, although their values have a dimension."""
+    """Make batched tensors whose slices are 0-d count as 0-d in type promotion, although their values have a dimension."""
     kinds = [tensor._dtype for tensor, rank in zip(tensors, ranks) if rank]
     if not kinds:
         for place, tensor in enumerate(tensors):
@@ -104,7 +104,7 @@ def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op:
 
 
 def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool = False) -> list[Any]:
-    """Return the values with the batch dimension in front, padded to a common rank."""
+    """Return the values with the batch dimension first, padded to the same number of dimensions."""
     ranks = [len(tensor._shape) for tensor in tensors]
     rank = max(ranks) if rank is None else rank
     values = []
@@ -198,7 +198,7 @@ rules(
 
 @ruled("type_as Tensor.to Tensor.type")
 def cast_like(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Cast; another tensor argument only provides its dtype."""
+    """Cast; a tensor as further argument only determines the dtype."""
     first, *rest = args
     rest = [value.value if type(value) is BatchedTensor else value for value in rest]
     named = {name: value.value if type(value) is BatchedTensor else value for name, value in kwargs.items()}
@@ -231,7 +231,7 @@ def unfolded(result: Tensor, place: int = 1) -> Tensor:
 
 
 def along(*names: str) -> Rule:
-    """Return a rule for functions of one tensor along dimensions, which are passed under these names."""
+    """Return a batching rule for functions of one tensor along dimensions, which are passed under the given names."""
 
     def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = bound(op, args, kwargs)
@@ -342,7 +342,7 @@ rules(
 
 @ruled("aminmax")
 def aminmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return minima and maxima, over all elements if no dimension is given."""
+    """Return minima and maxima, over all elements if ``dim`` is None."""
     if kwargs.get("dim") is not None:
         return along("dim")(op, args, kwargs)
     if kwargs or len(args) > 1:
@@ -367,7 +367,7 @@ def along_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def along_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Run gather or scatter: tensors of equal rank, not broadcast against each other."""
+    """Run gather or scatter, whose tensors have equal rank and are not broadcast against each other."""
     given = bound(op, args, kwargs)
     tensors = {name: value for name, value in given.items() if isinstance(value, TensorBase)}
     ranks = {len(value._shape) for value in tensors.values()}
@@ -390,7 +390,7 @@ rules("gather scatter scatter_add scatter_reduce scatter_ scatter_add_ scatter_r
 
 
 def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function of the last dimensions, whose leading dimensions broadcast."""
+    """Run a function of the last dimensions that broadcasts leading dimensions."""
     if kwargs.get("out") is not None:
         return by_slices(op, args, kwargs)
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
@@ -401,7 +401,7 @@ def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def of_matrices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function of matrices like ``leading``; tensors with fewer dimensions are left for it to refuse."""
+    """Run a function of matrices like ``leading``; a tensor with fewer dimensions is passed on, so that the function refuses it."""
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
     alone = op.name in ("matrix_rank", "pinv", "pinverse")  # further tensors are tolerances
     if any(len(tensor._shape) < 2 for tensor in tensors) or alone and len(tensors) > 1:
@@ -426,7 +426,7 @@ _MATRICES_AND = {  # dimensions that each tensor has besides leading ones
 
 
 def of_matrices_and_vectors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function of the last dimensions, with a different number of them for each tensor."""
+    """Run a function of the last dimensions; how many dimensions it uses differs from tensor to tensor."""
     own = _MATRICES_AND[op.key.removeprefix("Tensor.")]
     given = args[: len(own)]
     if kwargs.get("out") is not None or "dim" in kwargs or any(
@@ -470,7 +470,7 @@ _OF_A_SLICE = frozenset(("__len__", "__dir__", "__hash__", "nelement", "has_name
 
 
 def of_a_slice(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """Answer a query about shape or dtype on an empty tensor shaped like one slice."""
+    """Return the answer to a query about shape or dtype, from an empty tensor shaped like one slice."""
 
     def shaped(value: Any) -> Any:
         if not is_of(value, op.map):

@@ -121,7 +121,7 @@ def _turned(tensor: Any, value: Any) -> Any:
 
 @ruled("squeeze squeeze_copy squeeze_")
 def squeeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Remove dimensions of length 1, or those given."""
+    """Remove dimensions of length 1: all of them, or those in ``dim``."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     shape = tensor._shape
@@ -186,7 +186,7 @@ def repeat_interleave(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 @ruled("roll")
 def roll(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Roll elements along dimensions; those beyond the end re-enter at the front."""
+    """Roll elements along dimensions; elements moved beyond the end re-enter at the front."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     value, dims, rank = front(tensor), given.get("dims"), len(tensor._shape)
@@ -369,7 +369,7 @@ def new_strided(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("one_hot nn.functional.one_hot")
 def one_hot(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return one-hot vectors; ``num_classes`` has to be given, since it cannot depend on values."""
+    """Return one-hot vectors; ``num_classes`` is required, because it cannot be computed from the values under vmap."""
     given = bound(op, args, kwargs)
     if given.get("num_classes", -1) == -1:
         raise ValueError("Cannot infer num_classes from a batched tensor")
@@ -391,7 +391,7 @@ def sought(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("where Tensor.where")
 def where(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Select between two tensors. Raise RuntimeError for a condition alone, whose result depends on values."""
+    """Select between two tensors. With a condition alone, raise RuntimeError, because the shape of the result depends on values."""
     if len(args) + len(kwargs) == 1:
         raise RuntimeError(DYNAMIC.format("where"))
     return pointwise(op, args, kwargs)
@@ -467,7 +467,7 @@ def from_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("_namespace.checks._is_all_true _namespace.checks._is_any_true")
 def whole_truth(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return one answer for all slices, on which functions may branch."""
+    """Return an answer that holds for all slices, so that functions may branch on it."""
     return op(args[0].value)
 
 
@@ -493,7 +493,7 @@ def _resized_to(op: Op, tensor: Any, sizes: Sequence[Any]) -> Any:
 
 @ruled("detach_")
 def detached(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Detach from the history."""
+    """Detach from the autograd graph."""
     return _turned_to(args[0], args[0].value.detach())
 
 

@@ -1,7 +1,8 @@
 """jvp, linearize, jacfwd and hessian: directional derivatives, by forward mode.
 
-``linearize`` keeps a function's derivative for later directions: the vjp is linear in its cotangent v, so that its own vjp with respect to
-v, applied to a direction, is the directional derivative (Townsend, "A new trick for calculating Jacobian vector products", 2017).
+``linearize`` keeps a function's derivative for later directions: the vjp is linear in its cotangent v, so that the vjp of the vjp with
+respect to v, applied to a direction, is the directional derivative (Townsend, "A new trick for calculating Jacobian vector products",
+2017).
 """
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ from ._reverse import Pull, check_real, jacrev, with_aux
 
 
 class Push:
-    """A function that has been run once, ready to push tangents of its arguments forward to its outputs."""
+    """A function that has been run once, and can then push tangents of its arguments forward to its outputs."""
 
     def __init__(self, func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, words: str) -> None:
         self.pull = Pull(func, tuple(range(len(primals))), primals, has_aux, words)
@@ -98,7 +99,7 @@ def _tensors_of(primals: Tensor | tuple[Tensor, ...], words: str, what: str = "p
 
 
 class _Level(Block):
-    """A level of forward mode for one run of a function; runs nest."""
+    """A level of forward mode for one run of a function; levels may be nested."""
 
     def __enter__(self) -> int:
         if forward_ad._current_level >= 0:
@@ -118,7 +119,7 @@ def jvp(
 ) -> tuple[Tensor | dict[Any, Any] | tuple[Tensor, Tensor], ...]:
     """Return ``func(*primals)`` and its derivative along ``tangents``; with ``has_aux`` also the aux that ``func`` returns.
 
-    With ``strict``, raise RuntimeError if a result does not depend on the arguments. Runs nest, in each other and in ``grad``.
+    With ``strict``, raise RuntimeError if a result does not depend on the arguments. ``jvp`` may be nested in itself and in ``grad``.
     """
     words = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
@@ -180,7 +181,7 @@ def _joined(primal: Any, tangent: Any, level: int) -> Any:
 
 
 def _parted(item: Any, level: int) -> tuple[Any, Any]:
-    """Return a result without its tangent at this level, and the tangent; a result without one belongs to the outer level."""
+    """Return a result without its tangent at this level, and the tangent; None for a result without tangent, which is an outer level's."""
     value, tangent = apart(core(item), level)
     return (item, None) if tangent is None else (dressed_like(item, value), dressed_like(item, tangent))
 

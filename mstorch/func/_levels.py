@@ -1,8 +1,8 @@
 """One level of differentiation: its inputs as new tensors, and gradients with respect to them.
 
-The tape does not distinguish levels, so the inputs of a level are other tensors over the same memory: those tracked by an outer level (or
-autograd) by a recorded alias, others by a new leaf. A gradient is itself recorded only if the computation depends on something tracked
-outside.
+The autograd graph does not distinguish levels, so the inputs of a level are other tensors over the same memory: those that an outer level
+(or autograd) tracks are aliases with a node, others are new leaves. A gradient can be differentiated again only if the computation depends
+on something tracked outside.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _alias(tensor: Any, source: Any) -> Any:
 
 
 class Level:
-    """The inputs to differentiate with respect to, created and used with recording enabled.
+    """The inputs to differentiate with respect to, created and used with gradients enabled.
 
     Under ``vmap`` every input is batched in all active vmaps, so that each slice has its own gradient.
     """
@@ -94,7 +94,7 @@ class Level:
             self.followed = bool(_leaves_below(outputs) - self._own - within)
 
     def left(self, tree: Any) -> Any:
-        """Return results for the outer level: with history only if an outer level tracks them."""
+        """Return results for the outer level; they are detached unless an outer level tracks them."""
         return tree if self.followed else tree_map(_cut, tree)
 
     def gradients(self, outputs: Sequence[Any], seeds: Sequence[Any], followed: bool | None = None) -> list[Any]:
@@ -154,7 +154,7 @@ def _holds_all(array: np.ndarray) -> bool:
 
 
 def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
-    """Return the leaf nodes that tensors depend on."""
+    """Return the leaf nodes on which tensors depend."""
     held = [core(tensor) for tensor in tensors]
     waiting = [edge[0] for edge in (edge_of(tensor) for tensor in held if is_tracked(tensor)) if edge is not None]
     seen: set[Node] = set(waiting)
@@ -171,7 +171,7 @@ def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
 
 
 def _cut(value: Tensor | None) -> Tensor | None:
-    """Return a tensor detached from its history."""
+    """Return a tensor detached from the autograd graph."""
     held = core(value)
     return dressed_like(value, bare_twin(held)) if isinstance(held, TensorBase) and is_tracked(held) else value
 
@@ -182,14 +182,14 @@ def seed_of(cotangent: Tensor, output: Tensor) -> Tensor:
 
 
 def one_hot(output: Tensor, index: int) -> Tensor:
-    """Return an output gradient that is 1 at one element, else 0."""
+    """Return an output gradient that is 1 at one element, and 0 at all others."""
     seed = np.zeros(output._shape, output._dtype.np)
     seed.reshape(-1)[index] = 1
     return beside(tensor_of(seed), core(output))
 
 
 class recording(Block):
-    """Enables recording for a transform; ``outer`` is the previous grad mode.
+    """Enables gradients for a transform; ``outer`` is the previous grad mode.
 
     ``leaves`` are those of the levels created within: a result may still depend on them, but no outer level tracks them.
     """
@@ -209,7 +209,7 @@ _BLOCKS: list[recording] = []
 
 
 def flat_tensors(tree: Any, complain: Callable[[Any], BaseException]) -> tuple[list[Any], TreeSpec]:
-    """Return the leaves and the TreeSpec of a tree of tensors only."""
+    """Flatten a pytree into its leaves and TreeSpec. Raise ``complain(leaf)`` for a leaf that is not a tensor."""
     leaves, spec = tree_flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, TensorBase):
@@ -218,7 +218,7 @@ def flat_tensors(tree: Any, complain: Callable[[Any], BaseException]) -> tuple[l
 
 
 def entered(tree: Tensor | dict[Any, Any] | tuple[Tensor, ...], outer: bool) -> tuple[Level, Any]:
-    """Return a Level of the tensors in a tree, and the tree with the level's own inputs in their places."""
+    """Return a Level for the tensors in a tree, and the tree with the tensors replaced by the level's inputs."""
     leaves, spec = flat_tensors(
         tree, lambda leaf: ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
     )
@@ -251,7 +251,9 @@ def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, .
 
 
 def entered_arguments(argnums: int | tuple[int, ...], args: tuple[Any, ...], outer: bool) -> tuple[Level, Any, tuple[Any, ...]]:
-    """Return a Level of the selected arguments, these arguments (one tree, or a tuple of them), and all arguments within the level."""
+    """Return a Level for the selected arguments, these arguments within the level (one tree, or a tuple of trees), and all arguments within
+    the level.
+    """
     positions = chosen_positions(argnums, len(args))
     picked = args[positions[0]] if isinstance(argnums, int) else tuple(args[p] for p in positions)
     level, inside = entered(picked, outer)

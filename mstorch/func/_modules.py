@@ -49,7 +49,7 @@ def functional_call(
 
 
 def _stacked(name: str, tensors: Sequence[Any]) -> Tensor:
-    """Stack the tensors of several models; the result is a leaf if they are."""
+    """Stack the tensors of several models; the result is a leaf if all tensors are leaves."""
     if any(tensor.requires_grad != tensors[0].requires_grad for tensor in tensors):
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     whole = stack([tensor.detach() if tensor.is_leaf else tensor for tensor in tensors])
@@ -57,7 +57,7 @@ def _stacked(name: str, tensors: Sequence[Any]) -> Tensor:
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Stack the parameters and buffers of models of one architecture; return both as dicts by name.
+    """Stack the parameters and buffers of models of one architecture; return two dicts by name, of parameters and of buffers.
 
     Raise RuntimeError for no models, or models in different modes or of different classes.
     """
@@ -87,7 +87,7 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """Return a function with the same results; in-place operations create new values here anyway, so nothing has to be removed.
+    """Return a function with the same results; mstorch's in-place operations create new values already, so that none has to be removed.
 
     Raise RuntimeError if ``remove`` is neither "mutations" nor "mutations_and_views".
     """
@@ -107,9 +107,10 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Any:
-    """Return the value underneath a BatchedTensor, for inspection: of all vmaps, or of the innermost.
+    """Return the tensor inside a BatchedTensor, for debugging; with ``recurse``, inside the BatchedTensors of all vmaps, else of the
+    innermost only.
 
-    Raise ValueError if it is not a tensor.
+    Raise ValueError if ``tensor`` is not a tensor.
     """
     if not isinstance(tensor, TensorBase):
         raise ValueError(f"debug_unwrap(): expected a Tensor, got {type(tensor)}")

@@ -83,7 +83,7 @@ def grad_and_value(func: Callable[..., Any], argnums: int = 0, has_aux: bool = F
 
 
 class Pull:
-    """A function that has been run once, ready to pull output gradients back to the selected arguments."""
+    """A function that has been run once, and can then compute gradients of the selected arguments for given output gradients."""
 
     def __init__(
         self, func: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...], has_aux: bool,
@@ -109,7 +109,7 @@ class Pull:
         return self.level.left(tree_unflatten(self.outputs, self.spec))
 
     def pull(self, seeds: list[Any], followed: bool) -> tuple[Tensor, ...]:
-        """Return the gradients of the arguments, given those of the outputs."""
+        """Return the gradients of the arguments for given gradients of the outputs."""
         with recording():
             found = self.level.wrapped(self.level.gradients(self.outputs, seeds, followed))
         return tree_unflatten(found, tree_flatten(self.picked)[1])
@@ -215,7 +215,7 @@ def jacrev(
     """Return a function that computes the Jacobian of ``func`` in reverse mode: for each output, a tensor of shape ``output.shape +
     arg.shape``.
 
-    It runs one backward per output element; ``chunk_size`` limits memory in torch and has no effect here.
+    It runs one backward per output element; ``chunk_size`` limits memory in torch and has no effect in mstorch.
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")

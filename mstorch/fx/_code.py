@@ -197,7 +197,7 @@ class _Writer:
 
     @staticmethod
     def attribute(base: str, target: str) -> str:
-        """Return a dotted attribute as source code, with ``getattr`` for names that are no identifiers."""
+        """Return a dotted attribute as source code, with ``getattr`` for names that are not identifiers."""
         for part in target.split("."):
             base = f"{base}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({base}, "{part}")'
         return base
@@ -245,7 +245,7 @@ class CodeGen:
         return f"return {values}"
 
     def write(self, nodes: list[Node], root: str) -> PythonCode:
-        """Return the function's code; values are deleted after their last use."""
+        """Return the function's code, in which each value is deleted after its last use."""
         writer = _Writer(root)
         for name, value in self.additional_globals():
             writer.globals[name] = value

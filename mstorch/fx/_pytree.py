@@ -11,7 +11,9 @@ SUPPORTED_NODES: dict[type, FlattenFuncSpec] = {}
 
 
 def register_pytree_flatten_spec(cls: type, flatten_fn_spec: FlattenFuncSpec, flatten_fn_exact_match_spec: Any = None) -> None:
-    """Register a function that flattens instances of a class: (value, spec) → its children, as many as the spec has."""
+    """Register a function that flattens instances of a class: it takes a value and its TreeSpec and returns the list of children.
+    ``flatten_fn_exact_match_spec`` is ignored.
+    """
     SUPPORTED_NODES[cls] = flatten_fn_spec
 
 

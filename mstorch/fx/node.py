@@ -22,7 +22,7 @@ _side_effects: set[Callable[..., Any]] = set()
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function as having side effects, so that its unused calls are kept; return it."""
+    """Mark a function as having side effects, so that unused calls of it are kept; return the function."""
     _side_effects.add(fn)
     return fn
 
@@ -77,7 +77,7 @@ def _get_qualified_name(func: Any) -> str:
 
 
 def _shown(argument: Any) -> str:
-    """Format an argument as in a graph's text."""
+    """Format an argument as the text of a graph shows it."""
     if isinstance(argument, (list, tuple)) and not hasattr(argument, "_fields"):
         inner = ", ".join(map(_shown, argument))
         return f"[{inner}]" if isinstance(argument, list) else f"({inner}{',' if len(argument) == 1 else ''})"
@@ -186,7 +186,7 @@ class Node:
     def replace_all_uses_with(
         self, replace_with: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True, *, propagate_meta: bool = False
     ) -> list[Node]:
-        """Replace this node by another in its users; return those that were changed."""
+        """Replace this node by another one in all nodes that use it; return the nodes that were changed."""
         if propagate_meta:
             replace_with.meta.update(self.meta)
         chosen = [user for user in self.users if delete_user_cb(user)]

@@ -51,7 +51,7 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:
-    """Return the shape that the tensor reports: for a DTensor that of the whole."""
+    """Return the shape that the tensor reports; for a DTensor this is the global shape."""
     return tuple(tensor.shape)
 
 

@@ -1,4 +1,4 @@
-"""torch.jit: scripting and tracing of functions and modules, which run as Python here."""
+"""torch.jit: scripting and tracing of functions and modules, which run as Python in mstorch."""
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -44,7 +44,7 @@ _script_if_tracing = script_if_tracing
 
 
 class Error(RuntimeError):
-    """Raised by scripted code in torch; here, Python's own exceptions are raised."""
+    """In torch, raised by scripted code; mstorch raises Python's own exceptions."""
 
 
 class ScriptWarning(Warning):
@@ -69,7 +69,7 @@ _fork, _wait = fork, wait
 
 
 def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return torch's default fusion strategy; there is no fuser here that could follow another one."""
+    """Return torch's default fusion strategy; mstorch has no fuser to which another one could apply."""
     for kind, _ in strategy:
         if kind not in ("STATIC", "DYNAMIC"):
             raise RuntimeError(f"FusionBehavior only supported 'STATIC' or 'DYNAMIC', got: {kind}")
@@ -77,39 +77,39 @@ def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
-    """Raise RuntimeError for True: there is no fuser here."""
+    """Raise RuntimeError for True: mstorch has no fuser."""
     if enabled:
         raise RuntimeError("mstorch: torch.jit runs Python and has no fuser")
 
 
 def onednn_fusion_enabled() -> bool:
-    """Return False: there is no fuser here."""
+    """Return False: mstorch has no fuser."""
     return False
 
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Context manager that has no effect: scripted functions are not optimized here."""
+    """Context manager without effect: mstorch does not optimize scripted functions."""
     yield
 
 
 @contextlib.contextmanager
 def fuser(name: str) -> Iterator[None]:
-    """Context manager that has no effect: there is no fuser here."""
+    """Context manager without effect: mstorch has no fuser."""
     if name not in ("fuser0", "fuser1", "fuser2", "fuser3", "none"):
         raise Exception(f"unrecognized fuser option (name: {name})")
     yield
 
 
 class strict_fusion(contextlib.AbstractContextManager):  # type: ignore[type-arg]
-    """Context manager that has no effect: in torch, scripted code that cannot be fused is refused in it."""
+    """Context manager without effect; in torch, it refuses scripted code that cannot be fused."""
 
     def __exit__(self, *error: Any) -> None:
         return None
 
 
 def export_opnames(m: ScriptModule) -> list[str]:
-    """Raise NotImplementedError: there is no graph whose operations could be listed."""
+    """Raise NotImplementedError: scripted modules have no graph in mstorch whose operations could be listed."""
     raise NotImplementedError("mstorch: torch.jit runs Python and has no graph whose operations could be listed")
 
 

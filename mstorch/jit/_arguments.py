@@ -22,7 +22,7 @@ def _int(value: Tensor | float) -> Any:
 
 
 def _conversion(kind: Any) -> Conversion | None:
-    """Return the conversion for arguments of an annotated type; None if there is none."""
+    """Return the conversion for arguments of an annotated type; None if they need no conversion."""
     if kind is float:
         return _float
     if kind is int:

@@ -47,7 +47,7 @@ def load(
     f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False, *,
     weights_only: bool | None = None,
 ) -> Any:  # fmt: skip
-    """Load a module or function that ``torch.jit.save`` wrote here; fill the values of ``_extra_files``.
+    """Load a module or function that mstorch's ``torch.jit.save`` wrote; fill the values of ``_extra_files``.
 
     A file holds a Python object. Files that this very process wrote (by their bytes) are loaded without restriction; for others, as in
     ``torch.load``, only allowed classes (``add_safe_globals``) are loaded, and pickle.UnpicklingError names the rest. With
@@ -79,7 +79,7 @@ def load(
 def freeze(
     mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True, preserve_parameters: bool = False
 ) -> RecursiveScriptModule:
-    """Return a scripted module in eval mode with its parameters as constants: its state_dict is empty unless they are preserved."""
+    """Return a scripted module in eval mode with its parameters as constants; its state_dict has only the parameters that are preserved."""
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(
             "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."

@@ -19,7 +19,7 @@ def tensor_text(tensor: Tensor) -> str:
 
 
 class Type:
-    """Type of a value in a graph: a tensor type, or another one."""
+    """Type of a value in a graph: a tensor type or another type."""
 
     def __init__(self, name: str, kind: str, tensor: Tensor | None = None, element: Type | None = None) -> None:
         self._name, self._kind, self._element = name, kind, element
@@ -80,7 +80,7 @@ class Type:
     __repr__ = __str__
 
     def shown(self) -> str:
-        """Format the type as in a graph's text."""
+        """Format the type as the text of a graph shows it."""
         return self._text if self._element is None else f"{self._element._name}[]"
 
 

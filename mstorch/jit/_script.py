@@ -73,7 +73,7 @@ class ScriptModule(_Callable, Module):
         super().__init__()
 
     def define(self, src: str) -> None:
-        """Raise NotImplementedError: TorchScript source cannot be compiled here."""
+        """Raise NotImplementedError: mstorch cannot compile TorchScript source."""
         raise NotImplementedError("mstorch: torch.jit runs Python and cannot compile TorchScript's text")
 
 
@@ -154,7 +154,7 @@ def _shallow(module: Module) -> Module:
 
 
 def wrapped(module: Module, kind: type[RecursiveScriptModule], outer: type[RecursiveScriptModule] | None = None) -> Any:
-    """Return a module wrapped as ``kind``, its children too; ``outer`` is the kind of the outermost one."""
+    """Return a module wrapped in the class ``kind``, and its children too; ``outer`` is the class for the outermost module."""
     made: dict[int, Any] = {}
 
     def wrap(one: Module, kind_of_one: type[RecursiveScriptModule]) -> Any:
@@ -217,14 +217,14 @@ def annotate(the_type: type, the_value: Sequence[int]) -> Any:
 
 
 class CompilationUnit:
-    """Raises NotImplementedError when constructed from source: TorchScript cannot be compiled here."""
+    """Raises NotImplementedError when constructed from source: mstorch cannot compile TorchScript."""
 
     def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
         if lang is not None:
             self.define(lang)
 
     def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> Any:
-        """Raise NotImplementedError: TorchScript cannot be compiled here."""
+        """Raise NotImplementedError: mstorch cannot compile TorchScript."""
         raise NotImplementedError("mstorch: torch.jit runs Python and cannot compile TorchScript's text")
 
 __getattr__ = _missing("mstorch.jit._script")

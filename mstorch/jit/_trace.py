@@ -17,7 +17,7 @@ class TracerWarning(Warning):
 
     @staticmethod
     def ignore_lib_warnings() -> None:
-        """Do nothing: there are no such warnings here."""
+        """Do nothing: mstorch does not issue these warnings."""
 
 
 class TracingCheckError(Exception):

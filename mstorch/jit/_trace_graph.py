@@ -1,7 +1,7 @@
 """``torch.jit._get_trace_graph``: the operators of one run of a module, as a graph.
 
-Calls of public functions are recorded as torch's operators of the same name, with their schema's arguments. A function that torch composes
-in Python (``multi_head_attention_forward``) is recorded as the operators that it calls below autograd.
+A call of a public function becomes torch's operator of the same name, with the arguments of the operator's schema. A function that torch
+composes in Python (``multi_head_attention_forward``) becomes the operators that it calls below autograd.
 """
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ _Bound = tuple[list[tuple[Any, str]], bool]
 
 
 def _bound(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound | None:
-    """Return the arguments of an operator in schema order, with their types, and whether it has one result.
+    """Return the arguments of an operator in schema order, with their types, and whether the operator has a single result.
 
     Return None if no overload accepts them.
     """
@@ -155,7 +155,7 @@ _OF_TENSORS = NUMBERS_AS_TENSORS | {"true_divide", "remainder"}  # beside which 
 
 
 def _in_form(packet: Any, numbers: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound | None:
-    """Return the arguments in the order of the first overload that accepts them; with ``numbers``, numbers may stand for tensors."""
+    """Return the arguments in the order of the first overload that accepts them; with ``numbers``, a number is accepted for a tensor."""
     for overload in packet.overloads():
         if "out" in overload:
             continue
@@ -189,7 +189,7 @@ def _in_form(packet: Any, numbers: bool, args: tuple[Any, ...], kwargs: dict[str
 
 
 class _Functions(TorchFunctionMode):
-    """Records public calls that are operators; others are recorded below autograd."""
+    """Writes public calls that are operators into the graph; the operators of other calls are written below autograd."""
 
     def __init__(self, writer: _Writer) -> None:
         super().__init__()
@@ -246,7 +246,7 @@ class _Functions(TorchFunctionMode):
 
 
 class _Operators(TorchDispatchMode):
-    """Records, below autograd, the operators of calls that are no operators themselves."""
+    """Writes the operators of calls that are not operators themselves into the graph, below autograd."""
 
     def __init__(self, writer: _Writer) -> None:
         super().__init__()
@@ -279,7 +279,7 @@ class _Writer:
         self._held.append(tensor)
 
     def value_of(self, tensor: Tensor) -> Value:
-        """Return the Value of a tensor; one that no node produced is a constant."""
+        """Return the Value of a tensor; a tensor that no node produced becomes a constant."""
         found = self._values.get(id(tensor))
         if found is None:
             found = self._values[id(tensor)] = self.graph.constant(tensor, *self._where())

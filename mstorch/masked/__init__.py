@@ -1,6 +1,6 @@
 """torch.masked: reductions and normalizations that ignore elements whose mask is False.
 
-Differs from torch: there is no MaskedTensor, and masks are dense.
+Differs from torch: MaskedTensor does not exist, and masks are dense.
 """
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def highest(name: str, kind: dtype) -> float:
 
 
 def filled(input: Tensor, mask: Tensor | None, neutral: float, dtype: dtype | None) -> Tensor:
-    """Return the input in ``dtype`` (by default its own), filled with ``neutral`` where the mask is False."""
+    """Return the input in ``dtype`` (by default its own), with ``neutral`` where the mask is False."""
     if dtype is not None and input._dtype is not dtype:
         input = input.to(dtype)
     return input if mask is None else above.torch.where(input_mask(input, mask), input, neutral)

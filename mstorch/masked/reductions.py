@@ -20,7 +20,7 @@ def _summed(input: Tensor, dtype: dtype | None) -> dtype:
 
 
 def _over(function: Callable[..., Any], input: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """Apply a reduction of one dimension to several; return a copy if there are none."""
+    """Apply a reduction that supports one dimension along several; return a copy for an empty list of dimensions."""
     found = input
     for d in sorted(dims, reverse=True):
         found = function(found, d, keepdim)

@@ -1,6 +1,6 @@
-"""Passing file descriptors to other processes of the same user: a name is pickled, and a server sends the descriptor for it.
+"""Passes file descriptors to other processes of the same user: a name is pickled, and a server sends the descriptor of that name.
 
-Python's own (``multiprocessing.resource_sharer``) serves one process at a time without timeout: a stalled process, or an unrelated one that
+Python's ``multiprocessing.resource_sharer`` serves one process at a time, without a timeout: a stalled process, or an unrelated one that
 connects, would block tensors for all others.
 """
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PATIENCE = 5.0  # seconds that each of them has
 
 
 class Handle:
-    """Descriptor on its way to another process, where ``detach`` returns a duplicate; it can be called once."""
+    """A descriptor that is being passed to another process, where ``detach``, which can be called once, returns a duplicate."""
 
     def __init__(self, descriptor: int) -> None:
         self._address, self._name = _server.keep(descriptor)
@@ -40,7 +40,7 @@ class Handle:
 
 
 def handle(descriptor: int) -> Any:
-    """Return the picklable form of a descriptor: one inherited by a process that is being started, or a ``Handle``."""
+    """Return the picklable form of a descriptor: for a process that is being started an inherited descriptor, else a ``Handle``."""
     starting = context.get_spawning_popen()
     if starting is not None:
         return starting.DupFd(starting.duplicate_for_child(descriptor))
@@ -48,7 +48,7 @@ def handle(descriptor: int) -> Any:
 
 
 class _Server:
-    """Descriptors that this process has promised, and the thread that sends them; a forked process has none of them."""
+    """The descriptors that this process has offered to others, and the thread that sends them. A forked process starts with none."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -58,7 +58,7 @@ class _Server:
         os.register_at_fork(after_in_child=self._forget)
 
     def keep(self, descriptor: int) -> tuple[str, bytes]:
-        """Store a descriptor; return the address and the name to ask for."""
+        """Store a descriptor; return the address and the name by which another process requests it."""
         name, mine = secrets.token_bytes(_NAME), os.dup(descriptor)
         with self._lock:
             if self._listener is None:
@@ -110,7 +110,7 @@ class _Server:
                     one.close()
 
     def _hear(self, connection: Any, said: dict[socket.socket, tuple[float, bytes]]) -> set[socket.socket]:
-        """Receive data from a connection, and send the descriptor that it asks for; return the connection if it is finished."""
+        """Receive data from a connection, and send the descriptor that was requested; return the connection if it is finished."""
         since, before = said[connection]
         try:
             got = connection.recv(_NAME - len(before))

@@ -1,4 +1,4 @@
-"""System settings of a process or a thread (Linux; no effect elsewhere)."""
+"""Set the signal that a process gets when its parent ends, and the names of threads. Linux only; no effect on other systems."""
 from __future__ import annotations
 
 import ctypes

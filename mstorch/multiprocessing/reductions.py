@@ -42,7 +42,8 @@ def rebuild_storage_empty(cls: type) -> Any:
 
 
 def rebuild_storage_fd(cls: type, df: Any, size: int) -> Any:
-    """Return the storage over the memory behind a descriptor; an existing one if the memory is already mapped here."""
+    """Return the storage over the memory behind a file descriptor; if the memory is already mapped in this process, the existing storage.
+    """
     descriptor = df.detach()
     status = os.fstat(descriptor)
     cell = shared_cache.get((status.st_dev, status.st_ino))

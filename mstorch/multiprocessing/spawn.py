@@ -185,7 +185,7 @@ def spawn(
     fn: Callable[..., Any], args: Sequence[Any] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:  # fmt: skip
-    """Do what `start_processes` does with fresh interpreters, so that ``fn`` must be defined at module level."""
+    """Start processes like `start_processes`, with new interpreters, so that ``fn`` must be defined at module level."""
     if start_method != "spawn":
         warn(
             f"This method only supports start_method=spawn (got: {start_method}).\n"

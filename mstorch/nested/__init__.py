@@ -1,8 +1,8 @@
 """torch.nested: tensors of tensors with different sizes, in the strided and the jagged layout.
 
-A nested tensor keeps the elements of all components in one tensor, which also has the history: operations that ignore component boundaries
-run on all at once. In the strided layout, components may have any sizes; in the jagged one, they differ in one dimension. Differs from
-torch: strided nested tensors have a class of their own, and support all elementwise operations.
+A nested tensor keeps the elements of all components in one tensor, whose autograd graph is the nested tensor's: operations that ignore
+component boundaries run on all elements at once. In the strided layout, components may have any sizes; in the jagged one, they differ in
+one dimension. Differs from torch: strided nested tensors have a class of their own, and support all elementwise operations.
 """
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def nested_tensor(
 
 
 def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
-    """Return a nested tensor of a tensor's rows or of copies of tensors, with gradients to them."""
+    """Return a nested tensor of the rows of a tensor, or of copies of a list of tensors; gradients flow back to them."""
     several = isinstance(ts, (list, tuple)) and all(isinstance(item, Tensor) for item in ts)
     if not isinstance(ts, Tensor) and not several:
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
@@ -106,7 +106,8 @@ def nested_tensor_from_jagged(
 ) -> Tensor:  # fmt: skip
     """Return a jagged nested tensor that views ``values``, in which the components are concatenated.
 
-    ``offsets`` (B + 1) are the beginnings of the components and the end, ``lengths`` (B) their lengths: with both there may be gaps.
+    ``offsets`` (B + 1) are the starts of the components, and the end; ``lengths`` (B) are their lengths. With both, there may be gaps
+    between components.
     """
     if not isinstance(values, Tensor) and hasattr(values, "tracer"):  # what stands for a tensor while fx traces
         raise RuntimeError(

@@ -26,7 +26,7 @@ class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
 
 
 class Parameter(Tensor, metaclass=_ParameterMeta):
-    """A tensor that becomes a parameter of the Module it is assigned to.
+    """A tensor that becomes a parameter of the Module to which it is assigned.
 
     Args:
         data: the values, shared, not copied.
@@ -82,7 +82,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return self
 
     def init_data(self, *args: Any, **kwargs: Any) -> Parameter:
-        """Return the parameter: MindSpore's deferred initialization does not exist here."""
+        """Return the parameter; mstorch has no deferred initialization like MindSpore's."""
         return self
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -93,7 +93,7 @@ join(Parameter)
 
 
 def set_data(tensor: Tensor, data: Any) -> None:
-    """Copy a MindSpore tensor's values (or a tensor, or a number) into a tensor of the same shape."""
+    """Copy ``data`` (a mindspore.Tensor, a tensor or a number) into ``tensor``. Raise ValueError if a tensor has another shape."""
     if is_raw(data):
         data = from_mindspore(drawn(data))
     if isinstance(data, TensorBase) and data._shape != tensor._shape:
@@ -138,7 +138,7 @@ def native_parameter(parameter: Tensor, name: str) -> Any:
 
 
 def _follow(tensor: Tensor, raw: Any) -> None:
-    """Adopt the shape and dtype to which MindSpore has changed the tensor's parameter."""
+    """Adopt the shape and dtype that MindSpore has given to the tensor's parameter."""
     become(tensor, from_mindspore(raw))
     share(raw, tensor)
 
@@ -149,7 +149,7 @@ class _BufferMeta(type(Tensor)):  # type: ignore[misc]
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):
-    """A tensor that becomes a buffer of the Module it is assigned to; persistent ones are in its state_dict."""
+    """A tensor that becomes a buffer of the Module to which it is assigned; a persistent buffer is in the module's state_dict."""
 
     __slots__ = ()
     persistent: bool
@@ -207,7 +207,7 @@ class UninitializedTensorMixin:
         raise RuntimeError(_NO_SHAPE)
 
     def share_memory_(self) -> Any:
-        """Raise RuntimeError: there is no memory yet."""
+        """Raise RuntimeError: an uninitialized parameter has no memory."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before calling "
             "`module.share_memory()`."

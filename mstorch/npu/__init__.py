@@ -167,7 +167,7 @@ def current_device() -> int:
 
 
 def set_device(device: Any) -> None:
-    """Select the device. Raise RuntimeError once the process computes on another one."""
+    """Select the device. Raise RuntimeError once the process computes on another device."""
     require()
     binding.choose(_index_of(device))
 
@@ -218,7 +218,7 @@ def get_device_properties(device: Any = None) -> DeviceProperties:
 
 
 class device:
-    """Context manager that selects a device. Raises RuntimeError once the process computes on another one."""
+    """Context manager that selects a device. Raises RuntimeError once the process computes on another device."""
 
     def __init__(self, device: Any) -> None:
         self.idx = device if isinstance(device, int) or device is None else _device(device).index

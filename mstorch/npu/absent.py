@@ -94,7 +94,7 @@ def ipc_collect() -> None:
 
 
 def host_empty_cache() -> None:
-    """Do nothing: there is no cache of pinned host memory."""
+    """Do nothing: mstorch has no cache of pinned host memory."""
 
 
 def get_sync_debug_mode() -> int:

@@ -59,7 +59,7 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, int]:
-    """Return the statistics of MindSpore's pool under torch's names; those that it lacks are left out."""
+    """Return the statistics of MindSpore's memory pool under torch's names; statistics that the pool does not have are left out."""
     _check(device)
     return OrderedDict(sorted(_stats().items()))
 

@@ -43,7 +43,7 @@ class CubeMathType(enum.IntEnum):
 
 
 class _Precision:
-    """``allow_hf32`` of matmuls or convolutions: always off here; MindSpore has its own setting."""
+    """``allow_hf32`` of matmuls or convolutions: always off in mstorch; MindSpore has its own setting."""
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "_name", name)
@@ -60,7 +60,7 @@ class _Precision:
 
 
 class _Config:
-    """``allow_internal_format``: whether kernels may use private memory formats. They decide that themselves; the setting is only stored.
+    """``allow_internal_format``: whether kernels may use private memory formats. The setting is only stored: the kernels themselves decide.
     """
 
     __slots__ = ("allow_internal_format",)

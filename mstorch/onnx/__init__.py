@@ -1,7 +1,7 @@
 """torch.onnx: export of models to ONNX, for Ascend's inference tools. It needs the package ``onnx``.
 
-A model is run on the given arguments, and its operations are recorded: branches are fixed as taken. Dynamic sizes are found by another run
-for each of them, with twice the size.
+A model is run on the given arguments, and the operations that it executes are written: branches are fixed as this run takes them. Dynamic
+sizes are found by one more run for each of them, with twice the size.
 """
 from __future__ import annotations
 

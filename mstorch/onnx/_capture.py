@@ -1,4 +1,4 @@
-"""The operations of one run of a model, in order, in functional form, without in-place writes."""
+"""The operations that one run of a model executes, in order and in functional form, without in-place writes."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _REVERSED = frozenset("alias detach lift_fresh permute squeeze t transpose unsqu
 
 
 class Value:
-    """The value of a tensor at one point of the run. ``array`` holds its elements, if it depends on no input."""
+    """The value of a tensor at one point of the run. ``array`` holds its elements, if they do not depend on an input."""
 
     __slots__ = ("step", "shape", "dtype", "depends", "name", "array")
 
@@ -41,7 +41,7 @@ class Step:
 
 
 class _Held:
-    """A tensor of the run and its current Value; for a view also its base, and how it is derived."""
+    """A tensor of the run and its current Value; for a view also its base, and the operation that derives it from the base."""
 
     __slots__ = ("tensor", "value", "version", "base", "step", "place", "seen")
 
@@ -69,7 +69,7 @@ class Run:
         self._held[id(tensor)] = _Held(tensor, value)
 
     def value_of(self, tensor: Any) -> Value:
-        """Return the current Value of a tensor; one that no operation made is a constant."""
+        """Return the current Value of a tensor; a tensor that no operation made becomes a constant."""
         return self._present(self._hold(tensor))
 
     def _hold(self, tensor: Any) -> _Held:
@@ -112,7 +112,7 @@ class Run:
             self._note(value, tensor)
 
     def record(self, name: str, overload: str, arguments: dict[str, Any], result: Any) -> None:
-        """Record an operation and its results."""
+        """Append an operation and its results to the run."""
         leaves, form = tree_flatten(arguments)
         valued = tree_unflatten([self.value_of(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves], form)
         found = [leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)]
@@ -180,7 +180,7 @@ class _Operators(TorchDispatchMode):
 
 
 class _Functions(TorchFunctionMode):
-    """Records functions that ONNX has as one operator, as one step each."""
+    """Mode that captures each function that ONNX has as one operator as one step."""
 
     def __init__(self, run: Run) -> None:
         super().__init__()

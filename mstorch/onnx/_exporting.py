@@ -45,7 +45,7 @@ def _runs(
 ) -> tuple[list[Run], list[Any], list[list[int]]]:
     """Run the model on its arguments, then once for each dynamic size with that size doubled; return the runs and their sizes.
 
-    Doubling keeps divisions exact. A size of 1, which models may treat specially, is 2 and 4 in the runs.
+    Doubling keeps divisions exact. A size of 1, which models may treat specially, becomes 2 and 4 in the runs.
     """
     leaves, form = tree_flatten((args, kwargs))
     tensors = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -90,7 +90,7 @@ def _longer(x: Any, axis: int) -> Any:
 
 
 def _joined(runs: Sequence[Run], sizes: Sequence[Sequence[int]]) -> None:
-    """Merge the runs into the first one's steps: numbers that differ become Sizes, and constants that differ are marked."""
+    """Merge the runs into the steps of the first run: numbers that differ become Sizes, and constants that differ are marked."""
     steps = [run.steps for run in runs]
     for same in itertools.zip_longest(*steps):
         names = [step.name if step else "nothing" for step in same]
@@ -163,7 +163,7 @@ def _in_evaluation(undo: Undo, model: Any) -> None:
 
 
 def _end_shape(name: str, shape: Sequence[Any], words: Sequence[str]) -> list[Any]:
-    """Return an output's shape: a dynamic size has its input's name, or a name of its own if it is computed."""
+    """Return an output's shape; a dynamic size has the name of the input's dimension, or a name of its own if it is computed."""
     found: list[Any] = []
     for axis, size in enumerate(shape):
         if isinstance(size, int):

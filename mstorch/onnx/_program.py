@@ -52,7 +52,7 @@ class ONNXProgram:
         onnx.save_model(copied, destination, save_as_external_data=True, location=name, size_threshold=0)
 
     def initialize_inference_session(self, initializer: Callable[[Any], Any] | None = None) -> None:
-        """Create the session that runs the program; ``initializer`` creates one from the model's bytes."""
+        """Create the session that runs the program; ``initializer`` creates a session from the bytes of the model."""
         data = self.model_proto.SerializeToString()
         self._session = initializer(data) if initializer else package("onnxruntime").InferenceSession(data)
 

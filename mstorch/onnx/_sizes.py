@@ -25,7 +25,8 @@ class Size:
 
 
 def solved(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | Size:
-    """Return a number, or the Size, that was ``values[i]`` for dimensions ``sizes[i]``; run i + 1 changes dimension i only."""
+    """Return a number, or the Size, that was ``values[i]`` in run i with the dimensions ``sizes[i]``; run i + 1 changes only dimension i.
+    """
     if all(value == values[0] for value in values):
         return values[0]
     base = sizes[0]

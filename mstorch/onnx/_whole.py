@@ -19,7 +19,7 @@ _BY_SIGNATURE = frozenset(
 
 
 def whole_name(func: Any) -> str | None:
-    """Return the name of a function that is exported as one operator; None for others."""
+    """Return the name of a function that is exported as one operator; None for other functions."""
     name = getattr(func, "__name__", "")
     if name in _BY_POSITION:
         return name

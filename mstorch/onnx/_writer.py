@@ -66,7 +66,7 @@ class Writer:
         return value in self._names
 
     def t(self, value: Any) -> str:
-        """Return the name of a tensor; "" for None; a number or an array becomes a constant."""
+        """Return the name of a tensor, and "" for None; a number or an array becomes a constant."""
         if value is None:
             return ""
         if not isinstance(value, Value):

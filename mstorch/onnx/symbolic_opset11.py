@@ -1,1 +1,1 @@
-"""torch.onnx.symbolic_opset11: torch's symbolic functions for opset 11, none of which exist here."""
+"""torch.onnx.symbolic_opset11: torch's symbolic functions for opset 11; mstorch has none of them."""

@@ -1,4 +1,5 @@
-"""The common implementation of torch's optimizers: a class declares its state and its functional form, ``Stepping`` adds the rest."""
+"""The shared implementation of torch's optimizers: a class declares its state and its functional form, and ``Stepping`` adds the methods.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def zeros(param: Tensor, group: Group, optimizer: Optimizer) -> Tensor:
 class Counter:
     """The initial value of a 0-d state entry: on the host, where each step reads it, unless steps are captured or fused.
 
-    ``first`` is its value, or a function of the group; with ``beside``, it is always on its parameter's device.
+    ``first`` is the initial value, or a function of the group that returns it; with ``beside``, the entry is always on its parameter's
+    device.
     """
 
     def __init__(self, first: float | Callable[[Group], float] = 0.0, beside: bool = False) -> None:
@@ -172,7 +174,9 @@ class Stepping:
         return loss
 
     def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list]) -> bool:
-        """Return whether a device may update all parameters of a group by one call, like ``foreach``: nothing is recorded or missing."""
+        """Return whether one device call may update all parameters of a group, like ``foreach``: gradients are disabled and no gradient is
+        missing.
+        """
         if not LAYS_OUT or group.get("foreach") is False or group.get("differentiable") or group.get("capturable"):
             return False
         if any(isinstance(value, Tensor) or (name in self.flags and value) for name, value in options.items()):
@@ -231,7 +235,7 @@ class Stepping:
 
 
 def check_counters(counters: list[Tensor], name: str = "state_steps") -> None:
-    """Raise RuntimeError unless counters are tensors; in old versions of torch they were numbers."""
+    """Raise RuntimeError unless counters are tensors; state dicts of old versions of torch have numbers."""
     if not all(isinstance(counter, Tensor) for counter in counters):
         raise RuntimeError(f"API has changed, `{name}` argument must contain a list of singleton tensors")
 

@@ -17,7 +17,7 @@ Lists = dict[str, list]
 
 @ways(host=lambda counter: float(counter) if counter.__class__ is Tensor and not counter.requires_grad else None)
 def _value(counter: Any) -> float | None:
-    """Return the value of a counter on the host; None if it is on a device."""
+    """Return the value of a counter that is on the host; None for a counter on a device."""
     return None
 
 

@@ -165,7 +165,8 @@ class LBFGS(Optimizer):
 def _add_fused(place: Tensor, step: Tensor, factor: float) -> None:
     """Add ``factor * step`` with one rounding, as torch's fused multiply-add does.
 
-    Near the minimum, the losses that a line search compares differ by rounding only; with two roundings it would take other branches.
+    Near the minimum, the losses that a line search compares differ only by rounding; with two roundings the search would take other
+    branches.
     """
     if place.dtype is not float32:
         place.add_(step, alpha=factor)

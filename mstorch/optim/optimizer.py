@@ -335,7 +335,7 @@ def _cast_state(value: Any, param: Tensor, group: dict[str, Any], key: str | Non
 
 
 def _use_grad_for_differentiable(func: Callable) -> Callable:
-    """Decorate a ``step`` method to run without recording, unless the optimizer has differentiable=True."""
+    """Decorate a ``step`` method to run with gradients disabled, unless the optimizer has differentiable=True."""
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
@@ -346,7 +346,7 @@ def _use_grad_for_differentiable(func: Callable) -> Callable:
 
 
 def _default_to_fused_or_foreach(params: list[Any], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
-    """Return the defaults of ``fused`` and ``foreach``: on a CPU torch uses ``fused`` only if asked to."""
+    """Return the defaults of ``fused`` and ``foreach``; on a CPU, torch uses ``fused`` only on request."""
     if differentiable:
         return False, False
     fused = use_fused and all(p is None or (p.is_floating_point() and p.device.type in ("cpu", "cuda", "npu")) for p in params)

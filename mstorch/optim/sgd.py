@@ -28,7 +28,7 @@ def sgd(
     nesterov: bool,
     maximize: bool,
 ) -> None:
-    """Update ``params`` in place; a missing (None) momentum buffer is created in its list."""
+    """Update ``params`` in place; where a momentum buffer is missing (None), it is created in its list."""
     check_no_grad_scale(grad_scale, found_inf)
     if fused and any(grad.is_sparse for grad in d_p_list):
         raise RuntimeError("`_fused_sgd` does not support sparse gradients")

@@ -125,7 +125,7 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Add the parameters of `model` to the averages; the first time they are copied."""
+        """Update the running averages with the parameters of ``model``; the first call copies the parameters."""
         averages, values = self._pairs(model)
         if self.n_averaged == 0:
             for average, value in zip(averages, values, strict=True):

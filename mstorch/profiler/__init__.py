@@ -93,7 +93,7 @@ class profile(Block):
     """Context manager that times operations, or those in the steps that a schedule selects.
 
     ``on_trace_ready`` is called with the profiler at the end of each cycle. ``record_shapes``, ``with_stack``, ``profile_memory`` and
-    ``with_modules`` record nothing more.
+    ``with_modules`` have no effect.
     """
 
     def __init__(

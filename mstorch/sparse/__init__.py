@@ -1,7 +1,7 @@
 """torch.sparse: operations on sparse tensors.
 
 Differs from torch: the gradient of a dense operand is dense, except that of ``nn.Embedding(sparse=True)``; the gradient of a sparse leaf is
-always sparse, also through ``torch.mm`` and ``+``. There is no semi-structured sparsity, which needs CUDA.
+always sparse, also through ``torch.mm`` and ``+``. Semi-structured sparsity, which needs CUDA, does not exist.
 """
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from ._creation import make_tensor
 
 
 class FileCheck:
-    """torch's checker of the text of compiled graphs, which do not exist here."""
+    """torch's checker of the text of compiled graphs, which mstorch does not have."""
 
     def __init__(self) -> None:
         raise NotImplementedError("mstorch: torch.testing.FileCheck reads the text of TorchScript graphs, which mstorch has not")

@@ -153,7 +153,7 @@ def _tensors(actual: Any, expected: Any, options: Options) -> bool:
 
 
 def _class_of(value: Tensor | type | np.ndarray) -> type:
-    """Return the value's class; sparse tensors, which have a class of their own here, count as Tensor."""
+    """Return the value's class; sparse tensors, which have a class of their own in mstorch, count as Tensor."""
     return torch.Tensor if isinstance(value, torch.Tensor) and value.layout != torch.strided else type(value)
 
 
@@ -322,7 +322,7 @@ ErrorMeta = Mismatch
 
 
 class UnsupportedInputs(Exception):
-    """Raised if a kind of pair does not support the values."""
+    """Raised if a Pair class does not support the values."""
 
 
 class Pair:
@@ -384,7 +384,7 @@ class BooleanPair(Pair):
         super().__init__(bool(actual), bool(expected), id=id, **other_parameters)
 
     def compare(self) -> None:
-        """Raise ErrorMeta unless they are the same."""
+        """Raise ErrorMeta unless both are the same object."""
         if self.actual is not self.expected:
             self._fail(AssertionError, f"Booleans mismatch: {self.actual} is not {self.expected}")
 
@@ -472,7 +472,9 @@ class TensorLikePair(_Close):
 def originate_pairs(
     actual: Any, expected: Any, *, pair_types: Sequence[type[Pair]], id: tuple[Any, ...] = (), **options: Any
 ) -> list[Pair]:  # fmt: skip
-    """Return the pairs of two values or containers, each of the first supporting kind; raise ErrorMeta if there is none."""
+    """Return the pairs of two values or of the items of two containers, each of the first Pair class that supports them. Raise ErrorMeta if
+    no class does.
+    """
     pairs = []
     for one, other, path in list(_leaves(actual, expected, id)):
         for kind in pair_types:

@@ -12,7 +12,7 @@ Function = Callable[..., Any]
 
 
 def device_decorator(device: device | str | int, func: Function) -> Function:
-    """Wrap a function to run with a default device; a generator has it whenever it is resumed."""
+    """Wrap a function to run with a default device; for a generator, the device is set whenever the generator is resumed."""
     return context_decorator(lambda: device, func)
 
 

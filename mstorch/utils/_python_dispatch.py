@@ -1,8 +1,8 @@
 """torch.utils._python_dispatch: modes that intercept operators below autograd, with the names of torch's own library.
 
 A mode receives ``torch.ops.aten`` overloads with torch's arguments, in forward and in backward. Differs from torch: ``detach`` calls that
-autograd makes internally are not seen; gradients recorded before the mode was entered raise NotImplementedError, and so do operators whose
-decomposition is not known; optimizer steps run as one piece, which is not seen.
+autograd makes internally are not passed to the mode; a backward through a graph made before the mode was entered raises
+NotImplementedError, and so do operators whose decomposition is not known; optimizer steps run as a whole and are not passed to the mode.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_cor
 class TorchDispatchMode(Block):
     """A context manager in which ``__torch_dispatch__(func, types, args, kwargs)`` is called for every operator.
 
-    Within that method the mode itself is disabled, and autograd records nothing.
+    Within that method the mode itself is disabled, and autograd tracks nothing.
     """
 
     supports_higher_order_operators = False
@@ -80,7 +80,7 @@ def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
 
 
 def _pop_mode_temporarily(k: Any = None) -> AbstractContextManager[Any]:
-    """Context manager in which the innermost mode is disabled; it yields that mode."""
+    """Context manager in which the innermost mode is disabled; its value is that mode."""
     return calling.without_innermost()
 
 

@@ -15,7 +15,7 @@ from ._pytree import tree_map
 
 
 class CheckpointPolicy(enum.Enum):
-    """Whether an operator's result is saved or recomputed. Offloading to the CPU means recomputation here."""
+    """Whether an operator's result is saved or recomputed. In mstorch, offloading to the CPU means recomputation."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1

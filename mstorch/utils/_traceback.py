@@ -19,7 +19,7 @@ def shorten_filename(fn: str, *, base: str | None = None) -> str:
 
 
 def format_frame(frame: traceback.FrameSummary, *, base: str | None = None, line: bool = False) -> str:
-    """Format a frame as ``file.py:12 in function``, after its source line if ``line`` is set."""
+    """Format a frame as ``file.py:12 in function``; with ``line``, the source line precedes this."""
     before = f"{frame.line}  # " if line else ""
     return f"{before}{shorten_filename(frame.filename, base=base)}:{frame.lineno} in {frame.name}"
 
@@ -40,7 +40,7 @@ class CapturedTraceback:
 
     @staticmethod
     def extract(*, script: bool = False, cpp: bool = False, skip: int = 0) -> CapturedTraceback:
-        """Capture the caller's stack without its ``skip`` innermost frames. TorchScript and C++ frames do not exist here."""
+        """Capture the caller's stack without its ``skip`` innermost frames. mstorch has no TorchScript or C++ frames."""
         if (script or cpp) and skip:
             raise AssertionError("skip with script/cpp NYI")
         frames = [(frame.f_code.co_filename, number, frame.f_code.co_name) for frame, number in traceback.walk_stack(sys._getframe(1))]
@@ -51,7 +51,7 @@ class CapturedTraceback:
         self.tb = None
 
     def summary(self) -> traceback.StackSummary:
-        """Return a StackSummary, innermost frame last; it is empty after ``cleanup``."""
+        """Return a StackSummary with the innermost frame last; after ``cleanup`` it is empty."""
         frames = [] if self.tb is None else self.tb[self.skip :][::-1]
         return traceback.StackSummary.from_list([traceback.FrameSummary(*frame) for frame in frames])
 

@@ -128,7 +128,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *args: Any) -> Any:
-        """Rerun the function and return the gradients of the arguments; those of other leaves are accumulated."""
+        """Run the function again and return the gradients of its arguments; gradients of other leaves are accumulated."""
         if not checkpoints.valid:
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to "

@@ -1,4 +1,4 @@
-"""torch.utils.cpp_extension: building raises RuntimeError, because torch's C++ library is not here."""
+"""torch.utils.cpp_extension: building raises RuntimeError, because mstorch does not have torch's C++ library."""
 from __future__ import annotations
 
 import os
@@ -14,7 +14,7 @@ IS_WINDOWS = False
 
 
 def _no_building(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raise RuntimeError: C++ extensions need torch's C++ library, which is not here."""
+    """Raise RuntimeError: C++ extensions need torch's C++ library, which mstorch does not have."""
     raise RuntimeError("mstorch: extensions in C++ or CUDA are written against torch's own library, and cannot be built or loaded here")
 
 

@@ -116,7 +116,8 @@ def conv_backward_flop(
     grad_out_shape: Shape, x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool,
     _output_padding: Any, _groups: Any, output_mask: Sequence[bool], out_shape: Any, **kwargs: Any,
 ) -> int:  # fmt: skip
-    """Return the FLOPs of the gradients asked for: the input's is a transposed convolution, the weight's a convolution with the gradient.
+    """Return the FLOPs of the requested gradients: the input's is computed by a transposed convolution, the weight's by a convolution with
+    the gradient.
     """
     count = 0
     if output_mask[0]:
@@ -148,7 +149,7 @@ def convert_to_percent_str(num: float, denom: float) -> str:
 class FlopCounterMode(Block):
     """A context manager that counts FLOPs by module and operator, and prints a table at exit if ``display`` is set.
 
-    ``depth`` is the table's depth in the module tree. ``custom_mapping`` has formulas for further operators.
+    ``depth`` is the table's depth in the module tree. ``custom_mapping`` has formulas for additional operators.
     """
 
     def __init__(

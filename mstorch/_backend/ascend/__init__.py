@@ -1,4 +1,4 @@
-"""Kernel rows of Ascend, one file per family: the device primitives that implement each operation. Importing the package fills the table.
+"""Ascend's kernels, one file per family: the device primitives that implement each operation. Importing the package fills the kernel table.
 """
 from ..table import ROWS, VIA_HALF
 from . import activation, elementwise, fused, gradients, index, layers, linalg, math, reduce, resample, special, storage  # noqa: F401
@@ -8,7 +8,8 @@ _VIA = {**VIA_HALF, "uint8": "int32", "int8": "int32", "int16": "int32"}
 
 
 def _narrow(op: str, refused: frozenset[str]) -> None:
-    """Remove dtypes from a row; half precision and small integers are computed in the remaining wider ones."""
+    """Remove dtypes from an operation's Ascend kernel; half precision and small integers are then computed in a wider dtype that remains.
+    """
     row = ROWS[op]
     row.dtypes["Ascend"] -= refused
     wider = {name: wide for name, wide in _VIA.items() if name in refused and wide in row.dtypes["Ascend"]}

@@ -36,14 +36,14 @@ def dense(x: Raw) -> Raw:
 
 
 def one(name: str) -> Function:
-    """Return a row's function that calls one primitive with the same arguments."""
+    """Return a kernel that calls one primitive with the arguments that the kernel receives."""
     return partial(run, name)
 
 
 def enter(op: str, function: Function | str, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None) -> None:
-    """Register the Ascend kernel of a row: a function of raw tensors, or the name of a single primitive.
+    """Register the Ascend kernel of an operation: a function of MindSpore tensors, or the name of a single primitive.
 
-    If the documented table lists the row, only the dtypes that CANN documents are registered.
+    If CANN documents the kernel's dtypes, only these are registered.
     """
     if op in PAGE_OF:
         known = DOCUMENTED[PAGE_OF[op]]
@@ -54,7 +54,7 @@ def enter(op: str, function: Function | str, dtypes: tuple[str, ...] = ALL, via:
 
 
 def enter_all(rows: Mapping[str, Function | str]) -> None:
-    """Register the kernels of several rows, for all dtypes."""
+    """Register the Ascend kernels of several operations, for all dtypes."""
     for op, function in rows.items():
         enter(op, function)
 

@@ -21,7 +21,7 @@ def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
 
 
 def _prelu(x: Raw, weight: Raw) -> Raw:
-    """Compute PReLU by its primitive, which takes one weight per channel; the row's weight is already shaped to broadcast."""
+    """Compute PReLU by its primitive, which takes one weight per channel, as a vector; ``weight`` is already shaped to broadcast."""
     if x.size == 0:  # its check of shapes refuses an empty input (2.10)
         return run("Clone", x)
     return run("PReLU", x, run("Reshape", weight, (-1,)))

@@ -1,8 +1,8 @@
-"""The dtypes that CANN documents for the kernels of rows whose values cannot be verified on the CPU.
+"""The dtypes that CANN documents for Ascend kernels whose values cannot be verified on the CPU.
 
-From the pages of the aclnn functions (``aclnn<name>.md``, first input, Atlas A2) in the public repositories of CANN's operators (ops-math,
-ops-nn, ops-cv, ops-transformer) as of August 2026. Undocumented dtypes are computed on the CPU with a warning; half precision is computed
-in float32 if a page documents only that.
+They are from the pages of the aclnn functions (``aclnn<name>.md``, first input, Atlas A2) in the public repositories of CANN's operators
+(ops-math, ops-nn, ops-cv, ops-transformer) as of August 2026. Undocumented dtypes are computed on the CPU with a warning; half precision is
+computed in float32 if a page documents only float32.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Gradients that are one kernel on Ascend.
+"""Operations' gradients that are one kernel on Ascend.
 
-Those of softmax and log_softmax (SoftmaxBackward, LogSoftmaxGrad) aborted training on a 910B (CANN 8.5, 9.0): they are composed by the
-rules instead.
+The kernels for the gradients of softmax and log_softmax (SoftmaxBackward, LogSoftmaxGrad) aborted training on a 910B (CANN 8.5, 9.0);
+gradient rules compose these instead.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexing on Ascend: gather, scatter, padding and windows."""
+"""Indexing on Ascend: gather, scatter, padding and strided views."""
 from __future__ import annotations
 
 import math
@@ -27,7 +27,9 @@ def with_first(rank: int, dims: Sizes) -> Sizes:
 
 
 def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """Index with arrays: the indexed dimensions are moved to the front, and those of the result back if the indices were adjacent."""
+    """Index with arrays: the indexed dimensions are moved to the front; if the indices were adjacent, the result's index dimensions are
+    moved back to their place.
+    """
     if len(dims) == 1 and dims[0] and len(common) == 1 and indices[0].dtype != BOOL:
         return run("IndexSelect", x, dims[0], _counted_from_front(indices[0], x.shape[dims[0]]))  # Index of x[:, i] was refused by the 910B
     taken = run("Index", _permute(x, with_first(len(x.shape), dims)), indices)
@@ -65,7 +67,7 @@ def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...
 
 
 def _runs(dims: list[int]) -> list[list[int]]:
-    """Group the dimensions into runs of consecutive ones."""
+    """Group the given dimensions into runs of consecutive dimensions."""
     found: list[list[int]] = []
     for d in dims:
         if found and found[-1][-1] == d - 1:
@@ -170,7 +172,7 @@ def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes
 
 
 def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
-    """Multiply one axis, moved to the end, by a matrix."""
+    """Multiply one axis by a matrix; the axis is moved to the end for this."""
     order = (*(i for i in range(len(x.shape)) if i != axis), axis)
     computed = MS_DTYPE["float32"] if NAME_OF[x.dtype] in HALVES else x.dtype  # rounded once, as elsewhere
     weights = matrix if isinstance(matrix, Raw) else from_numpy(np.ascontiguousarray(matrix, NP_DTYPE[NAME_OF[computed]]))

@@ -27,7 +27,7 @@ def _conv_transpose(
 def _conv_grad(
     wanted: Sizes, g: Raw, x: Raw, w: Raw, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> tuple[Raw, Raw]:
-    """Return the gradients for input and weight, each if ``wanted`` (1 or 0)."""
+    """Return the gradients for input and weight; each is computed only if its entry of ``wanted`` is 1."""
     found = run("ConvolutionGrad", g, x, w, None, stride, padding, dilation, False, (0,) * len(stride), groups, (*wanted, 0))
     return found[0], found[1]
 
@@ -100,8 +100,8 @@ def _nll(x: Raw, target: Raw, weights: Raw) -> Raw:
 
 
 def _binary_cross_entropy(x: Raw, target: Raw) -> Raw:
-    """Compute the loss by its formula, with logarithms clamped to -100; MindSpore's CPU kernel bounds the probabilities instead (27.6 for
-    100).
+    """Compute the loss by its formula, with logarithms clamped to -100 as in torch; MindSpore's CPU kernel clamps the probabilities, which
+    limits a loss to 27.6.
     """
     one = constant(1, x)
     least = constant(-100, x)

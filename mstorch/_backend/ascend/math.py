@@ -20,7 +20,7 @@ def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
 
 
 def _together(name: str) -> Any:
-    """Return a primitive of two tensors that does not broadcast, with explicit broadcasting."""
+    """Return a function that broadcasts two tensors for a primitive that does not broadcast."""
 
     def call(x: Raw, y: Raw) -> Raw:
         shape = tuple(np.broadcast_shapes(tuple(x.shape), tuple(y.shape)))
@@ -79,7 +79,7 @@ def _near_zero(x: Raw, near: Raw, far: Raw) -> Raw:
 
 
 def expm1(x: Raw) -> Raw:
-    """Return ``exp(x) - 1``; near 0 by the series ``x * (1 + x/2 + x²/6 + …)``."""
+    """Return ``exp(x) - 1``; near 0 it is computed by the series ``x * (1 + x/2 + x²/6 + …)``."""
     double = NAME_OF[x.dtype] == "float64"
     series = _series(x, tuple(1 / math.factorial(n) for n in range(12 if double else 6, 0, -1)))
     return _near_zero(x, run("Mul", x, series), run("Expm1", x))

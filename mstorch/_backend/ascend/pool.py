@@ -19,7 +19,7 @@ def _rounded_up(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: 
 
 
 def pool_of_two(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, tuple[Any, ...], Sizes]:
-    """Return the arguments of a pooling as a two-dimensional one: images, attributes, and the shape of the result."""
+    """Return a pooling's arguments as those of a two-dimensional pooling: images, attributes, and the shape of the result."""
     ceil = _rounded_up(x, kernel, stride, padding, dilation, out)
     if len(kernel) == 1:
         images = run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
@@ -97,7 +97,7 @@ def _counts(
 
 
 def _of_two(numbers: Sizes, first: int) -> Sizes:
-    """Return a pair: the numbers, or ``first`` and the number of a one-dimensional pooling."""
+    """Return a pair for a two-dimensional kernel: the two numbers, or for one-dimensional pooling ``first`` and the single number."""
     return numbers if len(numbers) == 2 else (first, *numbers)
 
 

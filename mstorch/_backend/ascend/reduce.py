@@ -33,7 +33,7 @@ def _mean(x: Raw, dims: Dims, keepdim: bool) -> Raw:
 
 
 def _prod(x: Raw, dims: Dims, keepdim: bool) -> Raw:
-    """Return the product along several dimensions, the last first: the kernel reduces one."""
+    """Return the product along several dimensions, one after another from the last: the kernel reduces one dimension."""
     if not dims or not x.shape:
         return run("Clone", x)
     if x.size == 0:

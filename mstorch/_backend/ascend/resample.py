@@ -12,7 +12,7 @@ _NAMES = {"linear": "Linear1D", "bilinear": "Bilinear2D", "trilinear": "Trilinea
 
 
 def _how(mode: str, out: Sizes, factors: Any, corners: bool) -> tuple[str, tuple[Any, ...]]:
-    """Return the primitive's name, and its arguments besides tensors and sizes: sizes or factors, not both."""
+    """Return the primitive's name, and its arguments other than tensors and sizes; MindSpore accepts either sizes or factors."""
     given = (None, factors) if factors is not None else (out, None)
     if mode == "nearest":
         return f"UpsampleNearest{len(out)}D", given
@@ -20,7 +20,9 @@ def _how(mode: str, out: Sizes, factors: Any, corners: bool) -> tuple[str, tuple
 
 
 def _upsample(x: Raw, mode: str, out: Sizes, factors: Any, corners: bool, passes: Any) -> Raw:
-    """Interpolate; 1-d nearest as an image with one row, because UpsampleNearest1d fails on the 910B."""
+    """Interpolate. Nearest interpolation in one dimension is computed as an image with one row, because UpsampleNearest1d fails on the
+    910B.
+    """
     if mode == "nearest" and len(out) == 1:
         image = run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
         wide = _upsample(image, mode, (1, *out), None if factors is None else (1.0, *factors), corners, passes)

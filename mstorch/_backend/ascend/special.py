@@ -30,7 +30,7 @@ def _both(*conditions: Raw) -> Raw:
 
 
 def _incomplete(name: str, at_zero: float) -> Any:
-    """Return an incomplete gamma function with its limits at zero and infinity, where the kernel returns NaN."""
+    """Return an incomplete gamma function that gives the limits at zero and infinity, where the device's kernel gives NaN."""
 
     def row(a: Raw, x: Raw) -> Raw:
         zero, infinite = constant(0, x), constant(math.inf, x)

@@ -40,7 +40,7 @@ def _window(x: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int, adding: bool) -> Raw:
-    """Write elements into zeros through a window; if it overlaps itself, scatter-add at its flat positions."""
+    """Write elements into zeros at the positions of a strided view; if the view overlaps itself, scatter-add at its flat positions."""
     memory = run("Zeros", (size,), x.dtype)
     if not adding:
         run("InplaceCopy", run("AsStrided", memory, shape, strides, offset), x)

@@ -86,7 +86,7 @@ def _sort(items: list[int], count: int) -> bool:
 
 
 def _select(items: list[int], nth: int) -> bool:
-    """Move the ``nth`` element to its position; return False if the recursion becomes too deep."""
+    """Move the ``nth`` smallest element to its sorted position; return False if the recursion becomes too deep."""
     first, last, depth = 0, len(items), 2 * (len(items).bit_length() - 1)
     while last - first > 3:
         if not depth:

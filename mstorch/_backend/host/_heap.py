@@ -1,6 +1,6 @@
 """Heapsort (J. W. J. Williams, "Heapsort", 1964; with R. W. Floyd's bottom-up variant, in which holes sink to the leaves first).
 
-Introsort falls back to it if the recursion gets too deep, and uses it for the few largest of many elements.
+Introsort falls back to heapsort if its recursion gets too deep, and uses a heap to find the few largest of many elements.
 """
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sort_by_heap(ranks: Array, low: Array, first: int, last: int) -> None:
 
 
 def few_smallest(keys: Array, k: int) -> Array:
-    """Return the indices of the ``k`` smallest of each row in order, found by a heap."""
+    """Return the indices of the ``k`` smallest elements of each row in ascending order, found by a heap."""
     found = np.empty((len(keys), k), np.int64)
     for row, into in zip(keys, found):
         heap, items = row[:k].tolist(), list(range(k))
@@ -77,7 +77,8 @@ def few_smallest(keys: Array, k: int) -> Array:
 
 
 def select_by_heap(keys: Array, places: Array, nth: int) -> None:
-    """Move the ``nth`` of a row to its position by a heap of the first ones, whose top is swapped to the end."""
+    """Move the ``nth`` smallest element of a row to its sorted position, by a heap of the first elements whose top is swapped to the end.
+    """
     rest, items = keys.tolist(), places.tolist()
     heap, inside = rest[: nth + 1], items[: nth + 1]
     make_heap(heap, inside)

@@ -28,12 +28,12 @@ Array = np.ndarray[Any, Any]
 
 
 class Ranks:
-    """First and last rank of each rank's group, and the running count of equal neighbours."""
+    """First and last rank of the group of equal elements to which each rank belongs, and the running count of equal neighbours."""
 
     __slots__ = ("low", "high", "equal")
 
     def __init__(self, same: Array) -> None:
-        """Set the groups; ``same`` marks each rank that is in the group of the previous one."""
+        """Set the groups; ``same`` marks each rank that belongs to the group of the rank before it."""
         count = len(same)
         kind = np.int32 if count < 2**31 else np.int64
         self.equal: Array = np.cumsum(same, dtype=kind)
@@ -70,7 +70,7 @@ def arrange(ranks: Array, groups: Ranks, width: int) -> None:
 def _arrange_long(
     ranks: Array, groups: Ranks, first: int, last: int, depth: int, short: list[tuple[int, int, int]]
 ) -> None:
-    """Partition one row until its segments are short, and collect these."""
+    """Partition one row until all segments are short, and append these segments to ``found``."""
     waiting = [(first, last, depth)]
     equal = groups.equal
     while waiting:
@@ -113,7 +113,7 @@ def _partition(ranks: Array, groups: Ranks, first: int, last: int) -> int:
 
 
 def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array) -> tuple[Array, Array, Array]:
-    """Partition each segment that needs it; return the resulting segments."""
+    """Partition each segment that is long enough; return the resulting segments."""
     count = last - first
     ties = groups.equal[last - 1] - groups.equal[first]
     open_ = (count > SHORT) & (ties > 0)
@@ -140,7 +140,8 @@ def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array)
 def partition_many(
     ranks: Array, groups: Ranks | None, first: Array, last: Array, count: Array, beside: Array | None = None
 ) -> Array:
-    """Partition disjoint segments in ascending order, each around its median of three; return the starts of their second parts.
+    """Partition disjoint segments, in ascending order, each around its median of three; return the start of the second part of each
+    segment.
 
     Without ``groups`` the elements themselves are compared. ``beside`` is an array that is permuted along.
     """
@@ -199,7 +200,9 @@ class Sides:
         self.right_end, self.rights = found[1:] - 1, found[1:] - found[:-1]
 
     def pairs(self, meeting: bool) -> tuple[Array, Array, Array]:
-        """Return for each segment the number of pairs in left-right order (or equal, if ``meeting``), and their positions."""
+        """Return for each segment how many pairs are in left-right order (with ``meeting``, or at the same position), and the positions of
+        all pairs.
+        """
         few, many = np.zeros(len(self.lefts), np.int64), np.minimum(self.lefts, self.rights)
         # They are the first ones, so their number is searched by halves.
         for _ in range(int(many.max()).bit_length() if len(many) else 0):
@@ -233,7 +236,7 @@ class Sides:
 
 
 def _arrange_equal(ranks: Array, first: Array, count: Array) -> None:
-    """Arrange segments of equal elements, whose permutation depends on their length alone."""
+    """Arrange segments of equal elements as quicksort leaves them; their permutation depends only on their length."""
     lengths, kind = np.unique(count, return_inverse=True)
     moves = np.concatenate([_of_equal(int(length)) for length in lengths])
     begins = np.cumsum(lengths) - lengths
@@ -244,8 +247,8 @@ def _arrange_equal(ranks: Array, first: Array, count: Array) -> None:
 
 
 def _of_equal(count: int) -> Array:
-    """Return the permutation of ``count`` equal elements: the pivot is swapped with the middle, the rest is reversed, then the halves
-    recurse.
+    """Return the order in which quicksort leaves ``count`` equal elements: at each level it swaps the pivot with the middle element,
+    reverses the other elements, and recurses into both halves.
     """
     return _of_equal_kept(count) if count <= _LONG else _of_equal_made(count)
 
@@ -265,7 +268,7 @@ _of_equal_kept = lru_cache(maxsize=1024)(_of_equal_made)
 
 
 def sort_rows(rows: Array, descending: bool) -> Array:
-    """Return the indices that sort each row of a row-major matrix, equal elements in introsort's order."""
+    """Return the indices that sort each row of a row-major matrix, with equal elements in the order in which introsort leaves them."""
     count, width = rows.shape
     if width <= SHORT:
         return stable_order(rows, -1, descending)
@@ -328,7 +331,7 @@ def ranks_of(order: Array, same: Array) -> Array:
 
 
 def _in_order_of(ranks: Array, groups: Ranks, source: Array, flags: Array) -> Array:
-    """Return ``source`` (elements by rank) with each group in the order that the insertion sort leaves."""
+    """Return ``source`` (elements by rank) with each group in the order in which the insertion sort leaves it."""
     tied = flags.copy()
     tied[:-1] |= flags[1:]
     members = np.flatnonzero(tied)

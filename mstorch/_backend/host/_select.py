@@ -1,8 +1,8 @@
-"""Selection of the k smallest of rows, and of the k-th, with torch's choice among equal elements.
+"""Select the k smallest elements of each row, or the k-th, with torch's choice among equal elements.
 
-torch uses C++'s selections: a heap for few of many (``_heap.py``), else introselect (Musser 1997), which follows Hoare's partition
-(``_order.py``) into the part that contains the k-th. Its k-th value comes from a quickselect of its own (R. Sedgewick, "Implementing
-Quicksort Programs", 1978). They move elements together with their indices, as is done here.
+torch uses the selections of C++: a heap if k is small (``_heap.py``), else introselect (Musser 1997), which applies Hoare's partition
+(``_order.py``) to the part that contains the k-th element. ``torch.kthvalue`` uses a quickselect of its own (R. Sedgewick, "Implementing
+Quicksort Programs", 1978). These algorithms move elements together with their indices, and so does this module.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLOCK = 1 << 18  # so many elements of rows at once
 
 
 def keys_of(rows: Array, descending: bool) -> Array:
-    """Return integers in the order of the elements: equal for both zeros, and for all NaNs, which are largest."""
+    """Return integers that sort like the elements: one value for both zeros, and one, the largest, for all NaNs."""
     if rows.dtype.kind == "f":
         bits = np.dtype(f"i{rows.itemsize}")
         found = (rows + 0.0).view(bits)  # no negative zero is left
@@ -34,7 +34,7 @@ def keys_of(rows: Array, descending: bool) -> Array:
 
 
 def top_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
-    """Return the indices of the ``k`` first elements of each row, sorted in torch's order or as its selection leaves them."""
+    """Return the indices of the ``k`` first elements of each row, sorted in torch's order or as torch's selection leaves them."""
     if not in_order and 64 * k > rows.shape[1]:
         return first_of_rows(rows, k, descending, False)
     found, tied = _first_untied(rows, k, descending)
@@ -44,7 +44,7 @@ def top_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
 
 
 def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
-    """Return the indices of the ``k`` first elements in order, and the rows in which ties make them ambiguous."""
+    """Return the indices of the ``k`` first elements in order, and the rows in which ties make this order ambiguous."""
     count, width = rows.shape
     if width < 64 or 4 * k > width or (rows.dtype.kind == "f" and np.isnan(rows).any()):
         order = rows.argsort(-1, kind="stable" if rows.itemsize <= 2 else None)
@@ -97,7 +97,7 @@ def first_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Arra
 
 
 def select(keys: Array, places: Array, nth: int) -> None:
-    """Partition rows around their ``nth`` element: none before it is larger, none after it smaller."""
+    """Partition each row around its ``nth`` element: elements before it are not larger, elements after it not smaller."""
     count, width = keys.shape
     flat, beside = keys.reshape(-1), places.reshape(-1)
     first = np.arange(0, count * width, width)

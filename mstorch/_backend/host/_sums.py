@@ -1,4 +1,6 @@
-"""Sums along any dimensions, in parts: NumPy sums pairwise along the innermost one only, and loses four digits over millions elsewhere."""
+"""Sums along any dimensions, computed in parts: NumPy sums pairwise only along the innermost dimension, and along others loses four digits
+over millions of elements.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +16,7 @@ _PART = 256
 
 
 def sum_along(x: np.ndarray, axes: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: Any = None) -> Any:
-    """Sum along dimensions (None: all), as accurately along outer ones as along the innermost."""
+    """Sum along dimensions (None: all), with the accuracy of NumPy's innermost dimension along outer dimensions too."""
     if x.size >= _SERIAL and x.dtype.kind in "fc":
         given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
         chosen = tuple(axis % x.ndim for axis in given)
@@ -28,7 +30,7 @@ def sum_along(x: np.ndarray, axes: int | tuple[int, ...] | None = None, keepdims
 
 
 def _outer(x: np.ndarray, chosen: set[int]) -> set[int]:
-    """Return the dimensions along which NumPy sums sequentially: those not contiguous with the innermost."""
+    """Return the dimensions along which NumPy sums sequentially: those that are not contiguous with the innermost dimension."""
     step = None
     for axis in sorted((axis for axis in range(x.ndim) if x.shape[axis] > 1), key=lambda axis: abs(x.strides[axis])):
         if axis not in chosen or step is not None and x.strides[axis] != step:
@@ -39,7 +41,7 @@ def _outer(x: np.ndarray, chosen: set[int]) -> set[int]:
 
 
 def _shortened(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
-    """Return the sums of parts along one dimension."""
+    """Sum parts of bounded length along one dimension; return the sums of the parts."""
     length = x.shape[axis]
     if length < 2 * _PART:
         return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=True)
@@ -57,7 +59,7 @@ _ONES = np.full(_LONGEST, 0x3F80, np.uint16)  # of bfloat16
 
 
 def halves_along(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
-    """Return the float32 sums of half precision along dimensions; those of bfloat16 as matrix products with ones."""
+    """Return float32 sums of a half-precision array along dimensions; bfloat16 is summed by matrix products with ones."""
     chosen = sorted({axis % x.ndim for axis in axes})
     found = None
     if FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.size > _SERIAL:
@@ -68,7 +70,7 @@ def halves_along(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.nda
 
 
 def _products_with_ones(x: np.ndarray, axes: list[int]) -> np.ndarray | None:
-    """Return the sums along outer or inner dimensions, or both; None along others, or if rows are too long."""
+    """Return the sums along outer or inner dimensions, or both; None along other dimensions, or if rows are too long."""
     inner, last = 1, x.ndim
     while axes and axes[-1] == last - 1:
         last = axes.pop()

@@ -24,7 +24,8 @@ def numpy_relu(x: np.ndarray) -> np.ndarray:
 
 
 def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int = 0) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a kernel that is oneDNN's activation for row-major float32 of at least ``least`` elements, else the spare one."""
+    """Return a kernel that uses oneDNN's activation for row-major float32 of at least ``least`` elements, and ``spare`` for other arrays.
+    """
 
     def kernel(x: np.ndarray) -> np.ndarray:
         if x.size >= least and elementwise.usable(x):
@@ -46,8 +47,8 @@ _FEW = 1 << 12  # elements for which a call of the library takes longer than Num
 
 
 def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
-    """Return ``g`` where the result of ReLU is positive, else 0; None if there is a NaN, at which torch passes ``g`` on, or for other
-    dtypes.
+    """Return ``g`` where the result of ReLU is positive, else 0. Return None for other dtypes, or if the result contains NaN, where torch
+    passes ``g`` on.
     """
     if g.dtype == BFLOAT16:
         return bfloat16.relu_slope(result, g)

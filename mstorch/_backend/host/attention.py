@@ -39,7 +39,7 @@ def triangle(length: int, keys: int) -> np.ndarray:
 
 
 def _groups(batch: int, heads: int, scores: int, parts: int) -> list[Group]:
-    """Return (batch, head) pairs in ``parts`` contiguous groups at least: whole batches, or some heads of one."""
+    """Split the (batch, head) pairs into at least ``parts`` contiguous groups: each of whole batches, or of some heads of one batch."""
     limit = max(1, min(_GROUP, -(-batch * heads * scores // parts)) // scores)
     if limit >= heads:
         step = limit // heads
@@ -115,7 +115,8 @@ def _shared(work: Callable[[Group], None], batch: int, heads: int, scores: int, 
 def attention(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, bias: np.ndarray | None, scale: float, keep: bool
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return attention in the shape and layout of ``q``, and the weights if ``keep``: (B, H, L, E), (B, H, S, E), (B, H, S, E).
+    """Return attention of (B, H, L, E), (B, H, S, E) and (B, H, S, E), in the shape and layout of ``q``, and with ``keep`` the attention
+    weights.
 
     ``bias`` is added to the scores; it broadcasts to (B, H, L, S). No array is empty.
     """
@@ -165,7 +166,7 @@ def attention_slope(
 
 
 def _through_softmax(weights: np.ndarray, g: np.ndarray) -> None:
-    """Turn the gradient of the weights into that of the scores, in place."""
+    """Convert the gradient of the attention weights to that of the scores, in place."""
     y, slope = weights.reshape(-1, weights.shape[-1]), g.reshape(-1, g.shape[-1])
     if FOUND and y.dtype == np.float32 and math.isfinite(np.add.reduce(y, axis=None)):  # its rounding of infinities is its own
         rows.softmax_backward(rows.SOFTMAX, y, slope, slope)

@@ -1,5 +1,5 @@
-"""Fallback host kernels in place of MindSpore's on the CPU: in forked processes, which lack its threads, and in processes with an Ascend,
-on which MindSpore would compute.
+"""Host kernels in place of MindSpore's CPU kernels, for processes in which those cannot be used: a forked process lacks MindSpore's
+threads, and in a process with an Ascend they would run there.
 """
 from __future__ import annotations
 

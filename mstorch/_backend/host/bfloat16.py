@@ -1,7 +1,7 @@
 """Kernels that compute bfloat16 directly, by oneDNN or bit operations: one pass over memory instead of four by way of float32.
 
-torch computes in float32 and rounds once, as oneDNN does, except that oneDNN's instruction flushes numbers below 1.2e-38 to zero. If a
-result contains zeros, the operands tell whether such a number may be among them; the result is then recomputed by way of float32.
+torch computes in float32 and rounds once, as oneDNN does, except that oneDNN's instruction flushes subnormal numbers to zero. If a result
+contains zeros, the operands show whether a subnormal number may be among them; the result is then recomputed by way of float32.
 """
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Step = Callable[..., None]
 
 
 class _Tiny(Exception):
-    """Raised if a zero in a result may stand for a number that the rounding instruction flushed."""
+    """Raised if a zero in a result may be a number that the rounding instruction flushed to zero."""
 
 
 def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: np.ndarray) -> None:
-    """Call ``step`` on parts of flat arrays in whole rows of ``width``; long ones in blocks and on threads."""
+    """Call ``step`` on parts of flat arrays that are whole rows of ``width``; long arrays are split into blocks and run on threads."""
     rows = arrays[0].size // width
     if rows * width <= _BLOCK:
         step(*arrays)
@@ -44,7 +44,7 @@ def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: np.ndarray) -
 
 
 def _made(step: Step, nanoseconds: float, x: np.ndarray, *others: np.ndarray, width: int = 1) -> np.ndarray | None:
-    """Return the result of a step on the bits of row-major arrays; None if it raises _Tiny."""
+    """Return the result of a step on the bits of row-major arrays; None if the step raises _Tiny."""
     out = np.empty(x.shape, _BITS)
     arrays = [array.view(_BITS).reshape(-1) for array in (x, *others)]
     try:
@@ -147,7 +147,7 @@ def _finite(x: np.ndarray, out: np.ndarray) -> None:
 
 
 def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
-    """Return a check for functions close to x around 0: raise _Tiny if a result is 0 and an x is tiny or below ``lowest``.
+    """Return a check for functions that are close to x around 0: it raises _Tiny if a result is 0 and an x is tiny or below ``lowest``.
 
     ``bound`` is compared with twice the bits of x, ``lowest`` (the bits of a negative number) with its bits.
     """
@@ -192,7 +192,7 @@ def _by_bits(op: str, step: Step, least: int = 0, dtype: np.dtype = BFLOAT16) ->
 
 
 def _positive(bits: np.ndarray, out: np.ndarray, infinite: int = _INFINITE) -> None:
-    """Write the numbers without a sign bit, NaN and -0.0 unchanged, and 0 for the others."""
+    """Write numbers whose sign bit is clear, NaN and -0.0 unchanged, and 0 in place of all others."""
     signed = bits.view(np.int16)
     np.invert(bits, out=out)
     np.right_shift(out.view(np.int16), 15, out=out.view(np.int16))  # all bits of those without a sign
@@ -217,7 +217,7 @@ def _small_slopes(x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
 
 
 def slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
-    """Return ``g`` times the derivative of a oneDNN function at ``x``; None if that is not computed in bfloat16."""
+    """Return ``g`` times the derivative of a oneDNN function at ``x``; None if oneDNN does not compute it in bfloat16."""
     if not (FOUND_HALVES and _usable(x) and _usable(g) and x.shape == g.shape):
         return None
 

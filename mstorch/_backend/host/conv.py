@@ -61,7 +61,7 @@ def _share(
     kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: Geometry,
     groups: int,
 ) -> bool:  # fmt: skip
-    """Run oneDNN's convolution on threads, split by images or channels; return False if there is no kernel."""
+    """Run oneDNN's convolution on threads, split by images or channels; return False if oneDNN has no kernel."""
     source, weights, result = arrays
     work = result.size * weights.size / (weights.shape[0] * _RATE)
     done = []
@@ -101,7 +101,7 @@ def _single(*arrays: np.ndarray | None) -> bool:
 
 
 def _laid(array: np.ndarray) -> np.ndarray:
-    """Return the array, or a contiguous copy if it is expanded or has negative strides."""
+    """Return the array; a contiguous copy if it is expanded or has negative strides."""
     return array if all(step > 0 for step in array.strides) else np.ascontiguousarray(array)
 
 
@@ -142,7 +142,7 @@ def _onednn_conv_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, geometry: Ge
 def numpy_conv(
     x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> np.ndarray:
-    """Convolve (N, C, *spatial) with weights (out, C / groups, *kernel) to (N, out, *spatial'), padding both sides."""
+    """Convolve (N, C, *spatial), padded on both sides, with weights (out, C / groups, *kernel) to (N, out, *spatial')."""
     sizes, kernel = x.shape[2:], w.shape[2:]
     out = _out_sizes(sizes, kernel, stride, padding, dilation)
     if not x.size or not w.size or 0 in out:
@@ -218,7 +218,7 @@ _MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bou
 
 
 def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
-    """Return a kernel that is oneDNN's, or a matrix product for one group in two dimensions, else MindSpore's or the general one.
+    """Return a kernel that uses oneDNN, or a matrix product for one group in two dimensions, else MindSpore's kernel or the general one.
 
     MindSpore's kernels are oneDNN's too, and exist in the same cases.
     """
@@ -238,7 +238,7 @@ def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
 
 
 def _blocks(count: int, size: int) -> list[slice]:
-    """Split images into blocks whose unfolded windows, ``size`` elements per image, fit in memory."""
+    """Split ``count`` images into slices whose unfolded patches, ``size`` elements per image, fit in memory."""
     step = max(1, _MOST // max(size, 1))
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
@@ -325,7 +325,7 @@ def numpy_conv_transpose2d(
 
 
 def _half(kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, *attributes: Any) -> bool:
-    """Run oneDNN's convolution on bfloat16 bits; return False if there is no kernel."""
+    """Run oneDNN's convolution on bfloat16 bits; return False if oneDNN has no kernel."""
     stride, padding, dilation, groups = attributes
     if not all(array.size for array in arrays) or min(padding) < 0:
         return False

@@ -24,7 +24,7 @@ _PASS = 32  # elements that torch's vectors take at once; of the rest it keeps t
 
 
 def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
-    """Return the power with a Python number; common exponents by arithmetic, as in torch."""
+    """Return the power with a Python number as exponent; for frequent exponents it is computed by arithmetic, as in torch."""
     if x.dtype.itemsize == 2:  # as torch, of the number as 16 bits have it
         rounded = float(np.float32(exponent).astype(x.dtype))
         wide = widened(x)
@@ -110,7 +110,7 @@ define_host("sub", numpy_sub, _ALL, _BFLOAT16)
 
 
 def _in_single(function: Any) -> Any:
-    """Return a kernel that computes many float16 numbers in float32: NumPy converts them one by one."""
+    """Return a kernel that computes large float16 arrays in float32, because NumPy converts float16 numbers one by one."""
 
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return narrowed(function(widened(x), widened(y)), x.dtype)
@@ -175,7 +175,9 @@ def numpy_trunc_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _first_of_equal(function: Any) -> Any:
-    """Return a kernel that picks the first of two equal numbers (zeros of both signs); NumPy's choice varies by release and position."""
+    """Return a kernel that picks the first of two equal numbers (zeros of both signs). NumPy's own choice depends on its release and on the
+    position.
+    """
     kernel = two(function)
 
     def first(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -193,7 +195,7 @@ def numpy_sign(x: np.ndarray) -> np.ndarray:
 
 
 def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
-    """Return a quotient of integers rounded by ``how`` (floor, trunc), or its remainder (remainder, fmod); divisors are nonzero."""
+    """Return the integer quotient rounded by ``how`` (floor, trunc), or the remainder (remainder, fmod); divisors must be nonzero."""
     if how in ("remainder", "fmod"):
         return np.asarray((np.remainder if how == "remainder" else np.fmod)(x, y))
     quotient = silent.floor_divide(x, y)

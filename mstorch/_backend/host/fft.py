@@ -31,7 +31,7 @@ def numpy_polar(size: np.ndarray, angle: np.ndarray) -> np.ndarray:
 
 
 def numpy_angle(x: np.ndarray) -> np.ndarray:
-    """Return the angle of complex numbers; pi for negative real ones, 0 for others, NaN for NaN."""
+    """Return the angle of each complex number; for real arrays pi for negative numbers, 0 for others, NaN for NaN."""
     if x.dtype.kind == "c":
         return np.asarray(np.angle(x))
     return np.asarray(np.where(np.isnan(x), x, np.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0))))

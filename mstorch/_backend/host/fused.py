@@ -1,4 +1,6 @@
-"""Attention and optimizer steps, composed on the host where devices have one fused kernel; used by the stand-in device and checks."""
+"""Attention and optimizer steps, composed of NumPy operations; devices have one fused kernel for each. Used by the stand-in device and by
+checks.
+"""
 from __future__ import annotations
 
 import numpy as np
@@ -12,7 +14,7 @@ WIDTH = 8
 
 
 def _grouped(x: np.ndarray, heads: int) -> np.ndarray:
-    """Expand keys or values to one per query head, in float32: adjacent heads share one."""
+    """Expand keys or values, cast to float32, to one per query head: adjacent query heads share a head of keys or values."""
     return np.repeat(x.astype(np.float32), heads // x.shape[1], 1)
 
 
@@ -62,7 +64,7 @@ def adamw_step(
     param: np.ndarray, grad: np.ndarray, mean: np.ndarray, square: np.ndarray, done: float | np.ndarray, lr: float, beta1: float,
     beta2: float, decay: float, eps: float, maximize: bool,
 ) -> Arrays:  # fmt: skip
-    """Return a parameter and its moments after an AdamW step that follows ``done`` others."""
+    """Return a parameter and its moments after an AdamW step that follows ``done`` earlier steps."""
     real, step = param.dtype.type, float(done) + 1
     grad = -grad if maximize else grad
     mean = mean + (grad - mean) * real(1 - beta1)

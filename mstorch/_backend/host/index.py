@@ -35,7 +35,7 @@ def numpy_gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
 
 
 def row_places(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:
-    """Return the flat positions, in a row-major array of this shape, that ``gather`` reads."""
+    """Return the flat positions that ``gather`` reads, in a row-major array of this shape."""
     starts = (_starts if index.size <= _REMEMBERED else _starts.__wrapped__)(shape, dim, index.shape)
     step = math.prod(shape[dim + 1 :])
     return index + starts if step == 1 else index * step + starts

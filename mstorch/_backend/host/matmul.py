@@ -1,4 +1,6 @@
-"""Matrix products on the host: NumPy's BLAS for small ones, oneDNN in float32, else SciPy's BLAS (which supports newer processors)."""
+"""Matrix products on the host: NumPy's BLAS for small matrices, oneDNN for float32, SciPy's BLAS (which supports newer processors) for the
+rest.
+"""
 from __future__ import annotations
 
 import math
@@ -21,7 +23,7 @@ _BLAS = {"f": blas.sgemm, "d": blas.dgemm, "F": blas.cgemm, "D": blas.zgemm}
 
 
 def _operand(a: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return a matrix for BLAS in column-major order, without a copy if possible, and whether to transpose it."""
+    """Return a matrix for BLAS in column-major order, without a copy if possible, and whether BLAS has to transpose it."""
     if a.flags.c_contiguous:
         return a.T, 1
     if a.flags.f_contiguous:
@@ -36,7 +38,9 @@ Part = Callable[[int, int], None]
 
 
 def _parts(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> tuple[Part, int, float]:
-    """Split a float32 product along its longer side: return a function of a range, the length, and the total cost in nanoseconds."""
+    """Split a float32 product along its longer side: return a function that computes a range, the length of the side, and the total cost in
+    nanoseconds.
+    """
     n, m = out.shape
 
     def columns(start: int, end: int) -> None:
@@ -52,7 +56,7 @@ _UNIT = 16  # rows or columns that the kernel takes at once
 
 
 def two_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``a @ b`` and ``c @ d``, as ``product``; in float32 both run on the threads together."""
+    """Return ``a @ b`` and ``c @ d`` as ``product`` computes them; in float32 the threads compute both at the same time."""
     if not (_is_single(a, b) and _is_single(c, d)):
         return product(a, b), product(c, d)
     results = np.empty((a.shape[0], b.shape[1]), np.float32), np.empty((c.shape[0], d.shape[1]), np.float32)
@@ -144,7 +148,7 @@ def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _batch_of_singles(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Multiply a batch of float32 matrices, some on each thread."""
+    """Multiply a batch of float32 matrices; each thread multiplies some of them."""
     if out.ndim > 6:
         a, b, out = (x.reshape(-1, *x.shape[-2:]) for x in (a, b, out))
     if out.shape[0] == 1 and out.ndim > 3:
@@ -154,7 +158,7 @@ def _batch_of_singles(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def _batch(a: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return matrices for BLAS in column-major order, and whether to transpose them; copied together if necessary."""
+    """Return batched matrices for BLAS in column-major order, in one copy if necessary, and whether BLAS has to transpose them."""
     turned = a.swapaxes(-1, -2)
     if turned.flags.c_contiguous and not a.flags.c_contiguous:
         return turned.reshape(-1, *turned.shape[-2:]).swapaxes(-1, -2), 0

@@ -35,7 +35,7 @@ _LONG = 1 << 18  # elements of a row from which on oneDNN's sums are less exact 
 
 
 def _flat(x: np.ndarray, begin: int) -> np.ndarray:
-    """Return (rows, length), with each row normalized separately."""
+    """Return an array as (rows, length), where each row is normalized separately."""
     count = 1
     for length in x.shape[:begin]:
         count *= length
@@ -45,7 +45,7 @@ def _flat(x: np.ndarray, begin: int) -> np.ndarray:
 def layer_norm_slope(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return the gradients of ``layer_norm`` for input, weight and bias; None if oneDNN does not compute them."""
+    """Return the gradients of ``layer_norm`` for input, weight and bias; None if oneDNN has no kernel for them."""
     if FOUND_HALVES and g.dtype == x.dtype == weight.dtype == BFLOAT16:
         return _half_slope(g, x, weight, begin, eps)
     if FOUND and g.dtype == x.dtype == weight.dtype and g.dtype.itemsize == 2:
@@ -95,7 +95,9 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
 
 
 def half_rms_norm(x: np.ndarray, weight: np.ndarray | None, dims: int, eps: float) -> np.ndarray:
-    """Return RMS norm of half precision over the last dimensions, times a weight, rounded once."""
+    """Return the RMS norm of a half-precision array over its last ``dims`` dimensions, times the weight; computed in float32 and rounded
+    once.
+    """
     flat = _flat(x, x.ndim - dims)
     scale = None if weight is None else np.ascontiguousarray(weight).reshape(-1)
     if scale is not None and scale.dtype.itemsize == 2:
@@ -165,7 +167,8 @@ def _images(x: np.ndarray) -> np.ndarray:
 
 
 def _gathered(images: np.ndarray, start: int, end: int) -> np.ndarray:
-    """Return a contiguous copy of some channels: NumPy takes a quarter of the time for it than for short rows of many images."""
+    """Return a contiguous copy of some channels: NumPy computes on it in a quarter of the time that it takes for short rows of many images.
+    """
     return np.array(images[start:end], order="C")
 
 
@@ -272,7 +275,7 @@ def _by_images(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: flo
 
 
 def _are_half_images(*arrays: np.ndarray) -> bool:
-    """Return whether these are contiguous bfloat16 images (N, C, *), large enough for a path of their own."""
+    """Return whether the arrays are contiguous bfloat16 images (N, C, *) that are large enough to compute on their bits."""
     return all(array.dtype == BFLOAT16 and array.flags.c_contiguous and array.size > _SMALL_IMAGES for array in arrays) and scales()
 
 
@@ -280,7 +283,7 @@ _SMALL_IMAGES = 1 << 12
 
 
 class _HalfImages:
-    """bfloat16 images as (N, C, elements): their bits, casts of some of them, and sums over them."""
+    """bfloat16 images (N, C, elements) as bits, with casts of some images and sums over them."""
 
     def __init__(self, x: np.ndarray) -> None:
         self.bits = x.view(np.uint16).reshape(*x.shape[:2], -1)

@@ -21,7 +21,7 @@ def _flat(images: np.ndarray) -> np.ndarray:
 
 
 def _for_each(weights: np.ndarray, images: int) -> np.ndarray:
-    """Return the matrix once for each image, in the same memory."""
+    """Return the matrix repeated for each image, as a view of the same memory."""
     if weights.flags.c_contiguous:
         return np.ndarray((images, *weights.shape), weights.dtype, weights, 0, (0, *weights.strides))
     return np.broadcast_to(weights, (images, *weights.shape))
@@ -44,7 +44,7 @@ def pointwise_input(g: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def pointwise_weight(g: np.ndarray, x: np.ndarray, shape: Sizes) -> np.ndarray | None:
-    """Return the gradient for the weights if they are few; None for many, whose sum over images is faster as a convolution."""
+    """Return the gradient for the weights if they are few; None for many weights, for which a convolution is faster."""
     if not x.flags.c_contiguous or not is_few(g.shape[0], g.shape[1], x.shape[1], _flat(g).shape[2]):
         return None
     return np.add.reduce(np.matmul(_flat(g), _flat(x).swapaxes(1, 2)), 0).reshape(shape)

@@ -59,7 +59,7 @@ _COST = 0.5  # nanoseconds that oneDNN takes for an element
 
 
 def _finite(x: np.ndarray) -> bool:
-    """Return whether oneDNN's pooling supports these: finite row-major float32; it ignores NaN and infinity."""
+    """Return whether oneDNN's pooling supports the arrays: row-major float32 without NaN and infinity, which oneDNN ignores."""
     if not (FOUND and x.dtype == np.float32 and x.flags.c_contiguous):
         return False
     with quiet():
@@ -67,7 +67,7 @@ def _finite(x: np.ndarray) -> bool:
 
 
 def max_pool_slope(x: np.ndarray, g: np.ndarray, *geometry: Sizes) -> np.ndarray | None:
-    """Return the gradient of ``max_pool`` for its input; None if oneDNN does not compute it."""
+    """Return the gradient of ``max_pool`` for its input; None if oneDNN has no kernel for it."""
     if g.dtype != np.float32 or not _finite(x):
         return None
     found, slope, done = np.empty(x.shape, x.dtype), np.ascontiguousarray(g), []

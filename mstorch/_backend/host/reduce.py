@@ -40,7 +40,7 @@ def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
 
 def numpy_variance(x: np.ndarray, dims: Dims, keepdim: bool, divisor: float, rooted: bool) -> np.ndarray:
-    """Return the sum of squared deviations from the mean over ``divisor``, or its root.
+    """Return the sum of squared deviations from the mean divided by ``divisor``, or with ``rooted`` the square root of that.
 
     Small arrays are computed in float64, as torch always does.
     """
@@ -138,7 +138,7 @@ _LANES = 16  # halves that one of torch's vectors holds in a reduction; four vec
 
 
 def _product_of_halves(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """Return the product, rounded to half precision after each factor in torch's order: by vectors of contiguous elements."""
+    """Return the product, rounded to half precision after each factor, in torch's order: by vectors of contiguous elements."""
     if not dims or not x.ndim or not x.size:
         return numpy_prod(x, dims, keepdim)
     whole = len(dims) == x.ndim
@@ -156,7 +156,7 @@ def _product_of_halves(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
 
 def _in_turn(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the product along a dimension, one factor at a time."""
+    """Return the product along a dimension, one factor after another, rounded to the dtype after each."""
     factors = np.moveaxis(x, dim, 0)
     found = factors[0].copy()
     for factor in factors[1:]:

@@ -53,7 +53,7 @@ def numpy_pick_along(x: np.ndarray, positions: np.ndarray, axis: int) -> np.ndar
 
 
 class Passes:
-    """Interpolation axis by axis on the host: for each axis the positions to read, or a matrix and its taps."""
+    """Interpolation on the host, one axis after another: each axis has the positions to read, or a weight matrix and its nonzero terms."""
 
     __slots__ = ("axes",)
 

@@ -1,7 +1,7 @@
 """Recurrent layers over a whole sequence on the host: one matrix product per step, elementwise work in place.
 
 ``gates`` is the input's contribution to the gates (steps, N, gates * H); it is modified. Each forward function returns the hidden states
-(steps + 1, N, H), the last cell state if there is one, and the values saved for backward.
+(steps + 1, N, H), the last cell state if the layer has one, and the values saved for backward.
 """
 from __future__ import annotations
 

@@ -60,12 +60,12 @@ def numpy_running_sum(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def numpy_cummax_indices(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the index of the maximum so far (the last of equal ones; NaN is largest), int64."""
+    """Return the index of the running maximum (the last one of equal elements; NaN is largest), int64."""
     return _latest(x, np.maximum, dim)
 
 
 def numpy_cummin_indices(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the index of the minimum so far (the last of equal ones; NaN is smallest), int64."""
+    """Return the index of the running minimum (the last one of equal elements; NaN is smallest), int64."""
     return _latest(x, np.minimum, dim)
 
 

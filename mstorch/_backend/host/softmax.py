@@ -23,7 +23,7 @@ _INFINITE = 0x7F80  # the bits of bfloat16
 
 
 def _are_half_rows(x: np.ndarray, dim: int) -> bool:
-    """Return whether oneDNN supports this dimension: the last one of contiguous bfloat16."""
+    """Return whether oneDNN's softmax supports an array along this dimension: the last dimension of a contiguous bfloat16 array."""
     return FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1) and x.size > FEW
 
 
@@ -32,7 +32,7 @@ _SHORT = 1 << 14  # elements that one call is quickest for
 
 
 def _in_library(x: np.ndarray, dim: int) -> bool:
-    """Return whether oneDNN supports this dimension: the last one of contiguous float32."""
+    """Return whether oneDNN's softmax supports an array along this dimension: the last dimension of a contiguous float32 array."""
     return FOUND and x.size > 0 and x.dtype.char == "f" and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1)
 
 
@@ -63,7 +63,7 @@ def _half_slope(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray
 
 
 def slope_in_rows(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray | None:
-    """Return the gradient of softmax or log-softmax from its result; None unless it is along rows of float32 or bfloat16."""
+    """Return the gradient of softmax or log-softmax, computed from its result; None unless it is along rows of float32 or bfloat16."""
     if g.dtype == BFLOAT16:
         return _half_slope(kind, y, g, dim)
     if not _in_library(y, dim):
@@ -131,7 +131,7 @@ _ROUNDED = 1 << 9  # elements for which NumPy, which rounds as torch does, takes
 
 
 def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
-    """Write the log-softmax of rows. oneDNN's own has an error of 4e-6, eight times torch's; its softmax is accurate."""
+    """Write the log-softmax of rows, from oneDNN's softmax: oneDNN's own log-softmax has an error of 4e-6, eight times torch's."""
     rows.softmax(kind, x, out)
     # The place of the largest is found four times as fast as its value.
     largest = x.argmax(1)

@@ -23,7 +23,7 @@ def numpy_argsort(x: np.ndarray, dim: int, descending: bool, stable: bool) -> np
 
 
 def _rows(x: np.ndarray, dim: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return a matrix with the dimension as its rows, and the shape with the dimension last."""
+    """Return a matrix whose rows run along the dimension, and the shape with this dimension last."""
     moved = x if dim in (-1, x.ndim - 1) else np.moveaxis(x, dim, -1)
     return np.ascontiguousarray(moved).reshape(-1, x.shape[dim]), moved.shape[:-1]
 
@@ -51,7 +51,8 @@ def numpy_kth_index(x: np.ndarray, k: int, dim: int) -> np.ndarray:
 
 
 def numpy_loose_order(x: np.ndarray, dim: int) -> np.ndarray:
-    """Return the indices of torch's sort by a comparison that is False for NaN, as in ``mode``; the result is not fully sorted then."""
+    """Return the indices of torch's sort with a comparison that is False for NaN, as in ``mode``; with NaN the result is not fully sorted.
+    """
     rows, lead = _rows(x, dim)
     order = sort_rows(rows, False)
     loose = np.flatnonzero(np.isnan(rows).any(-1))

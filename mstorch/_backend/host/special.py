@@ -26,7 +26,7 @@ for _name, _function in {
 
 
 def _in_double(function: Any) -> Any:
-    """Return a kernel that computes in float64, as SciPy requires here."""
+    """Return a kernel that computes in float64, as this SciPy function requires."""
 
     def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
         with quiet():

@@ -24,7 +24,7 @@ def put(whole: np.ndarray, key: Any, array: np.ndarray) -> None:
 
 
 def numpy_window(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
-    """Return the window with these strides on the memory."""
+    """Return a strided view of the array's memory."""
     return np.array(_seen(x, shape, strides, offset), order="C")
 
 
@@ -35,7 +35,7 @@ def _seen(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offse
 def numpy_window_placed(
     x: np.ndarray, size: int, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, adding: bool
 ) -> np.ndarray:  # fmt: skip
-    """Write elements at a window's positions into zeros of a size; with ``adding``, overlapping ones are summed."""
+    """Write elements into zeros of a size at the positions of a strided view; with ``adding``, elements at one position are summed."""
     memory = np.zeros(size, x.dtype)
     if adding:
         np.add.at(memory, _seen(np.arange(size), shape, strides, offset), x)

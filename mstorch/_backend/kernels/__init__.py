@@ -1,4 +1,4 @@
-"""The kernel rows of the CPU, one file per family. Importing the package fills the table."""
+"""The kernels of the CPU, one file per family. Importing the package fills the kernel table."""
 from . import (
     activation,
     bitwise,

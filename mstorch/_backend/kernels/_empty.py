@@ -22,7 +22,7 @@ _node = tape.function_node("FullBackward0", _forward, _backward)
 
 
 def filled(shape: tuple[int, ...], value: float, name: str, *raws: Raw) -> Raw:
-    """Return a constant tensor as a result of the tensors that it would depend on: their gradients are zero.
+    """Return a constant tensor that counts as a result of ``raws``, whose gradients are then zero.
 
     MindSpore's own gradient would contain a sum over no elements, which returns uninitialized memory (2.7.2 to 2.10).
     """

@@ -1,4 +1,4 @@
-"""Kernels with gradients of their own: a node of the tape if something is recorded, else a plain call."""
+"""Kernels with gradients of their own: a node of MindSpore's autograd if an argument requires grad, else a plain call."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_complex(raw: Raw) -> bool:
 
 
 def recorded(*args: Any) -> bool:
-    """Return whether the tape records one of the arguments."""
+    """Return whether an argument requires grad in MindSpore's autograd and grad mode is on."""
     if tape.grad_mode.enabled:
         for arg in args:
             if isinstance(arg, Raw) and arg._requires_grad:
@@ -86,7 +86,7 @@ def zeros_like(raw: Raw) -> Raw:
 
 
 def sum_to(raw: Raw, shape: tuple[int, ...]) -> Raw:
-    """Sum over broadcast dimensions to ``shape``: the gradient of an operand of that shape."""
+    """Sum over broadcast dimensions to ``shape``, which gives the gradient of an operand of that shape."""
     own = tuple(raw.shape)
     if own == tuple(shape):
         return raw
@@ -102,8 +102,8 @@ def node(
 ) -> Callable[..., Raw]:
     """Return a kernel ``forward(*args)`` whose gradient is ``backward(gradient, result, *args)``.
 
-    ``backward`` returns a raw tensor or None per argument, or a single value for the first; it uses differentiable raw operations.
-    ``traced`` is captured in its place by ``jit(capture_mode="trace")``.
+    ``backward`` returns a MindSpore tensor or None per argument, or a single value for the first; it uses differentiable operations.
+    ``traced`` is the function to capture in place of the node by ``jit(capture_mode="trace")``.
     """
 
     def node_forward(ctx: Any, *args: Any) -> Raw:
@@ -160,7 +160,7 @@ complex_div = node("DivBackward0", prim_div, _div_backward, prim_div)
 
 
 def flat(name: str, forward: Callable[..., Raw]) -> Callable[..., Raw]:
-    """Return a kernel with zero gradient, such as a step function; MindSpore returns None for most of them."""
+    """Return a kernel, such as a step function, with a gradient of zeros; for most of these MindSpore itself returns None."""
 
     def backward(gradient: Raw, result: Raw, *args: Any) -> tuple[Raw | None, ...]:
         return tuple(

@@ -1,4 +1,4 @@
-"""Activation functions, each with a gradient of its own: MindSpore's drop NaN, support float32 only or differ at kinks.
+"""Activation functions, each with a gradient of its own: MindSpore's gradients drop NaN, support float32 only or differ at kinks.
 
 ``Maximum(constant, x)`` propagates NaN in x; ReLU, clamp and ``Maximum(x, constant)`` return 0 (2.7.2 to 2.10). ``ReluGrad(g, x)`` is ``g``
 where x > 0 and else 0, in one kernel; Select takes ten times as long.

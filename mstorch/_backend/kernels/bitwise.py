@@ -20,7 +20,9 @@ def ops_bitwise_not(raw: Raw) -> Raw:
 
 
 def _counted(second: Raw) -> tuple[Raw, Raw]:
-    """Return shift counts clipped to the bit width, and where they were out of range: undefined in C, defined in torch."""
+    """Return shift counts clipped to the bit width, and a mask of those out of range, for which shifts are undefined in C and defined in
+    torch.
+    """
     bits = NP_DTYPE[NAME_OF[second.dtype]].itemsize * 8
     outside = prim_or(prim_less(second, constant(0, second)), prim_not(prim_less(second, constant(bits, second))))
     return prim_select(outside, zeros_like(second), second), outside

@@ -139,7 +139,7 @@ def _with_bias(y: Raw, bias: Raw | None) -> Raw:
 
 
 def _nothing(shape: Sizes, x: Raw, w: Raw, bias: Raw | None) -> Raw:
-    """Return an empty result, or one of empty sums."""
+    """Return a convolution's result that is empty, or whose sums have no terms."""
     name = NAME_OF[x.dtype]
     if bias is None or 0 not in shape:
         return _with_bias(filled(shape, 0, name, x, w), bias)
@@ -168,7 +168,7 @@ def _contract(columns: Raw, w: Raw, n: int, channels: int, out: Sizes, groups: i
 def ops_conv(
     x: Raw, w: Raw, bias: Raw | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Raw:
-    """Convolve (N, C, *spatial) with weights (out, C / groups, *kernel) to (N, out, *spatial'), padding both sides."""
+    """Convolve (N, C, *spatial), padded on both sides, with weights (out, C / groups, *kernel) to (N, out, *spatial')."""
     rank = len(x.shape) - 2
     out = _out_sizes(x, w, stride, padding, dilation)
     if x.size == 0 or w.size == 0 or 0 in out:

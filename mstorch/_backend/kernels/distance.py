@@ -71,7 +71,8 @@ _norm_node = node("LinalgVectorNormBackward0", _norm, _norm_backward, _norm)
 
 
 def composed_p_norm(x: Raw, p: float, dims: Dims, keepdim: bool, share: bool = True) -> Raw:
-    """Return the p-norm over some dimensions. ``share``: equal maxima share the gradient instead of each receiving it."""
+    """Return the p-norm over some dimensions. With ``share``, equal maxima share the gradient; otherwise each of them receives all of it.
+    """
     shape = tuple(x.shape)
     kept = tuple(1 if i in dims else n for i, n in enumerate(shape))
     if x.size == 0:

@@ -61,7 +61,7 @@ prim_hypot = ops.Hypot()
 
 
 def composed_div(first: Raw, second: Raw) -> Raw:
-    """Return the quotient. MindSpore's RealDiv treats -0.0 in the divisor as 0.0, its Reciprocal does not."""
+    """Return the quotient. Where the divisor is 0, MindSpore's Reciprocal is used: its RealDiv treats -0.0 as 0.0."""
     if is_complex(first):
         return complex_div(first, second)
     if tape.tracing() is None and (second.asnumpy() == 0).any():
@@ -125,7 +125,7 @@ def composed_integer_power(base: Raw, exponent: Raw) -> Raw:
 
 
 def composed_scalar_power(raw: Raw, exponent: Any) -> Raw:
-    """Return the power with a Python number; common exponents have kernels of their own, as in torch."""
+    """Return the power with a Python number as exponent; frequent exponents have kernels of their own, as in torch."""
     if exponent == 2:
         return composed_square(raw)
     if exponent == 1:
@@ -212,7 +212,7 @@ def _modulus_backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:
 
 
 def _modulus_forward(raw: Raw) -> Raw:
-    """Return the absolute value of complex numbers as a real dtype; MindSpore's Abs returns a complex one."""
+    """Return the absolute value of complex numbers in the real dtype; the result of MindSpore's Abs is complex."""
     return prim_hypot(real_part(raw), imaginary_part(raw))
 
 

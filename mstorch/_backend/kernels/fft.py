@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms of complex numbers; real ones are composed of them in ``_ops``."""
+"""Discrete Fourier transforms of complex numbers; ``_ops`` composes transforms of real numbers of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows for devices only: the CPU composes attention, and has optimizer steps on its own memory."""
+"""Attention and optimizer steps as kernels of devices only: on the CPU attention is composed, and optimizer steps run on host memory."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from ..table import FLOATS, HALVES, define
 
 
 def _of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of arrays as one of raw tensors."""
+    """Wrap a function of NumPy arrays as a function of MindSpore tensors."""
 
     def call(*args: Any) -> Any:
         found = function(*[item.asnumpy() if isinstance(item, Raw) else item for item in args])

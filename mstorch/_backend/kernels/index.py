@@ -51,7 +51,7 @@ def _recorded(raw: Raw) -> bool:
 
 
 def _every(raw: Raw, dim: int, step: int) -> Raw:
-    """Return every ``step``-th entry of a dimension, not recorded."""
+    """Return every ``step``-th entry of a dimension; not differentiable."""
     shape = raw.shape
     if raw.size == 0:
         return _reshape(raw, tuple(-(-n // step) if d == dim else n for d, n in enumerate(shape)))
@@ -62,8 +62,8 @@ def _every(raw: Raw, dim: int, step: int) -> Raw:
 def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
     """Slice ``raw[…, start:stop:step, …]`` in one dimension.
 
-    mint.narrow is a view that takes 3 µs, but its backward fails on the CPU (InplaceCopy into a view, MindSpore 2.7.2 to 2.10): recorded
-    slices use StridedSlice.
+    mint.narrow is a view that takes 3 µs, but its backward fails on the CPU (InplaceCopy into a view, MindSpore 2.7.2 to 2.10): if a
+    gradient is needed, StridedSlice is used.
     """
     shape = raw.shape
     if not _recorded(raw):
@@ -104,7 +104,7 @@ def _flat_positions(sizes: tuple[int, ...], indices: tuple[Raw, ...], common: tu
 
 
 def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool) -> Raw:
-    """Index ``raw`` with tensors in ``dims``; the dimensions of the index keep their place if they were adjacent."""
+    """Index ``raw`` with tensors in ``dims``; if these dimensions are adjacent, the index's dimensions take their place."""
     shape = tuple(raw.shape)
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     positions = _flat_positions(tuple(shape[d] for d in dims), indices, common)
@@ -145,7 +145,7 @@ def ops_gather_dim(raw: Raw, dim: int, index: Raw) -> Raw:
 
 
 def dim_positions(shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
-    """Return the flat positions, as a column, in a tensor of ``shape`` that gather and scatter reach through ``index``."""
+    """Return the flat positions, as a column, that gather and scatter reach through ``index`` in a tensor of ``shape``."""
     step, inner = 1, 1
     lead: Any = np.zeros((), np.int64)
     for d in range(len(shape) - 1, -1, -1):

@@ -19,12 +19,12 @@ Arrays = tuple[np.ndarray, ...]
 
 
 def given(*arrays: Any) -> tuple[Raw, ...]:
-    """Return arrays as raw tensors that own their memory."""
+    """Return arrays as MindSpore tensors that own their memory."""
     return tuple(from_numpy(np.array(array, order="C")) for array in arrays)
 
 
 def loop(core: Callable[..., Arrays], *operands: np.ndarray) -> Arrays:
-    """Apply ``core`` to each matrix of a batch: operands (…, n, m) with one batch shape."""
+    """Apply ``core`` to each matrix of a batch; all operands (…, n, m) have one batch shape."""
     batch = operands[0].shape[:-2]
     if not batch:
         return core(*operands)
@@ -67,7 +67,7 @@ def numpy_lu_factor(raw: Raw) -> tuple[Raw, ...]:
 
 
 def _lu_of_many(array: np.ndarray) -> Arrays:
-    """Return the LU factors of many small matrices, one column of all of them at a time."""
+    """Return the LU factors of many small matrices, computed column by column for all matrices at once."""
     *batch, rows, columns = array.shape
     work = array.reshape((-1, rows, columns)).copy()
     every, size = np.arange(len(work)), min(rows, columns)
@@ -123,7 +123,9 @@ def _potrf(array: np.ndarray) -> Arrays:
 
 
 def _factored(array: np.ndarray) -> Arrays:
-    """Return the Cholesky factor of a matrix with NaN or infinities column by column; OpenBLAS takes it for positive-definite."""
+    """Compute the Cholesky factor of a matrix column by column, for matrices with NaN or infinities, which OpenBLAS would accept as
+    positive-definite. Returns the factor and LAPACK's info.
+    """
     work = np.tril(array)
     with quiet():
         for k in range(len(work)):
@@ -139,7 +141,7 @@ def _factored(array: np.ndarray) -> Arrays:
 
 
 def numpy_cholesky(raw: Raw) -> tuple[Raw, ...]:
-    """Return L, and for each matrix the order of the first minor that is not positive-definite (0 if there is none)."""
+    """Return L, and for each matrix the order of the first leading minor that is not positive-definite (0 if all are)."""
     array = raw.asnumpy()
     if np.isfinite(array).all():
         try:
@@ -165,7 +167,7 @@ def numpy_qr(raw: Raw, mode: str) -> tuple[Raw, ...]:
 
 
 def _converged(function: Callable[[np.ndarray], Arrays], array: np.ndarray) -> Arrays:
-    """Run an iterative decomposition; the result is NaN for matrices that do not converge."""
+    """Run an iterative decomposition; matrices for which it does not converge give NaN."""
     try:
         return tuple(function(array))
     except np.linalg.LinAlgError:
@@ -213,7 +215,7 @@ def numpy_solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> 
 
 
 def _substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
-    """Solve many small triangular systems, one row of all of them at a time."""
+    """Solve many small triangular systems, row by row for all systems at once."""
     found, size = b.copy(), a.shape[-1]
     for k in reversed(range(size)) if upper else range(size):
         known = slice(k + 1, size) if upper else slice(0, k)
@@ -232,7 +234,7 @@ def _geqrf(array: np.ndarray) -> Arrays:
 
 
 def numpy_geqrf(raw: Raw) -> tuple[Raw, ...]:
-    """Return R with the Householder vectors of Q below it, and their scales."""
+    """Return R, with the Householder vectors of Q below the diagonal, and the scales of these vectors."""
     return given(*loop(_geqrf, raw.asnumpy()))
 
 
@@ -245,7 +247,7 @@ def _ldl(array: np.ndarray, hermitian: bool) -> Arrays:
 
 
 def numpy_ldl_factor(raw: Raw, hermitian: bool) -> tuple[Raw, ...]:
-    """Return L and D in one matrix, LAPACK's pivots, and the position of the first zero of D (from 1)."""
+    """Return L and D in one matrix, LAPACK's pivots, and the position of the first zero of D (from 1; 0 if there is none)."""
     return given(*loop(lambda a: _ldl(a, hermitian), raw.asnumpy()))
 
 

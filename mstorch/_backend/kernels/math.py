@@ -76,7 +76,7 @@ def _one_plus(raw: Raw) -> Raw:
 
 
 def _in_float32(primitive: Callable[[Raw], Raw], function: Callable[..., Any]) -> Callable[[Raw], Raw]:
-    """Return a kernel that is NumPy's function for float32, else the primitive."""
+    """Return a kernel that uses NumPy's function for float32, and the primitive for other dtypes."""
     exact = through_numpy(function)
 
     def forward(raw: Raw) -> Raw:
@@ -120,7 +120,7 @@ exp2 = chained("Exp2Backward0", _two_to, lambda x, y: _scaled(y, _LN2))
 
 
 def _row(name: str, primitive: Callable[[Raw], Raw], derivative: Callable[[Raw, Raw], Raw]) -> None:
-    """Define a row by a primitive whose gradient is correct for real numbers and missing for complex ones."""
+    """Define a kernel by a primitive that has a correct gradient for real numbers and none for complex numbers."""
     complex_form = chained(f"{name.capitalize()}Backward0", primitive, derivative, primitive)
 
     def forward(raw: Raw) -> Raw:

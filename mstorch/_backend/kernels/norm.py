@@ -101,7 +101,7 @@ def ops_batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Ra
 
 
 def composed_batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw, eps: float) -> Raw:
-    """Normalize (N, C, *) by given statistics, with one multiplication and one addition of the whole tensor."""
+    """Normalize (N, C, *) by given statistics, with one multiplication and one addition per element."""
     shape = (1, -1, *([1] * (len(x.shape) - 2)))
     scale = _mul(weight, _rsqrt(_add(var, constant(eps, x))))
     shift = _sub(bias, _mul(mean, scale))
@@ -141,8 +141,8 @@ def _layer_forward(ctx: Any, x: Raw, weight: Raw, bias: Raw, begin: int, eps: fl
 def _single_gradients(g: Raw, x: Raw, weight: Raw, begin: int, eps: float) -> tuple[Raw | None, ...]:
     """Return the gradients if each element is normalized alone.
 
-    Those of x and the weight are zero up to rounding; torch's rounding error, that of the normalized value ``inverse * x``, is reproduced,
-    as a small epsilon makes it large.
+    The gradients of x and the weight are zero up to rounding. torch's rounding error of the normalized value ``inverse * x`` is reproduced,
+    because a small epsilon makes it large.
     """
     scaled = _mul(g, weight)
     inverse = _rsqrt(constant(eps, x))

@@ -1,6 +1,6 @@
-"""Rows for devices only: windows of any strides, and gradients and interpolation that are one kernel there.
+"""Kernels for devices only: strided views, and gradients and interpolation that are one kernel there.
 
-Host memory has NumPy's windows, and gradient rules in one piece. On the CPU these rows are the host's.
+Host memory has NumPy's strided views, and gradient rules in one piece. On the CPU these kernels are the host's.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pooling. The common two-dimensional cases have kernels; the rest gathers windows, in any rank and dtype."""
+"""Pooling. Usual two-dimensional cases have kernels; all other ranks, dtypes and options gather the windows' elements."""
 from __future__ import annotations
 
 from functools import lru_cache

@@ -234,7 +234,7 @@ _behind = ops.CumProd(True, True)
 
 
 def _products_without(raw: Raw, dim: int) -> Raw:
-    """Return for each element the product of the others along a dimension, exact if some are 0."""
+    """Return for each element the product of all other elements along a dimension, exact even if some are 0."""
     return _mul(_before(raw, dim), _behind(raw, dim))
 
 

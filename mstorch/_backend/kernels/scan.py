@@ -37,7 +37,7 @@ def ops_cumsum(raw: Raw, dim: int) -> Raw:
 
 
 def ops_running_sum(raw: Raw, dim: int) -> Raw:
-    """Return cumulative sums rounded after each addition, for sums whose order shows."""
+    """Return cumulative sums that are rounded after each addition, for callers whose results depend on the order of additions."""
     return _sum(raw, dim)
 
 
@@ -50,7 +50,9 @@ def _cumprod(raw: Raw, dim: int) -> Raw:
 
 
 def _cumprod_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Raw:
-    """Return sums of later gradients times products, divided by the element; at the first zero by the products without it."""
+    """Return the gradient of cumprod: sums of later gradients times products, divided by the element; where an element is the first zero,
+    by the products without it.
+    """
     conjugate = prim_conj if NAME_OF[raw.dtype] in COMPLEX else _same
     zero = prim_equal(raw, constant(raw, (), 0))
     if not bool(zero.asnumpy().any()):
@@ -81,7 +83,7 @@ def composed_cumprod(raw: Raw, dim: int) -> Raw:
 
 
 def ops_cummax_indices(raw: Raw, dim: int) -> Raw:
-    """Return the index of the maximum so far (the last of equal ones; NaN is largest), int64."""
+    """Return the index of the running maximum (the last one of equal elements; NaN is largest), int64."""
     if raw.size == 0 or not raw.shape:
         return from_numpy(np.zeros(raw.shape, np.int64))
     prim = _LARGEST.get(dim)
@@ -107,7 +109,9 @@ def _logcumsumexp(raw: Raw, dim: int) -> Raw:
 
 
 def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Raw:
-    """Return ``sum over later j of gradient[j] * exp(x - result[j])``, in logarithms, separately for each sign of the gradient."""
+    """Return ``sum over later j of gradient[j] * exp(x - result[j])``, computed by logarithms, separately for positive and negative
+    gradients.
+    """
     zeros = constant(gradient, tuple(gradient.shape), 0)
     if grad_mode.enabled:
         return _pairwise(gradient, raw, dim)
@@ -125,7 +129,8 @@ def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Ra
 
 
 def _pairwise(gradient: Raw, raw: Raw, dim: int) -> Raw:
-    """Return the gradient of logcumsumexp pairwise, without logarithms of gradients or large exponents, so that it is differentiable again.
+    """Return the gradient of logcumsumexp from all pairs of elements, without logarithms of gradients or large exponents, so that it can be
+    differentiated again.
     """
     shape = tuple(raw.shape)
     n = shape[dim]

@@ -117,7 +117,7 @@ def _nan_flags(raw: Raw) -> Raw:
 
 
 def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
-    """Return the number of elements of each mean, at least 1."""
+    """Return by how many elements each mean is divided, at least 1."""
     counts = constant(flat, (flat.size,), 1)
     ones = constant(flat, (values.size,), 1)
     if not include_self:
@@ -128,7 +128,8 @@ def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
 def _reduce_backward(
     gradient: Raw, result: Raw, raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool
 ) -> tuple[Raw, None, Raw]:
-    """Return torch's gradients: a product is divided if nothing is zero; tied extrema share theirs.
+    """Return torch's gradients of ``scatter_reduce``: a product's gradient by division if no factor is zero, and equal shares for tied
+    extrema.
 
     The element itself counts among the ties even if it was not included, as in torch.
     """

@@ -15,7 +15,7 @@ _concat = ops.Concat(2)
 
 
 def _strided_axis(size: int, kernel: int, stride: int, before: int, dilation: int, out: int) -> np.ndarray:
-    """Return positions (kernel, out) along an axis of ``size``; -1 stands for padding."""
+    """Return positions (kernel, out) along an axis of ``size``; -1 marks padding."""
     positions = np.arange(out)[None, :] * stride - before + np.arange(kernel)[:, None] * dilation
     return np.where((positions >= 0) & (positions < size), positions, -1)
 

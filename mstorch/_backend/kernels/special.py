@@ -1,4 +1,4 @@
-"""Special functions: MindSpore's kernels where they are correct, compositions of them, SciPy in float64 for the rest."""
+"""Special functions: MindSpore's kernels where they are correct, else compositions of them, else SciPy in float64."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _scatter_update = ops.TensorScatterUpdate()
 
 
 def follows(raw: Raw) -> bool:
-    """Return whether MindSpore's tape records operations on the tensor (in eager mode)."""
+    """Return whether MindSpore's autograd tracks the tensor (in eager mode)."""
     return tape.grad_mode.enabled and raw._requires_grad and tape.tracing() is None
 
 
@@ -110,7 +110,7 @@ def composed_storage_scatter(raw: Raw, index: Raw, new: Raw) -> Raw:
 
 
 def copy_memory(raw: Raw) -> Raw:
-    """Return a copy, not recorded."""
+    """Return a copy that MindSpore's autograd does not track."""
     return from_numpy(raw.asnumpy().copy(order="C"))
 
 

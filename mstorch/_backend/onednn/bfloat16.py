@@ -75,7 +75,9 @@ def _slope(kind: int, size: int) -> Primitive:
 
 
 def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at: int) -> None:
-    """Run a kernel over ``size`` elements or rows, from addresses with the given byte steps per element (0: the same for all)."""
+    """Run a kernel over ``size`` elements or rows. ``at`` are the addresses of its arrays, ``steps`` their byte steps per element (0: the
+    same address for all).
+    """
     block = min(1 << (size.bit_length() - 1), _MOST)
     primitive = prepared(make, *key, block)
     if block == size:
@@ -86,7 +88,7 @@ def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at
 
 
 def _sum_after(layout: Layout) -> Any:
-    """Return the attributes with which a kernel adds an array to its result before rounding."""
+    """Return oneDNN's attributes for a kernel that adds an array to its result before rounding."""
     attributes, steps = made("primitive_attr_create"), made("post_ops_create")
     done = LIBRARY.dnnl_post_ops_append_binary(steps, ADD, layout.handle) or LIBRARY.dnnl_primitive_attr_set_post_ops(attributes, steps)
     LIBRARY.dnnl_post_ops_destroy(steps)
@@ -97,7 +99,7 @@ def _sum_after(layout: Layout) -> Any:
 
 
 def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Primitive:
-    """Scale (N, C, elements) by one number per channel, and add one per channel or per element."""
+    """Scale (N, C, elements) by one number per channel, and add one number per channel or per element."""
     images, numbers = rows(shape, element), rows((1, shape[1], 1))
     summand = rows(shape) if whole else rows((1, shape[1], 1))
     attributes = _sum_after(summand)
@@ -110,7 +112,8 @@ def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Pr
 
 @functools.cache
 def _place_after() -> int | None:
-    """Return the number of the argument that is added after a kernel, which differs between releases; None if unknown."""
+    """Return the number of the argument that holds the array to add after a kernel; it differs between oneDNN's releases. None if unknown.
+    """
     if not FOUND_HALVES:
         return None
     images, one = np.full((1, 1, 16), 2, np.float32), np.ones((1, 1, 1), np.float32)
@@ -152,7 +155,7 @@ def binary(kind: int, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
 
 
 def with_number(kind: int, x: np.ndarray, number: np.ndarray, out: np.ndarray) -> None:
-    """Compute ``binary`` of an array and one number, in bfloat16."""
+    """Compute ``binary`` of each element of an array and one number, in bfloat16."""
     expect(x.size == out.size and number.size == 1 and x.dtype.char == out.dtype.char == "H")
     _run(_with_number, (kind, _KINDS[number.dtype.char]), x.size, (2, 0, 2), address(x), address(number), address(out))
 

@@ -1,7 +1,7 @@
 """Convolutions in one to three dimensions and their two gradients, in the layouts that the kernels prefer.
 
-Arrays keep their layout (row-major or channels last); arguments that a kernel wants in another one are reordered through scratch memory, of
-which each thread keeps one per argument.
+Arrays keep their layout (row-major or channels last). Arguments that a kernel needs in another layout are reordered into scratch memory;
+each thread keeps one such buffer per argument.
 """
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _descriptor(
 
 
 class _Convolution:
-    """A kernel with the reorders that its arguments need."""
+    """A convolution kernel, with the reorders of arguments that need another layout."""
 
     __slots__ = ("primitive", "steps")
 

@@ -15,7 +15,9 @@ _SGEMM = LIBRARY.dnnl_sgemm if FOUND else None
 
 
 def _operand(a: np.ndarray) -> tuple[np.ndarray, bytes, int]:
-    """Return a matrix with contiguous rows or columns (a copy if neither are), which of them, and the leading dimension."""
+    """Return a matrix whose rows or columns are contiguous (a copy if neither are), whether it is rows or columns, and the leading
+    dimension.
+    """
     (rows, columns), (step, inner), size = a.shape, a.strides, a.itemsize
     if inner == size and step >= size * columns and not step % size:
         return a, b"N", step // size

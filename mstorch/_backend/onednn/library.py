@@ -80,7 +80,7 @@ def _path() -> str | None:
 
 
 def _load() -> ctypes.CDLL | None:
-    """Return the library with typed functions; None if it is missing, or uses threads of its own."""
+    """Load oneDNN with typed functions; return None if it is missing, or uses threads of its own."""
     path = _path() if os.environ.get("MSTORCH_ONEDNN", "1") != "0" else None
     if path is None:
         return None
@@ -110,7 +110,7 @@ _AVX512_BF16 = 0xE7  # the bits of AVX-512 with its instructions for bfloat16
 def _products_of_halves() -> Any:
     """Return the library's product of bfloat16 into float32; None if the processor lacks bfloat16 instructions.
 
-    It is exported but in no header; its arguments are those of sgemm.
+    The library exports it, but no header declares it; its arguments are those of sgemm.
     """
     if not FOUND or LIBRARY.dnnl_get_effective_cpu_isa() & _AVX512_BF16 != _AVX512_BF16:
         return None
@@ -144,7 +144,7 @@ NO_MEMORY = 1  # the status of a call that found none
 
 
 def made(function: str, *arguments: Any) -> Any:
-    """Call one of the library's functions that create an object; return the handle."""
+    """Call a library function that creates an object; return the object's handle."""
     handle = POINTER()
     status = getattr(LIBRARY, "dnnl_" + function)(ctypes.byref(handle), *arguments)
     if status == NO_MEMORY:

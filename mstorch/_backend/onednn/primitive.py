@@ -1,6 +1,7 @@
-"""Primitives: kernels that oneDNN creates for one set of shapes, cached per thread, and called with arrays.
+"""Primitives: kernels that oneDNN creates for one set of shapes. They are cached per thread, and called with arrays.
 
-Each thread has its own, because a primitive's scratch memory belongs to the thread that created it. The default dtype is float32.
+Each thread has its own primitives, because a primitive's scratch memory belongs to the thread that created it. The default dtype is
+float32.
 """
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ class Descriptor:
         self.handle = made(function + "_primitive_desc_create", *given)
 
     def layout(self, name: str) -> Any:
-        """Return the layout that the kernel expects for an argument; it is valid as long as the descriptor."""
+        """Return the layout that the kernel expects for an argument; valid as long as the primitive's descriptor."""
         return POINTER(LIBRARY.dnnl_primitive_desc_query_md(self.handle, QUERY[name], 0))
 
     def bytes(self, name: str) -> int:

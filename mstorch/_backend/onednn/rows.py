@@ -96,7 +96,7 @@ def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, 
 def layer_norm_backward(
     x: np.ndarray, scale: np.ndarray, g: np.ndarray, statistics: np.ndarray, eps: float, out: np.ndarray
 ) -> np.ndarray:  # fmt: skip
-    """Write the gradient of rows into ``out``; return those of scale and shift (2, length)."""
+    """Write the gradient of the rows into ``out``; return the gradients of scale and shift, (2, length)."""
     expect(x.dtype.char == g.dtype.char == out.dtype.char and scale.dtype.char == "f")
     expect(x.shape == g.shape == out.shape and scale.size == x.shape[1] and statistics.size == 2 * len(x))
     found = np.empty((2, x.shape[1]), np.float32)

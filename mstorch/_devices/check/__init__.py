@@ -1,6 +1,6 @@
 """``python -m mstorch check``: compares the device with the host in subprocesses, and writes a report to send back.
 
-A group of items runs in one process; if a kernel crashes it, the group continues in a new one after that item.
+A group of checks runs in one process; if a kernel crashes the process, the group continues after that check in a new one.
 """
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _line(error: BaseException) -> str:
 
 
 def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield a worker's lines as they arrive; the last one reports a premature end."""
+    """Yield a worker's lines as they arrive; the last line says if the worker ended prematurely."""
     environment = {**os.environ, "ASCEND_LAUNCH_BLOCKING": "1"}  # errors come at the call that they belong to
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     shown: queue.Queue[str | None] = queue.Queue()

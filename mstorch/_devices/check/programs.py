@@ -91,7 +91,7 @@ def _call(function: Callable[[Any, Any], Any], place: str) -> list[Any]:
 
 
 def operations() -> list[Item]:
-    """Return checks of common calls, forward and backward."""
+    """Return checks of frequently used operations, forward and backward."""
     close = {"half": (1e-2, 2e-2), "bfloat16": (1e-2, 2e-2)}
     return [(name, partial(beside, partial(_call, function), close.get(name, (1e-3, 1e-4)))) for name, function in CALLS.items()]
 
@@ -115,7 +115,7 @@ WRITES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def memory() -> list[Item]:
-    """Return checks of writes through views, which the base and other views must see."""
+    """Return checks that writes through views change the base and its other views."""
     return [(name, partial(beside, partial(_written, write))) for name, write in WRITES.items()]
 
 

@@ -24,13 +24,13 @@ CLOSE = {"float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2)}
 
 
 def transposed(array: np.ndarray) -> Raw:
-    """Return the same elements in transposed memory order."""
+    """Return a tensor with the same elements in transposed memory order."""
     base = from_numpy(np.ascontiguousarray(array.T))
     return primitive_window(base, array.shape, contiguous_strides(array.T.shape)[::-1], 0)
 
 
 def sliced(array: np.ndarray) -> Raw:
-    """Return the same elements with a stride of 2, from the second element of a longer memory."""
+    """Return a tensor with the same elements and a stride of 2, from the second element of a longer memory."""
     memory = np.full((*array.shape[:-1], 2 * array.shape[-1]), 7).astype(array.dtype)
     memory[..., 1::2] = array
     strides = contiguous_strides(memory.shape)
@@ -58,7 +58,7 @@ def _arrays(values: Any) -> Iterator[np.ndarray]:
 
 
 def difference(found: Any, wanted: Any, close: tuple[float, float] = (1e-3, 1e-4)) -> str:
-    """Describe how two results differ in shape, dtype, or by more than rounding; empty if they agree."""
+    """Describe how two results differ in shape, in dtype, or by more than rounding; return an empty string if they agree."""
     mine, theirs = list(_arrays(found)), list(_arrays(wanted))
     if [(item.shape, item.dtype) for item in mine] != [(item.shape, item.dtype) for item in theirs]:
         return "other shapes or dtypes: " + ", ".join(f"{item.dtype}{list(item.shape)}" for item in mine)

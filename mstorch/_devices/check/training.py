@@ -82,7 +82,9 @@ NETWORKS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, Any]]]] = {
 
 
 def _trained(make: Callable[[], Any], batch: Callable[[], tuple[Any, Any]], kind: Any, place: str) -> list[Any]:
-    """Return the losses of ten steps; with ``kind`` under autocast, with gradient scaling if it is float16."""
+    """Return the losses of ten training steps on the device ``place``: under autocast if ``kind`` is a half-precision dtype, with gradient
+    scaling if it is float16.
+    """
     torch.manual_seed(0)
     net = make()
     batches = [batch() for _ in range(10)]

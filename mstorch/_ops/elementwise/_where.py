@@ -16,7 +16,8 @@ _where = kernel("where")
 
 
 def chosen(condition: TensorBase, input: TensorBase | float, other: TensorBase | float, kind: dtype, tensors: list[Any]) -> TensorBase:
-    """Return ``input`` where ``condition`` is True, else ``other``, cast to ``kind``; ``tensors`` are the tensors among the three."""
+    """Return ``input`` where ``condition`` is True, else ``other``, cast to ``kind``; ``tensors`` are those of the three that are tensors.
+    """
     shape = condition._shape
     for tensor in tensors[1:]:
         shape = broadcast_shape(shape, tensor._shape)

@@ -53,7 +53,7 @@ _clamp, _where = kernel("clamp"), kernel("where")
 
 
 def _compared(kernel: Kernel, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
-    """Run a comparison; as in torch, casts of the operands are not recorded."""
+    """Run a comparison; as in torch, autograd does not track the casts of the operands."""
     if out is None and isinstance(other, TensorBase) and input._dtype is not other._dtype:
         with grad_set_to(False):
             return binary(kernel, input, other)

@@ -72,7 +72,7 @@ def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None 
 
 
 def kind_of(value: TensorBase | complex) -> dtype:
-    """Return the dtype of a tensor, or the one to which a number promotes."""
+    """Return the dtype of a tensor; for a number the dtype to which it promotes."""
     return value._dtype if isinstance(value, TensorBase) else result_dtype((value,))
 
 
@@ -565,7 +565,7 @@ def _lerp_slopes(
 
 
 def unkept(input: TensorBase, number: Any, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
-    """Return a tensor times (or divided by) a number; backward needs no saved tensor, so it can run again."""
+    """Return a tensor times (or divided by) a number. No tensor is saved for backward, which can therefore run again."""
     real = isinstance(number, (int, float)) and input._dtype.is_floating_point
     if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)

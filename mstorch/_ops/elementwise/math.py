@@ -226,8 +226,8 @@ def copysign(input: TensorBase, other: TensorBase | float, *, out: TensorBase | 
 
 
 def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.ndarray:
-    """Return the bits of the 16-bit floats next to ``first`` towards ``second``; both are given as 32-bit floats, ``first`` also as 16
-    bits.
+    """Return the bits of the 16-bit floats next to ``first`` in the direction of ``second``; both are given as float32, ``first`` also in
+    16 bits.
     """
     away = (first < second) == (first > 0)  # the size grows
     moved = np.where(away, bits + 1, bits - 1)
@@ -285,7 +285,9 @@ def xlogy(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None
 
 
 def ldexp(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
-    """Return ``input * 2**other``; for an integer ``other`` the exponent is shifted, so the power itself may overflow or underflow."""
+    """Return ``input * 2**other``; with an integer ``other`` the exponent is shifted, so that ``2**other`` itself may overflow or
+    underflow.
+    """
     expect_tensors("ldexp", input, other)
     moved = other._dtype.is_integral and input._dtype.is_floating_point
     if moved and other._dtype.name not in ("uint8", "int8", "int16", "int32", "int64"):

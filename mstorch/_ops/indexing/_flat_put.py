@@ -29,12 +29,13 @@ def _made_there(value: Any, current: Any, shape: tuple[int, ...]) -> Any:
 
 @ways(at=1, device=_made_there)
 def filling(value: Any, current: TensorBase, shape: tuple[int, ...]) -> TensorBase:
-    """Return a value expanded to the part it is written to; a number is created on that part's device."""
+    """Return a value expanded to the shape of the part that it is written to; a number is created on the target's device."""
     return fitted(value, current, shape)
 
 
 def flat_positions(shape: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, beside_: Any) -> Any:
-    """Return the flat indices, for a row-major tensor, of the elements that index tensors select, on another tensor's device."""
+    """Return the flat indices of the elements that index tensors select in a row-major tensor of ``shape``, on the device of ``beside_``.
+    """
     indices = tuple(beside(index, beside_) for index in indices)
     return call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
 
@@ -58,7 +59,8 @@ def _put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common:
 
 @ways(device=_put_by_one_kernel)
 def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
-    """Put (or add) elements at index tensors by the device's kernel, if nothing is recorded; return False if that is impossible.
+    """Put (or add) elements at index tensors by the device's kernel, unless autograd tracks the operands; return False if the kernel does
+    not apply.
 
     The kernel indexes leading dimensions: the view is passed with the indexed ones first.
     """
@@ -82,14 +84,15 @@ def put_on_device(target: Any, positions: Any, source: Any, watched: tuple[Any, 
 
 
 class Put(Node):
-    """The node of a write at indices: its edges lead to the tensor before the write, and to the source."""
+    """The autograd node of a write at indices: its edges lead to the tensor before the write, and to the source."""
 
     __slots__ = ()
     label = "IndexPutBackward0"
 
     @classmethod
     def recorded(cls, before: TensorBase, source: TensorBase, **members: Any) -> TensorBase:
-        """Give the written tensor this node, with these members, as history; return it."""
+        """Return an alias of the written tensor ``before`` whose autograd node is of this class, with ``members`` as the node's attributes.
+        """
         made = bare_twin(before)
         node = cls((edge_of(before), edge_of(source)))
         for name, value in members.items():
@@ -105,7 +108,7 @@ class _FlatPut(Put):
     positions: Any
 
     def run(self, gradients: Any, recorded: bool) -> Any:
-        """Return the gradient with zeros at the written indices, and the gradient at those indices."""
+        """Return two gradients: for the old tensor zeros at the written indices, for the source the gradient at these indices."""
         gradient, raw = gradients[0], value_of(self.positions)
         whole = dressed(gradient)
         rest = part = None

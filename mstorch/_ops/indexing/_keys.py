@@ -23,7 +23,7 @@ def stands_for_a_tuple(key: Any) -> bool:
 
 
 def lone_mask(key: TensorBase | Sequence[TensorBase | int | None]) -> Any:
-    """Return the mask of a key that otherwise has only ints, slices and Nones, for which torch fills; None for other keys."""
+    """Return the mask of a key whose other items are ints, slices and Nones, which torch writes by ``masked_fill``; None for other keys."""
     items = [item for item in (key if isinstance(key, tuple) else (key,)) if isinstance(item, (TensorBase, np.ndarray, list))]
     only: Any = items[0] if len(items) == 1 else None
     if isinstance(only, TensorBase):
@@ -67,9 +67,9 @@ def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
 
 
 def with_ellipses(items: list[Any], rank: int, used: int) -> list[Any]:
-    """Return the items of a key with several ellipses expanded: each skips as many dimensions as the key leaves, as in torch.
+    """Expand several ellipses in a key's items. As in torch, each ellipsis skips as many dimensions as a single one would.
 
-    So items after the second one are beyond the last dimension, which raises IndexError unless they are full slices.
+    Items after the second ellipsis are thus beyond the last dimension, which raises IndexError unless they are full slices.
     """
     skipped, dim, beyond, dropped = rank - used, 0, 0, 0
     spread: list[Any] = []
@@ -120,7 +120,7 @@ def is_read(item: TensorBase) -> bool:
 
 
 def end_of_slice(value: Any) -> int:
-    """Return a number of a slice; TypeError for what stands for no position."""
+    """Convert an end or the step of a slice to a number. Raise TypeError for a value that is not an index."""
     if value.__class__ is int:
         return value
     if isinstance(value, TensorBase) and not is_read(value):

@@ -54,8 +54,8 @@ def _window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) 
 def window_of_mask(
     self: TensorBase, key: Any, value: TensorBase | complex, expanded: Callable[..., Any], basic: Callable[..., Any]
 ) -> tuple[Any, Any] | None:
-    """Return the view of a device tensor selected by the rest of a key that contains one mask, and the mask reshaped to it; None for other
-    keys.
+    """For a key on a device that contains one mask, return the view by the key's other items, and the mask reshaped to this view; None for
+    other keys.
 
     ``expanded`` and ``basic`` parse keys (``subscript.py``).
     """

@@ -16,7 +16,7 @@ from ..shape import views
 
 
 def without_leading_ones(value: TensorBase) -> TensorBase:
-    """Return a value without leading dimensions of length 1, as torch compares its shape with the target's."""
+    """Return a value without leading dimensions of length 1, which torch ignores when it compares the value's shape with the target's."""
     shape = value._shape
     while shape and shape[0] == 1:
         shape = shape[1:]
@@ -50,7 +50,7 @@ def number_as(value: Any, target: TensorBase) -> np.ndarray:
 
 
 def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> TensorBase:
-    """Return the value as a tensor of the target's dtype and the given shape, recorded; it may share the value's memory."""
+    """Convert a value to a tensor of the target's dtype and the given shape, tracked by autograd; it may share the value's memory."""
     if is_number(value):
         return views.expand(tensor_of(number_as(value, target).copy()), shape)
     if isinstance(value, np.ndarray):

@@ -104,7 +104,7 @@ def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
 
 @operation(numpy_names=True, one_device=OneDevice())
 def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool = False, out: TensorBase | None = None) -> TensorBase:
-    """Return the elements of ``input`` at ``index`` along ``dim``; the other indices are those in ``index``."""
+    """Return the elements of ``input`` at ``index`` along ``dim``; along other dimensions, at the position in ``index``."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     refuse_overlap(out, input, index)
@@ -169,7 +169,9 @@ def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> Ten
 
 @operation(numpy_names=True, one_device=OneDevice())
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """Return ``input`` at ``indices`` along ``dim``, with the other dimensions broadcast; without ``dim``, of the flattened tensor."""
+    """Return the elements of ``input`` at ``indices`` along ``dim``, the other dimensions broadcast; without ``dim``, of the flattened
+    tensor.
+    """
     if indices._dtype is not int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_word(indices._dtype)}")
     if dim is None:

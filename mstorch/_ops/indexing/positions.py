@@ -108,7 +108,9 @@ def _segment_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], reduce: str, axis: int,
     spans: Sequence[tuple[int, int]], initial: float | None
 ) -> tuple[TensorBase]:
-    """Return the gradient: tied extremes (NaNs are equal) share it; a zero or NaN in a product gets the product of the others."""
+    """Return the gradient of ``segment_reduce``: tied extremes (NaNs are equal) share it; a zero or NaN in a product gets the product of
+    the other factors.
+    """
     (g,), (y,), (x,) = gradients, outputs, inputs
     if g is None:
         return (None,)

@@ -144,7 +144,7 @@ def _expanded(key: Any, rank: int) -> list[Any]:
 
 
 def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
-    """Return the view by the key's ints, slices and Nones, and a dict of its index tensors by dimension of that view."""
+    """Return the view by the key's ints, slices and Nones, and the key's index tensors as a dict by dimension of that view."""
     current = self
     dim = 0
     advanced: dict[int, Any] = {}
@@ -192,7 +192,7 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
 
 
 def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
-    """Return the view by a key's ints, slices and Nones, ignoring its index tensors and masks."""
+    """Return the view by a key's ints, slices and Nones; its index tensors and masks select everything."""
     items: list[Any] = []
     for item in _expanded(key, len(self._shape)):
         if not isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
@@ -235,7 +235,7 @@ def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
 
 
 def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-    """Return the broadcast shape of the index tensors, the indexed dimensions, and whether that shape leads in the result."""
+    """Return the index tensors' broadcast shape, the indexed dimensions, and whether that shape comes first in the result."""
     if len(advanced) == 1:
         ((dim, index),) = advanced.items()
         return index._shape, (dim,), True
@@ -286,7 +286,7 @@ _BOUND = (int, type(None))
 
 
 def window_of(self: TensorBase, key: Any) -> TensorBase | None:
-    """Return the view of host memory for a key of ints, slices and None within bounds; None for other keys."""
+    """Return the view of host memory for a key of ints, slices and None within bounds; None for any other key."""
     given = key
     if key.__class__ is not tuple:
         key = (key,)
@@ -351,7 +351,7 @@ def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> Tensor
 
 
 def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
-    """Return the elements selected by index tensors, recorded."""
+    """Return the elements selected by index tensors, tracked by autograd."""
     shape = current._shape
     common, dims, adjacent = _plan(shape, advanced)
     _check_bounds(shape, advanced)
@@ -517,7 +517,7 @@ def _put_indexed_unread(current: TensorBase, advanced: dict[int, Any], source: T
 def _put_indexed(
     current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> None:
-    """Write ``source`` at index tensors, given by dimension (``advanced``) and, broadcast to a common shape, in order (``indices``)."""
+    """Write ``source`` at index tensors: ``advanced`` has them by dimension, ``indices`` in order and broadcast to one shape."""
     positions = flat_positions(current._shape, tuple(sorted(advanced)), indices, common, adjacent, current)
     kernel_of = _scatter[current._dtype.name]
 
@@ -529,12 +529,12 @@ def _put_indexed(
 
 
 def _unread(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Return the target's shape as the result of a write where there is no memory."""
+    """Return the target's shape as the result of a write to a tensor without memory."""
     return old
 
 
 def planned(input: Any, key: Any) -> tuple[Any, ...]:
-    """Return for a key of index tensors, masks and full slices: the dimensions, the indices, their shape, and whether they are adjacent."""
+    """Resolve a key of tensors and full slices: return dimensions, indices, broadcast shape, and whether the dimensions are adjacent."""
     current, advanced = _basic(input, key)
     common, dims, adjacent = _plan(current._shape, advanced)
     _check_bounds(current._shape, advanced)
@@ -573,7 +573,7 @@ class _IndexPut(Put):
     shape: Any
 
     def run(self, gradients: Sequence[TensorBase | np.ndarray], recorded: bool) -> Any:
-        """Return the gradient with zeros at the written indices, and the gradient at those indices."""
+        """Return two gradients: for the old tensor zeros at the written indices, for the source the gradient at these indices."""
         gradient = gradients[0]
         rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
         part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)

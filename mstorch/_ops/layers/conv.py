@@ -136,7 +136,8 @@ def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:
 
 
 def _same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
-    """Return the input, padded on one side if the padding is asymmetric, and the remaining symmetric padding."""
+    """For ``padding="same"``, return the input, padded by one on one side where the padding is odd, and the symmetric padding that remains.
+    """
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = tuple(d * (k - 1) for k, d in zip(shape_of(weight)[2:], dilation))
@@ -185,9 +186,10 @@ _BESIDE = runtime.HOST_TARGET != "CPU"
 
 @ways(host=lambda input: bool(FOUND or _BESIDE))
 def _any_rank(input: TensorBase) -> bool:
-    """Return whether the kernel of ``conv2d`` also supports one and three dimensions and transposed groups; the host's does.
+    """Return whether the kernel of ``conv2d`` also supports one and three dimensions and transposed groups: False by default, True on the
+    host.
 
-    Without oneDNN MindSpore's is faster, except on an Ascend host, where it would run on the device.
+    Without oneDNN, MindSpore's convolution is faster, except on an Ascend host, where it would run on the device.
     """
     return False
 
@@ -199,8 +201,8 @@ def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
 
 @ways(host=_is_direct_on_host, captured=lambda input, plain: False)
 def _is_direct(input: TensorBase, plain: bool) -> bool:
-    """Return whether the kernel with its own gradient rule supports the dtype and the call; ``plain`` marks calls that every such kernel
-    supports.
+    """Return whether the kernel that has its own gradient rule supports the dtype and the call; ``plain`` marks calls that every such
+    kernel supports.
     """
     return plain and input._dtype.name in _DIRECT
 
@@ -208,7 +210,7 @@ def _is_direct(input: TensorBase, plain: bool) -> bool:
 def _direct(
     rank: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> TensorBase:
-    """Compute the convolution in float32, by the kernel with its own gradient rule."""
+    """Compute the convolution in float32, by the kernel that has its own gradient rule."""
     lifted = rank == 1 and not _any_rank(input)
     if lifted:
         input, weight = views.unsqueeze(input, 2), views.unsqueeze(weight, 2)

@@ -67,7 +67,7 @@ def _order_of_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> Sequen
 
 
 def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-    """Return numbers drawn in a tensor's memory order, rearranged to its shape."""
+    """Rearrange numbers that were drawn in a tensor's memory order to the tensor's shape."""
     order = _order_of_memory(shape, strides)
     if order is None:
         return drawn.reshape(shape)

@@ -85,7 +85,7 @@ def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: b
 
 
 def _padding_apart(found: Any, input: Any, padding: int) -> Any:
-    """Return, in a capture, the rows with those of the padding detached; else None."""
+    """In a capture, return the embedded rows ``found`` with those of the padding index detached; else None."""
     return None if home(found).has_elements else where(views.unsqueeze(ne(input, padding), -1), found, views.detach(found))
 
 
@@ -195,7 +195,7 @@ def bag(
     weight: TensorBase, indices: TensorBase, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
     padding_idx: int | None, sparse: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return the sum, mean or maximum of the rows in each bag; bag ``i`` holds the indices ``starts[i]`` to ``starts[i + 1]``."""
+    """Return the sum, mean or maximum of the rows in each bag; bag ``i`` has the indices ``starts[i]`` to ``starts[i + 1]``."""
     _check_bag(weight, indices, mode, per_sample_weights, padding_idx)
     rows = array_of(indices).astype(np.int64)
     count, width = len(starts) - 1, shape_of(weight)[1]
@@ -223,8 +223,8 @@ def bag(
 
 
 def _shares(used: np.ndarray) -> np.ndarray:
-    """Return torch's factors of each index's gradient: the reciprocal count of the index at position r in sorted order, r being this
-    index's rank among the unique ones.
+    """Return the factors by which torch scales each index's gradient. For an index of rank r among the unique indices, it is 1 / the count
+    of the index that is at position r in sorted order.
     """
     ranks = np.unique(used, return_inverse=True)[1].reshape(-1)
     ranked = np.sort(ranks)

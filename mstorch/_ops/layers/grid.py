@@ -130,7 +130,9 @@ def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
 
 
 def _taken(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return the elements at integer coordinates (N, L) per axis, 0 outside, as (N, C, L), and a mask (N, L) of those inside."""
+    """Return the elements at integer coordinates, (N, L) for each axis, as (N, C, L), with 0 outside; and a mask (N, L) of the coordinates
+    inside.
+    """
     inside = index = None
     for place, n in zip(places, sizes):
         good = logical_and(ge(place, 0), le(place, n - 1))
@@ -250,7 +252,7 @@ def _linear(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...]) ->
 
 
 def _sides(coordinates: Sequence[Any], lows: list[Any], corner: tuple[int, ...], inside: TensorBase | None) -> list[Any]:
-    """Return each axis's weight for a corner, 0 if the corner is outside."""
+    """Return each axis's interpolation weight for a corner; 0 if the corner is outside."""
     parts = [sub(c, low) for c, low in zip(coordinates, lows)]
     parts = [part if side else sub(1, part) for part, side in zip(parts, corner)]
     return parts if inside is None else [where(inside, part, 0.0) for part in parts]
@@ -275,8 +277,8 @@ def _volume_backward(
 ) -> tuple[TensorBase, ...]:
     """Return the gradients of the corner values and of the coordinates.
 
-    Those of the positions are differences of large terms: they are accumulated in torch's order, channels in the outer loop and corners in
-    the inner one, because the order affects the result.
+    The gradients of the coordinates are differences of large terms: they are accumulated in torch's order, channels in the outer loop and
+    corners in the inner one, because the order affects the result.
     """
     gradient = gradients[0]
     if gradient is None:

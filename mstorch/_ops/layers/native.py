@@ -68,7 +68,7 @@ def native_group_norm(
 def _moments_backward(
     gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]
 ) -> tuple[TensorBase | None, ...]:
-    """Return the gradient of the groups' statistics, which torch adds only if both are used."""
+    """Return the gradient of the groups' mean and reciprocal deviation, which torch adds only if both have a gradient."""
     nothing = (None,) * len(inputs)
     if gradients[0] is None or gradients[1] is None or not inputs[0].numel():
         return nothing
@@ -94,7 +94,7 @@ def native_batch_norm(
     input: TensorBase, weight: Any, bias: TensorBase | None, running_mean: TensorBase | None,
     running_var: TensorBase | None, training: bool, momentum: float, eps: float, *, out: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return ``batch_norm`` with the mean and reciprocal standard deviation (C) of the batch; empty ones in evaluation."""
+    """Return ``batch_norm`` with the mean and reciprocal standard deviation (C) of the batch; in evaluation these are empty."""
     result = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     if training:
         with without_grad():
@@ -146,7 +146,7 @@ def native_channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
 
 
 def norm_except_dim(v: TensorBase, pow: int = 2, dim: int = 0) -> TensorBase:
-    """Return the norm over all dimensions except ``dim``, with all kept; over all of them for ``dim=-1``."""
+    """Return the norm over all dimensions except ``dim``, with every dimension kept; over all dimensions if ``dim`` is -1."""
     rank = len(shape_of(v))
     if dim == -1:
         return norm(v, pow)

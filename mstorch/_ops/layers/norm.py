@@ -32,7 +32,7 @@ _train_parts = kernel("batch_norm_parts")
 
 
 def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float = 1.0) -> None:
-    """Compute ``running = (1 - factor) * running + factor * scale * batch``, without recording."""
+    """Compute ``running = (1 - factor) * running + factor * scale * batch``, not tracked by autograd."""
     with without_grad():
         if batch._dtype is not running._dtype:
             batch = cast_tensor(batch.detach(), running._dtype)
@@ -52,7 +52,9 @@ def _beside_singles(input: TensorBase, *parameters: Any) -> bool:
 
 
 def _moves_running(input: TensorBase, *statistics: Any) -> bool:
-    """Return whether a device kernel can normalize and update the running statistics: whole float32 tensors, not recorded."""
+    """Return whether a device kernel can normalize and update the running statistics at once: whole float32 tensors that autograd does not
+    track.
+    """
     if 0 in input._shape or not fused("batch_norm_parts", input._dtype, input, *statistics):
         return False
     return all(item is None or (item._storage.is_free(item) and item._dtype is float32 and not is_tracked(item)) for item in statistics)

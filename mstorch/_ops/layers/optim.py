@@ -16,7 +16,7 @@ from ..._tape.ways import fused, in_arrays, ways
 
 
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Return whether the fused kernels can write to these tensors: float32 of one shape, each a whole storage, not recorded."""
+    """Return whether the fused kernels can write to these tensors: float32 of one shape, each a whole storage, not tracked by autograd."""
     for group in (params, grads, *states):
         if any(tensor._sparse for tensor in group) or not in_arrays(*group):
             return False
@@ -31,7 +31,7 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
 
 
 def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Return whether a device's step kernel supports these tensors: float32, each a whole value, not recorded."""
+    """Return whether a device's step kernel supports these tensors: float32, each a whole storage, not tracked by autograd."""
     for group in (params, grads, *states):
         for tensor in group:
             if tensor._sparse or tensor._dtype is not float32 or tensor._stride is not None or not fused(op, float32, tensor):
@@ -85,7 +85,7 @@ class Steps:
             touch(tensor)
 
     def before(self, *tensors: Any) -> None:
-        """Run the collected updates if tensors share memory with them, or are sparse."""
+        """Run the collected updates first if these tensors are sparse, or share memory with tensors of the updates."""
         memory = self.memory
         if memory and any(tensor._sparse or id(tensor._storage) in memory for tensor in tensors):
             self.run()

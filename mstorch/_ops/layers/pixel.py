@@ -1,4 +1,4 @@
-"""Pixel shuffle, its inverse, and channel shuffle."""
+"""Pixel shuffle and unshuffle, and channel shuffle."""
 from __future__ import annotations
 
 from typing import Any

@@ -136,7 +136,7 @@ def _dims(name: str, values: Sizes) -> str:
 
 
 def _of_a_line(rank: int, *args: Any) -> str:
-    """Return torch's name for the node that removes the height-1 dimension in 1-d pooling; "" for images."""
+    """Return torch's name for the node that removes the dimension of height 1 in 1-d pooling; an empty string for images."""
     return "SqueezeBackward1" if rank == 1 else ""
 
 
@@ -166,7 +166,7 @@ def max_pool(
 
 
 def _in_format(values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
-    """Return the result in the input's memory format; a single volume, batched for the kernel, has one if it is dense."""
+    """Return the result in the input's memory format. A single volume is batched for the kernel; it has a format if it is dense."""
     if single and input._stride is not None and is_channels_last(input._shape, input._stride):
         return in_order(values, normalize(values._shape, channels_last_strides(values._shape)))
     return with_format(values, input)
@@ -178,7 +178,7 @@ def _label(name: str, rank: int, rest: str = "") -> str:
 
 
 def _formatted(rank: int, values: Any, input: TensorBase) -> TensorBase:
-    """Return the result in the input's memory format if torch's kernel keeps it, which it does not in three dimensions."""
+    """Return the result in the input's memory format where torch's kernel keeps the format: in one and two dimensions."""
     return values if rank == 3 else with_format(values, input)
 
 

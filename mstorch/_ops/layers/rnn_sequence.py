@@ -1,4 +1,4 @@
-"""One direction of a recurrent layer as one node, on host memory: sequences of equal length, without projections."""
+"""One direction of a recurrent layer as one autograd node, in host memory: for sequences of equal length, without projections."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,9 @@ _LABELS = {"LSTM": "LstmBackward0", "GRU": "GruBackward0", "RNN_TANH": "RnnTanhB
 
 
 class _Sequence(Node):
-    """The node of all time steps of one direction. ``slow`` computes the same by separate operations, for double backward."""
+    """The autograd node of all time steps in one direction. ``slow`` computes the same function by separate operations, for double
+    backward.
+    """
 
     __slots__ = ("mode", "kept", "reverse", "slow", "places", "shapes")
     mode: str
@@ -70,7 +72,7 @@ class _Sequence(Node):
 
 
 def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: Any) -> bool:
-    """Return whether the time steps can be one node."""
+    """Return whether all time steps can be computed as one autograd node."""
     if w_hr is not None or mode not in SEQUENCES or not in_one_piece(tensors):
         return False
     if any(size != batch_sizes[0] for size in batch_sizes) or not batch_sizes[0]:

@@ -191,7 +191,7 @@ _KERNELS = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 
 
 def _has_kernel(input: TensorBase, mode: str) -> bool:
-    """Return whether a device has one kernel for the interpolation."""
+    """Return whether the device of ``input`` has a single kernel for interpolation in this mode."""
     return mode in _KERNELS and fused("upsample", input._dtype, input)
 
 
@@ -201,7 +201,7 @@ _NEAREST = ("nearest", "nearest-exact")
 def _axes(
     sizes: tuple[int, ...], out: tuple[int, ...], factors: tuple[float | None, ...], mode: str, corners: bool, antialias: bool, kind: dtype
 ) -> list[tuple[int, tuple[Any, ...]]]:
-    """Return the axes in the host's order, each with source indices, or with a matrix and its terms."""
+    """Return the axes in the order in which the host interpolates them, each with source indices, or with a weight matrix and its terms."""
     lengths = [*enumerate(zip(sizes, out, factors), 2)]
     if mode in _NEAREST:
         return [(axis, (_nearest(n, o, f, mode != "nearest", len(sizes) == 2),)) for axis, (n, o, f) in lengths]

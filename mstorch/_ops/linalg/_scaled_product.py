@@ -15,8 +15,8 @@ _KERNELS = {2: kernel("addmm"), 3: kernel("baddbmm")}
 def in_one_kernel(input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     """Return the result for matrices, or batches of them, on a device; None if the kernel does not support the call.
 
-    It does not support a factor of zero, which has to ignore a NaN in the matrix, or empty operands. Raise RuntimeError for a factor that
-    overflows float32.
+    The kernel does not support empty operands or a factor of zero, for which a NaN in the matrix must be ignored. Raise RuntimeError for a
+    factor that overflows float32.
     """
     if beta.__class__ not in (int, float) or alpha.__class__ not in (int, float) or not beta or not alpha:
         return None

@@ -30,7 +30,7 @@ from .matmul import bmm, matmul
 
 
 def _nothing_of(tensor: TensorBase) -> Any:
-    """Return zeros that depend on the tensor for autograd, with a zero gradient."""
+    """Return zeros that depend on the tensor in the autograd graph, with a gradient of zeros."""
     def nothing(raw: Any) -> Any:
         return zeros(tuple(raw.shape), tensor._dtype.name)
 

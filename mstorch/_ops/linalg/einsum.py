@@ -1,4 +1,4 @@
-"""einsum: an equation and the shapes of its operands make a plan of views, sums and products, which the next such call finds ready."""
+"""einsum: an equation and the shapes of its operands determine a plan of views, sums and products, which is cached for later calls."""
 from __future__ import annotations
 
 import functools
@@ -27,7 +27,7 @@ def einsum(*args: Any) -> TensorBase:
 
 
 def subscripts_and_operands(args: tuple[Any, ...]) -> tuple[str, Sequence[Any]]:
-    """Return the equation and the operands of a call, in whichever of its forms; raise torch's error for one that is none."""
+    """Return the equation and the operands of a call in any of einsum's forms; raise torch's error if the call has none of these forms."""
     if len(args) < 2:
         raise ValueError(_NOTHING)
     equation, operands = _from_lists(args) if isinstance(args[0], TensorBase) else (args[0], args[1:])
@@ -44,7 +44,7 @@ def subscripts_and_operands(args: tuple[Any, ...]) -> tuple[str, Sequence[Any]]:
 
 
 def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Return the equation for operands that are each followed by a list of numbers."""
+    """Return the equation for a call in which each operand is followed by a list of label numbers."""
 
     def text(items: Sequence[Any]) -> str:
         for item in items:
@@ -103,7 +103,8 @@ def _parsed(equation: str, count: int) -> tuple[list[list[str]], list[str] | Non
 
 
 class Step(NamedTuple):
-    """One call of a plan: what is called, on which values (operands first, then results of steps), with what further argument."""
+    """One call of a plan: the function, the values that it is applied to (operands first, then results of steps), and one further argument.
+    """
 
     call: str
     values: tuple[int, ...]
@@ -111,7 +112,7 @@ class Step(NamedTuple):
 
 
 def _done(step: Step, values: Sequence[Any]) -> Any:
-    """Return the result of a step; each operation is called by its name, so that who takes calls below autograd sees it."""
+    """Return the result of a step. Each operation is called by its public name, so that handlers below autograd see the call."""
     call, x = step.call, values[step.values[0]]
     if call == "reshape":
         return views.reshape(x, step.argument)
@@ -146,12 +147,12 @@ class _Value(NamedTuple):
     sizes: tuple[int, ...]
 
     def size(self, label: Label) -> int:
-        """Return the size along a label; 1 for one that the value lacks, for it is broadcast."""
+        """Return the size along a label, or 1, as for a broadcast dimension, if the value does not have the label."""
         return self.sizes[self.labels.index(label)] if label in self.labels else 1
 
 
 class _Planner:
-    """Write down the steps of a sum of products, on shapes alone; ``places`` orders the labels: those of the result, then the others."""
+    """Collects the steps of a sum of products, from shapes alone; ``places`` orders the labels, those of the result first."""
 
     def __init__(self, operands: int, places: dict[Label, int]) -> None:
         self.steps: list[Step] = []
@@ -164,7 +165,7 @@ class _Planner:
         return self.count - 1
 
     def in_order(self, value: _Value, labels: Sequence[Label]) -> _Value:
-        """Permute a value's dimensions to the order of ``labels``, which are its own."""
+        """Permute a value's dimensions to the order of ``labels``, which must be the value's labels."""
         if tuple(labels) == value.labels:
             return value
         order = tuple(value.labels.index(label) for label in labels)
@@ -174,7 +175,7 @@ class _Planner:
         return value.number if value.sizes == shape else self.add("reshape", (value.number,), shape)
 
     def summed(self, value: _Value, labels: Sequence[Label]) -> _Value:
-        """Sum a value over ``labels``; what is left stands in the order of ``places``, in rows."""
+        """Sum a value over ``labels``; the remaining dimensions are in the order of ``places``."""
         if not labels:
             return value
         value = self.in_order(value, sorted(value.labels, key=self.places.__getitem__))
@@ -183,7 +184,7 @@ class _Planner:
         return _Value(number, tuple(value.labels[place] for place in left), tuple(value.sizes[place] for place in left))
 
     def diagonal(self, value: _Value, label: Label) -> _Value:
-        """Take the diagonal of the first two dimensions of one label; it becomes the last dimension."""
+        """Take the diagonal of the first two dimensions that have one label; the diagonal becomes the last dimension."""
         first = value.labels.index(label)
         second = value.labels.index(label, first + 1)
         left = [place for place in range(len(value.labels)) if place not in (first, second)]
@@ -193,7 +194,7 @@ class _Planner:
         )  # fmt: skip
 
     def pair(self, a: _Value, b: _Value, keep: set[Label]) -> _Value:
-        """Multiply two values and sum over the labels that nothing needs further: one batched matrix product, or an elementwise one."""
+        """Multiply two values and sum over the labels that are not in ``keep``, by one batched matrix product or an elementwise one."""
         union = sorted({*a.labels, *b.labels}, key=self.places.__getitem__)
         gone = [label for label in union if label not in keep]
         first = [label for label in gone if a.size(label) != 1 and b.size(label) == 1]
@@ -220,7 +221,7 @@ class _Planner:
         return made._replace(number=self._in_shape(made, sizes), sizes=sizes)
 
     def _leading(self, value: _Value, labels: Sequence[Label]) -> _Value:
-        """Permute these labels of a value to the front; the others, of size 1, follow."""
+        """Permute the dimensions of these labels to the front; the other dimensions, of size 1, follow."""
         own = [label for label in labels if label in value.labels]
         return self.in_order(value, [*own, *(label for label in value.labels if label not in own)])
 
@@ -238,7 +239,9 @@ class _Planner:
 
 
 class Reading(NamedTuple):
-    """An equation read for operands of some shapes: the label of each dimension, those of the result, and all, the result's first."""
+    """An equation, parsed for operands of some shapes: the labels of each operand's dimensions, the result's labels, and all labels, the
+    result's first.
+    """
 
     labels: list[list[Label]]
     wanted: list[Label]
@@ -246,7 +249,7 @@ class Reading(NamedTuple):
 
 
 def read(equation: str, shapes: tuple[tuple[int, ...], ...]) -> Reading:
-    """Read an equation; raise torch's error for operands that do not fit it."""
+    """Parse an equation; raise torch's error for operands that do not fit it."""
     terms, named = _parsed(equation, len(shapes))
     covered = _check_ranks(terms, shapes)
     wanted: list[Label] = []

@@ -141,7 +141,7 @@ def lu_factor(A: TensorBase, *, pivot: bool = True, out: Any = None) -> Any:
 
 
 def lu_factor_ex(A: TensorBase, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """Return ``lu_factor``, and for each matrix the first zero pivot (from 1), 0 if there is none."""
+    """Return ``lu_factor``, and for each matrix the position of the first zero pivot (from 1), or 0 if there is none."""
     _check_pivot(pivot)
     factors, pivots, _, info = _factored(A, "torch.lu_factor")
     if check_errors:
@@ -385,7 +385,9 @@ def _no_gradients(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
 
 
 def _in_lapack_columns(solution: TensorBase, rows: int) -> Any:
-    """Return solutions in column-major order, each as the first rows of the right-hand side of ``rows`` rows that LAPACK overwrites."""
+    """Return solutions in column-major order, as views of the first rows of a right-hand side of ``rows`` rows, which LAPACK overwrites
+    with the solution.
+    """
     *lead, own, columns = shape_of(solution)
     if rows <= own:
         return by_columns(solution)
@@ -433,7 +435,7 @@ def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | Non
 
 
 def ldl_factor_ex(A: TensorBase, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """Return L and D in one matrix, the pivots, and for each matrix the first zero of D (from 1)."""
+    """Return L and D in one matrix, the pivots, and for each matrix the position of the first zero of D (from 1; 0 if there is none)."""
     check_floating(A, "torch.linalg.ldl_factor_ex")
     check_square(A, "torch.linalg.ldl_factor_ex")
     factors, pivots, info = computed(_ldl, A, hermitian)

@@ -64,7 +64,7 @@ def det(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @ways(absent=lambda A: meta_tensor(shape_of(A)[:-2], A._dtype))
 def _product(A: TensorBase) -> Any:
-    """Return the determinant, not recorded."""
+    """Return the determinant, without a gradient."""
     diagonal, sign = _sign_of(A)
     with quiet():  # a product that is too large is infinite
         return beside(tensor_of(np.array(diagonal.prod(-1) * sign, A._dtype.np)), A)
@@ -92,7 +92,7 @@ def signed_log(A: TensorBase, name: str) -> tuple[Any, Any]:
 
 @ways(absent=lambda A: tuple(meta_tensor(shape_of(A)[:-2], kind) for kind in (A._dtype, A._dtype.to_real())))
 def _sign_and_log(A: TensorBase) -> tuple[Any, ...]:
-    """Return the sign of the determinant and the logarithm of its absolute value, not recorded."""
+    """Return the sign of the determinant and the logarithm of its absolute value, without a gradient."""
     kinds = A._dtype, A._dtype.to_real()
     diagonal, sign = _sign_of(A)
     with quiet():

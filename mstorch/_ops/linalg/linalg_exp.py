@@ -94,7 +94,7 @@ def _taylor(A: Any, one: Any, degree: int) -> TensorBase:
 
 
 def _by_norm(A: TensorBase, one: TensorBase, norms: TensorBase, limits: tuple[float, ...], wanted: tuple[int, ...]) -> Any:
-    """Return for each matrix the polynomial of the degree that its norm requires."""
+    """Return for each matrix the exponential's polynomial of the degree that the matrix's norm requires."""
     found = None
     for degree, limit in zip(reversed(_DEGREES), reversed(limits)):
         if degree in wanted:
@@ -104,7 +104,7 @@ def _by_norm(A: TensorBase, one: TensorBase, norms: TensorBase, limits: tuple[fl
 
 
 def _values(A: TensorBase) -> TensorBase:
-    """Return the matrix exponential of float or complex matrices, not recorded."""
+    """Return the matrix exponential of float or complex matrices, without a gradient."""
     shape = shape_of(A)
     if 0 in shape:
         return A.clone()

@@ -47,7 +47,7 @@ Tensors = Sequence[TensorBase]
 def attach(
     name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any, kept: Sequence[int] | None = None
 ) -> tuple[Any, ...]:
-    """Record a gradient ``backward(gradients, outputs, inputs, *rest)`` for tensors without history, such as a kernel's results.
+    """Make ``backward(gradients, outputs, inputs, *rest)`` the gradient of results that autograd does not track, such as a kernel's.
 
     ``kept`` lists the inputs of which ``backward`` needs the values and not only the shape; by default all.
     """
@@ -212,7 +212,7 @@ def solve(A: TensorBase, B: Any, *, left: bool = True, out: Any = None) -> Any:
 
 @node_called("LinalgSolveExBackward0")
 def solve_ex(A: TensorBase, B: TensorBase, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """Return ``solve``, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
+    """Return ``solve``, and for each matrix the position of the first zero pivot (from 1), or 0 if the matrix is invertible."""
     found, info = _solve_any(A, B, left, "linalg.solve")
     if check_errors:
         check_info(info, "The solver failed because the input matrix is singular.", "torch.linalg.solve")
@@ -246,7 +246,7 @@ def inv(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 @operation(autocast=FLOAT32_ON_CPU)
 def inv_ex(A: TensorBase, *, check_errors: bool = False, out: Any = None) -> Any:
-    """Return the inverse, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
+    """Return the inverse, and for each matrix the position of the first zero pivot (from 1), or 0 if the matrix is invertible."""
     found, info = _inverse(A, "linalg.inv")
     if check_errors:
         check_info(info, _NO_INVERSE, "linalg.inv")
@@ -337,7 +337,7 @@ def cholesky(input: TensorBase, *, upper: bool = False, out: TensorBase | None =
 @operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgCholeskyExBackward0")
 def cholesky_ex(input: TensorBase, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """Return ``cholesky``, and for each matrix the order of the first minor that is not positive-definite, 0 if there is none."""
+    """Return ``cholesky``, and for each matrix the order of the first leading minor that is not positive-definite, or 0."""
     found, info = cholesky_factor(input, upper)
     if check_errors:
         check_info(info, NOT_POSITIVE, "linalg.cholesky_ex")
@@ -417,7 +417,7 @@ _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. T
 
 
 def _check_phase(text: str, *products: Any) -> None:
-    """Raise torch's error for a loss that depends on the phase of complex vectors, which no factorization determines."""
+    """Raise torch's error for a loss that depends on the phase of complex vectors, which the factorization leaves undetermined."""
     arrays = [array for array in map(values_of, products) if array is not None]
     if products[0].is_complex() and arrays:
         turns = sum(np.diagonal(array, axis1=-2, axis2=-1).imag for array in arrays)

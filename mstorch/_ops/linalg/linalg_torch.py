@@ -1,4 +1,4 @@
-"""torch.linalg's operations under the torch namespace's names, and those that only it has."""
+"""torch.linalg's operations under their names in the torch namespace, and operations that only the torch namespace has."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from .linalg_factor import svd as full_svd
 
 
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """Return L and U in one matrix and the pivots (from 1), with ``get_infos`` also the first zero pivot (0 for none)."""
+    """Return L and U in one matrix, and the pivots (from 1); with ``get_infos`` also the position of the first zero pivot (0 for none)."""
     warn_of("lu")
     found = lu_factor_ex(A, pivot=pivot, check_errors=False)
     result = found if get_infos else tuple(found)[:2]
@@ -110,7 +110,7 @@ class _LOBPCG:
         self.tvars: dict[str, Any] = {}
 
     def _rayleigh_ritz(self, S: Any) -> tuple[Any, Any]:
-        """Return eigenvalues (the wanted ones first) and vectors in the span of S, whose columns may be linearly dependent."""
+        """Return eigenvalues (the wanted ones first) and eigenvectors in the span of S, whose columns may be linearly dependent."""
         gram = S.mT @ (S if self.B is None else self.B @ S)
         scale, turn = eigh(gram)
         limit = float(scale.abs().max().item()) * (1e-12 if S._dtype is not float32 else 1e-6)

@@ -59,7 +59,8 @@ def _check_lengths(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 
 def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> TensorBase:
-    """Return the product of empty batches, or of different dtypes or bool where torch allows it: zeros that autograd tracks."""
+    """Return a product that is all zeros and that autograd tracks: of empty batches, or of different dtypes or bool where torch allows it.
+    """
     made = second.new_zeros(shape)
     if second._dtype.is_integral:
         if modes.grad and (is_tracked(first) or is_tracked(second)):
@@ -210,7 +211,7 @@ def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
 
 
 def _sized_first(input: TensorBase, other: TensorBase, out: TensorBase) -> tuple[int, ...] | None:
-    """Return the size to which torch resizes ``out=`` before checking dtypes and lengths; None if it checks first."""
+    """Return the size to which torch resizes ``out=`` if torch resizes before it checks dtypes and lengths; else None."""
     a, b = input._shape, other._shape
     if not isinstance(out, TensorBase) or not out._storage.grows or recording((input, other, out)):
         return None
@@ -223,7 +224,7 @@ def _sized_first(input: TensorBase, other: TensorBase, out: TensorBase) -> tuple
 
 
 def _matmul(input: TensorBase, other: TensorBase, out: TensorBase | None) -> TensorBase:
-    """Return the product as torch computes it: one matrix product where that needs no copy, else batched products."""
+    """Return the product as torch computes it: one matrix product if that needs no copy, else batched products."""
     a, b = input._shape, other._shape
     given = isinstance(out, TensorBase)
     if len(a) == 1 and len(b) == 1:
@@ -259,7 +260,7 @@ def _turned(tensor: TensorBase) -> TensorBase:
 
 
 def _folds(larger: TensorBase, smaller: TensorBase, first: int, given: bool) -> bool:
-    """Return whether a product of an operand of three or more dimensions with a 1-d or 2-d one is one matrix product."""
+    """Return whether a product of an operand of three or more dimensions with a 1-d or 2-d operand is computed as one matrix product."""
     if len(smaller._shape) > 2:
         return False
     if is_tracked(smaller) and not given:

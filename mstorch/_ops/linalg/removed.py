@@ -1,4 +1,4 @@
-"""Functions that torch has removed: they raise and name their replacements."""
+"""Functions that torch has removed: each raises an error that names its replacement."""
 from __future__ import annotations
 
 from typing import Any, NoReturn

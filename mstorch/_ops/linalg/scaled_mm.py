@@ -22,7 +22,7 @@ def _scale_text(name: str, tensor: Any, joint: str) -> str:
 
 
 def _check_scales(input: Any, mat2: Any, scale_a: Any, scale_b: Any) -> None:
-    """Raise torch's error unless there is one scale per matrix, or one per row and per column."""
+    """Raise torch's error unless the scales are one per matrix, or one per row of the first and per column of the second."""
     rows, columns = shape_of(input)[0], shape_of(mat2)[1]
     fit = all(matrix._dtype in STORED_DTYPES and matrix._dtype is not float4_e2m1fn_x2 for matrix in (input, mat2))
     fit = fit and scale_a._dtype is scale_b._dtype is float32
@@ -44,7 +44,7 @@ def _scaled_mm(
     input: Any, mat2: Any, scale_a: Any, scale_b: Any, bias: Any = None, scale_result: Any = None, out_dtype: dtype | None = None,
     use_fast_accum: bool = False, *, out: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the product of two float8 matrices times their scales, plus ``bias``, in ``out_dtype`` (by default that of ``input``).
+    """Return the product of two float8 matrices times their scales, plus ``bias``, in ``out_dtype`` (by default the dtype of ``input``).
 
     It is computed in float32 and rounded once. ``scale_result`` and ``use_fast_accum`` have no effect, as on torch's CPU.
     """

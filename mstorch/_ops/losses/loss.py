@@ -91,11 +91,11 @@ def _between(
     label: str, losses: Callable[..., Any], slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any],
     input: TensorBase, target: TensorBase, reduction: str, *rest: Any,
 ) -> TensorBase:  # fmt: skip
-    """Return a loss of each difference, reduced, as one node that saves input and target, as torch's does.
+    """Return a loss of each difference, reduced, as a single autograd node that saves input and target, as in torch.
 
-    ``losses(input, target, *rest)`` are the losses; ``slope(difference, gradient, share, *rest)`` the gradient, where ``share`` is one
-    loss's weight in the result. ``of_array(difference, *rest)`` and ``array_slope`` are the same for arrays, for two host tensors of one
-    shape.
+    ``losses(input, target, *rest)`` are the losses; ``slope(difference, gradient, share, *rest)`` is the gradient, where ``share`` is the
+    weight of one loss in the result. ``of_array(difference, *rest)`` and ``array_slope`` compute both on arrays, for two host tensors of
+    one shape.
     """
     if input._shape == target._shape and input._stride is target._stride is None and _plain(input, target):
         return _between_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
@@ -150,7 +150,8 @@ def _difference(input: TensorBase, target: TensorBase) -> TensorBase:
 
 
 def weighted(loss: TensorBase, input: TensorBase, weight: TensorBase | None, reduction: str, label: str | None = None) -> TensorBase:
-    """Return each element's loss times its weight, reduced; the mean is the weighted mean. Without weights torch has one node, ``label``.
+    """Return each element's loss times its weight, reduced; the mean is the weighted mean. Without weights, the result's autograd node is
+    named ``label``, as in torch.
     """
     if weight is None:
         found = reduced(loss, reduction)

@@ -46,7 +46,7 @@ def _check_target(target: TensorBase) -> None:
 
 
 def _classes(target: TensorBase, classes: int, ignore_index: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the target classes, and a mask of those not ignored, None if none is ignored."""
+    """Return the target classes, and a mask of targets that are not ignored, or None if no target is ignored."""
     values = array_of(target)
     if values.size == 0 or (values.min() >= 0 and values.max() < classes and not 0 <= ignore_index < classes):
         return values, None
@@ -141,7 +141,7 @@ def _is_plain(input: TensorBase) -> bool:
 
 
 def _mean_of_rows(input: TensorBase, target: TensorBase, classes: np.ndarray) -> TensorBase:
-    """Return the negated mean of (N, C) at the classes (N), which are all in range."""
+    """Return the negated mean of the elements of (N, C) at the classes (N), all of which must be in range."""
     places, shape = (np.arange(len(classes)), classes), input._shape
 
     def mean(array: np.ndarray) -> np.ndarray:
@@ -156,8 +156,8 @@ def _mean_of_rows(input: TensorBase, target: TensorBase, classes: np.ndarray) ->
 
 
 def _mean_of_logits(input: TensorBase, target: TensorBase, classes: np.ndarray) -> TensorBase:
-    """Return the mean negative log-softmax of (N, C) at the classes, as one node; it saves the log-probabilities, as torch does, not the
-    logits.
+    """Return the mean negative log-softmax of (N, C) at the classes, as one autograd node, which saves the log-probabilities like torch's
+    and not the logits.
     """
     logs = tensor_of(log_softmax_of(array_of(input), 1))
     result = tensor_of(mean_of_rows(array_of(logs), classes))
@@ -187,7 +187,7 @@ def _nll_in_graph(input: TensorBase, target: TensorBase, weight: TensorBase | No
 
 
 def _shares_in_graph(target: TensorBase, weight: TensorBase | None, ignore_index: int, kind: dtype) -> tuple[Any, Any, Any]:
-    """Return a mask of targets that are not ignored, the classes with 0 for the others, and the weight of each target."""
+    """Return a mask of targets that are not ignored, the classes (0 for ignored targets), and the weight of each target."""
     counted = ne(target, ignore_index)
     known = where(counted, to_dtype(target, int64), 0)
     shares = to_dtype(counted, kind)
@@ -206,7 +206,7 @@ def _in_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weigh
 
 
 def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
-    """Compute the loss of device tensors by one kernel; classes that are on the host are checked."""
+    """Compute the loss of device tensors by one kernel; the classes are checked only if their values are known on the host."""
     x = shape_of(input)
     classes = x[0] if len(x) == 1 else x[1]
     if readable(target) is not None:
@@ -274,7 +274,7 @@ def _smoothed(
 
 
 def _counted_terms(terms: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int) -> tuple[Any, Any]:
-    """Return the terms, with 0 for ignored targets, and the divisor of their mean."""
+    """Return the terms, with 0 for ignored targets, and the number by which their sum is divided for the mean."""
     values = readable(target)
     if values is None:
         counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._dtype)

@@ -1,4 +1,4 @@
-"""Reduction of elementwise losses: the ``reduction`` argument and its predecessors."""
+"""Reduction of elementwise losses: the ``reduction`` argument, and the older arguments that it replaced."""
 from __future__ import annotations
 
 from ..._core.tensor_base import TensorBase

@@ -35,7 +35,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
 
 
 def _in_halves(start: float, end: float, steps: int, kind: dtype) -> np.ndarray:
-    """Compute evenly spaced numbers in the 16-bit type itself: every intermediate result is rounded to it."""
+    """Compute evenly spaced numbers in a 16-bit dtype: every intermediate result is rounded to the dtype."""
 
     def rounded(values: Any) -> np.ndarray:
         return numpy_cast(numpy_cast(np.asarray(values, np.float32), kind.np), np.dtype(np.float32))

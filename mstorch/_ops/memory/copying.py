@@ -89,7 +89,7 @@ def _check_rank(format: memory_format, rank: int) -> None:
 
 
 def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
-    """Return a copy, recorded; it keeps a dense tensor's strides unless another memory format is requested."""
+    """Return a copy that autograd tracks. It keeps a dense tensor's strides unless another memory format is requested."""
     return call(_clone, (input,), strides=_copy_strides(input, memory_format))
 
 
@@ -119,7 +119,7 @@ def _suggested(input: TensorBase) -> memory_format:
 
 
 def to_dtype(input: TensorBase, kind: dtype, copy: bool = False, format: memory_format | None = None) -> TensorBase:
-    """Return the tensor cast to another dtype; itself if it has that dtype and no copy is requested."""
+    """Return the tensor cast to another dtype; the tensor itself if it has this dtype and no copy is requested."""
     if kind is input._dtype:
         if not copy and (format is None or format is preserve_format or _suggested(input) is format):
             return input
@@ -157,7 +157,7 @@ _TO = (
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Return whether ``to`` accepts a value as the argument of that name."""
+    """Return whether ``to`` accepts a value as its argument of this name."""
     if name == "device":
         return value is None or isinstance(value, (str, int, device_class)) and not isinstance(value, bool)
     if name == "dtype":
@@ -262,7 +262,9 @@ _TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}
 
 @operation
 def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Return the tensor's type as a string, or the tensor converted to another type; a device's type moves it there."""
+    """Return the tensor's type as a string, or the tensor converted to another type; a type of a device also moves the tensor to that
+    device.
+    """
     here = self.device
     if dtype is None:
         return f"torch.{devices.prefix(here)}{type_word(self._dtype)}Tensor"
@@ -362,7 +364,7 @@ def place_of(tensor: TensorBase) -> tuple[str, ...]:
 
 
 def copy_storage(tensor: TensorBase, memo: dict[int, Any]) -> Any:
-    """Return a copy of a tensor with its whole storage; copies of tensors that share a storage share one (``memo``)."""
+    """Return a copy of a tensor with its whole storage. Copies of tensors that share a storage share its copy, which ``memo`` holds."""
     storage: Any = tensor._storage
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]

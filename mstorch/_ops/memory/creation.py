@@ -146,7 +146,7 @@ def empty(
     device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: memory_format | None = None,
 ) -> Any:  # fmt: skip
-    """Return an uninitialized tensor (zeros here)."""
+    """Return an uninitialized tensor (in mstorch, of zeros)."""
     if pin_memory:
         devices.refuse_pinning(device)
     if layout is not None and layout is not strided:
@@ -198,7 +198,7 @@ def empty_strided(
     size: tuple[int, ...], stride: Any, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return an uninitialized tensor of the given size and strides (zeros here)."""
+    """Return an uninitialized tensor of the given size and strides (in mstorch, of zeros)."""
     if pin_memory:
         devices.refuse_pinning(device)
     place = devices.resolve(device)
@@ -299,7 +299,7 @@ def empty_like(
     input: TensorBase, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return an uninitialized tensor with the shape and dtype of ``input`` (zeros here)."""
+    """Return an uninitialized tensor with the shape and dtype of ``input`` (in mstorch, of zeros)."""
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     if layout is not None and layout is not strided:
@@ -332,7 +332,7 @@ def arange(
     start: Any = None, end: Any = None, step: Any = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """Return ``start, start + step, …`` below ``end``: integers if all three are, else the default floating dtype."""
+    """Return ``start, start + step, …`` below ``end``: of integers if all three are integers, else of the default floating dtype."""
     if pin_memory:
         devices.refuse_pinning(device)
     place = devices.resolve(device)
@@ -392,7 +392,7 @@ def _refuse_row(name: str, kind: dtype) -> None:
 
 
 def _deliver_in_order(name: str, result: TensorBase, out: TensorBase, requires_grad: bool) -> TensorBase:
-    """Store a vector in ``out``, whatever its shape; one of another size is resized."""
+    """Store a vector in ``out``, whatever the shape of ``out``; if its number of elements differs, ``out`` is resized."""
     return fresh_out(name, result, out, requires_grad, _in_order)
 
 

@@ -41,7 +41,7 @@ def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype,
 
 
 def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Return a factory's result, created on a device without a copy from the host; None for other factories."""
+    """Return a factory's result, created on a device without a copy from the host; None for a factory that cannot do so."""
     name = function.__name__
     if name not in _NUMBERS and name not in _GIVEN and name != "arange":
         return None

@@ -43,7 +43,7 @@ def require_leaf(tensor: TensorBase) -> None:
 
 
 def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
-    """Return nested sequences of numbers (or one-element tensors, or arrays) as an array of the dtype that torch infers."""
+    """Return nested sequences of numbers, one-element tensors or arrays as one array, of the dtype that torch infers."""
     shape: list[int] = []
     probe = data
     while _is_sequence(probe):
@@ -104,7 +104,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _flatten(data: Any, shape: list[int], depth: int, leaves: list[Any]) -> None:
-    """Append the numbers, and one-element tensors and arrays, at depth ``len(shape)`` to ``leaves``."""
+    """Append the items at depth ``len(shape)`` (numbers, one-element tensors and arrays) to ``leaves``."""
     if depth == len(shape):
         leaves.append(data)
         return
@@ -123,7 +123,7 @@ def _flatten(data: Any, shape: list[int], depth: int, leaves: list[Any]) -> None
 
 
 def _number(value: Any, kind: dtype | None = None, wanted: dtype | None = None, nested: bool = False) -> Any:
-    """Return a leaf of nested sequences as a number to be converted to a dtype (``wanted``: the requested one)."""
+    """Return a leaf of nested sequences as a Python number, for conversion to a dtype; ``wanted`` is the dtype that the user requested."""
     if isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, np.generic):
@@ -197,7 +197,7 @@ def copied(data: Any, kind: dtype | None, requires_grad: bool = False) -> Any:
 
 
 def _order_of(array: np.ndarray) -> tuple[int, ...] | None:
-    """Return the strides of a tensor that copies an array: the array's own, or without gaps in its order."""
+    """Return the strides for a copy of an array: the array's own if it is dense, else without gaps in the same order; None if row-major."""
     if not array.dtype.isnative:
         raise ValueError(_FOREIGN)
     if array.flags.c_contiguous and array.size:
@@ -218,7 +218,7 @@ _NEGATIVE = (
 
 
 def _without_values(data: Any, kind: dtype | None, device: device | str | int | None, requires_grad: bool) -> TensorBase | None:
-    """Return the data as a tensor on the meta device; None for other devices."""
+    """Return the data as a tensor on the meta device if ``device`` is meta; else None."""
     if not devices.is_meta(device):
         return None
     like = to_meta(data) if isinstance(data, TensorBase) else to_meta(made(array_of(data, kind)))
@@ -280,7 +280,8 @@ def asarray(
     obj: Any, *, dtype: dtype | None = None, device: device | str | int | None = None, copy: bool | None = None,
     requires_grad: bool | None = None
 ) -> Any:
-    """Return ``obj`` as a tensor; ``copy`` True always copies, False never (ValueError if it must), None if needed."""
+    """Return ``obj`` as a tensor. ``copy``: True always copies, False never does (ValueError if a copy is needed), None copies if needed.
+    """
     devices.resolve(device)
     if isinstance(obj, TensorBase):
         shared = obj
@@ -321,7 +322,7 @@ def _has_buffer(obj: Any) -> bool:
 
 
 def _with_history(obj: Any, found: TensorBase, requires_grad: bool | None) -> TensorBase:
-    """Return the result of ``asarray`` with the requested history."""
+    """Return the result of ``asarray``, detached or with requires_grad as requested."""
     own = isinstance(obj, TensorBase) and obj.requires_grad
     if requires_grad is None and own:
         warn(
@@ -367,7 +368,7 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
 
 
 def _from_strided_array(array: np.ndarray, kind: dtype) -> TensorBase:
-    """Return a tensor over a strided array: the storage is the span of memory that contains its elements."""
+    """Return a tensor over a strided array; its storage is the span of memory that contains the array's elements."""
     strides = tuple(stride // kind.itemsize for stride in array.strides)
     if any(stride % kind.itemsize for stride in array.strides):
         raise ValueError(

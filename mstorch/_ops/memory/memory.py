@@ -1,4 +1,4 @@
-"""Methods of Tensor for its memory, device and history, most of them rarely used."""
+"""Methods of Tensor for its memory, device and autograd state, most of them rarely used."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ def is_shared(self: Any) -> bool:
 
 
 def share_memory_(self: Any) -> Any:
-    """Move the memory to shared memory, for processes that receive the tensor; return the tensor."""
+    """Move the memory to shared memory, so that processes that receive the tensor share it; return the tensor."""
     untyped_storage(self).share_memory_()
     return self
 
@@ -71,7 +71,7 @@ def is_pinned(self: TensorBase, device: device | str | int | None = None) -> boo
 
 
 def pin_memory(self: Any, device: Any = None) -> Any:
-    """Return the tensor in page-locked memory. Raise RuntimeError if there is no accelerator."""
+    """Return the tensor in page-locked memory. Raise RuntimeError without an accelerator."""
     if not devices.accelerator_is():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return self
@@ -178,7 +178,9 @@ def new(self: TensorBase, *args: Any, device: device | str | int | None = None, 
 
 
 def _integer(value: Any, kind: dtype) -> int:
-    """Return a number converted to a dtype; for unsigned ones torch accepts equally large negative numbers, too."""
+    """Return a number converted to an integer dtype; as in torch, an unsigned dtype also accepts negative numbers down to minus its
+    maximum.
+    """
     if isinstance(value, (str, complex)) or value is None:
         raise wrong_type(f"'{type(value).__name__}' object cannot be interpreted as an integer")
     found, limits = int(value), np.iinfo(kind.np)
@@ -229,22 +231,26 @@ def apply_(self: TensorBase, callable: Callable[[Any], Any]) -> TensorBase:
 
 
 def map_(self: TensorBase, other: TensorBase, callable: Callable[[Any, Any], Any]) -> TensorBase:
-    """Replace each element by the result of a Python function of it and ``other``'s element; return the tensor. Slow."""
+    """Replace each element by the result of a Python function, called with the element and that of ``other``; return the tensor. Slow."""
     return _elementwise(self, "map_", callable, (other,))
 
 
 def map2_(self: TensorBase, x: TensorBase, y: TensorBase, callable: Callable[[Any, Any, Any], Any]) -> TensorBase:
-    """Replace each element by the result of a Python function of it and the elements of ``x`` and ``y``; return the tensor. Slow."""
+    """Replace each element by the result of a Python function, called with the element and those of ``x`` and ``y``; return the tensor.
+    Slow.
+    """
     return _elementwise(self, "map2_", callable, (x, y))
 
 
 def module_load(self: Any, other: Any, assign: bool = False) -> Any:
-    """Return the tensor with which ``load_state_dict`` replaces this one: over the values of ``other``, or of this one."""
+    """Return the tensor by which ``load_state_dict`` replaces this tensor: ``other`` detached with ``assign``, else this tensor with the
+    values of ``other``.
+    """
     return other.detach() if assign else self.copy_(other).detach()
 
 
 def as_strided_(input: TensorBase, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> TensorBase:
-    """Change the tensor's size, strides and storage offset in place; return it."""
+    """Change the tensor's size, strides and storage offset in place; return the tensor."""
     check_history(input)
     review(input, views.as_strided(input, size, stride, storage_offset))
     return input

@@ -17,7 +17,7 @@ from .placing import placed
 
 
 def _beside(tensor_: TensorBase, device: device | str | int | None) -> Any:
-    """Return the device for a new tensor: the given one, or that of ``tensor_``."""
+    """Return the device for a new tensor: ``device`` if given, else the device of ``tensor_``."""
     return tensor_.device if device is None else device
 
 
@@ -52,7 +52,7 @@ def new_empty(
     self: TensorBase, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return an uninitialized tensor (zeros here), by default with this tensor's dtype."""
+    """Return an uninitialized tensor (in mstorch, of zeros), by default with this tensor's dtype."""
     return empty(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
@@ -82,6 +82,6 @@ def new_empty_strided(
     self: Any, size: Any, stride: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """Return an uninitialized tensor with the given strides (zeros here), by default with this tensor's dtype."""
+    """Return an uninitialized tensor with the given strides (in mstorch, of zeros), by default with this tensor's dtype."""
     place = _beside(self, device)
     return empty_strided(size, stride, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)

@@ -1,4 +1,4 @@
-"""Recorded copies between host and accelerator, and factories whose results go to an accelerator."""
+"""Copies between host and accelerator that autograd tracks, and factories whose results go to an accelerator."""
 from __future__ import annotations
 
 import functools
@@ -22,10 +22,10 @@ def placed(function: Callable[..., Any], /) -> Callable[..., Any]: ...
 @overload
 def placed(*, like: bool = False, drawn: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
 def placed(function: Any = None, /, *, like: bool = False, drawn: bool = False) -> Any:
-    """Declare a factory whose result goes to the accelerator in ``device=``; unchanged without an accelerator.
+    """Declare a factory whose result is moved to the accelerator that ``device=`` names; without an accelerator the factory is unchanged.
 
-    ``like``: the result is like its first argument and goes to that one's device. ``drawn``: random numbers, which accelerators draw
-    themselves; only the stand-in device gets what the host draws from the device's stream.
+    ``like``: the result is like the first argument and goes to that argument's device. ``drawn``: random numbers, which accelerators draw
+    themselves; only the stand-in device gets numbers that the host draws from the device's stream.
     """
     if function is None:
         return lambda defined: _on_accelerators(defined, like, drawn)

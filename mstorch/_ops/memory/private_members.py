@@ -1,4 +1,4 @@
-"""Members of Tensor that torch keeps for other layouts, for its own use or from old times: they tell, or refuse as torch does."""
+"""Members of Tensor that torch keeps for other layouts, for internal use or for compatibility; they answer or raise as in torch."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -32,11 +32,11 @@ def _long(self: Any) -> int:
 
 
 def _nothing(self: Any) -> None:
-    """Do nothing: there is nothing that cannot be pickled, and weak references do not come loose."""
+    """Do nothing: mstorch's tensors hold nothing that cannot be pickled, and their weak references need no repair."""
 
 
 def _set_state(self: Any, state: Any) -> None:
-    """Take what a pickle of torch's earliest versions holds: storage, offset, sizes and strides, or data and hooks."""
+    """Set the state from a pickle of torch's earliest versions: storage, offset, sizes and strides, or data and hooks."""
     if not self.is_leaf:
         raise RuntimeError("__setstate__ can be only called on leaf Tensors")
     if len(state) == 4:

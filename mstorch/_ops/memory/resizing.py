@@ -59,7 +59,8 @@ def resize_as_(self: TensorBase, the_template: TensorBase, *, memory_format: mem
 def set_(
     self: Any, source: Any = None, storage_offset: int = 0, size: tuple[int, ...] | None = None, stride: tuple[int, ...] | None = None
 ) -> TensorBase:
-    """Make the tensor view the storage of ``source`` (or part of it, which may grow it); return the tensor."""
+    """Make the tensor a view of the storage of ``source``, or of a part of it, which may be beyond its end and grow it; return the tensor.
+    """
     check_history(self)
     if modes.grad and isinstance(source, TensorBase) and is_tracked(source):
         check_view(self)

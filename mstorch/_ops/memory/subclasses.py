@@ -24,7 +24,7 @@ UNWRAPPED: set[Callable[..., Any]] = set()
 
 
 def as_subclass(self: Any, cls: type[S]) -> S:
-    """Return the same data as an instance of a Tensor subclass."""
+    """Return a tensor over the same data, as an instance of a Tensor subclass."""
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
     return in_class(views.alias(self), cls)
@@ -54,9 +54,9 @@ def make_wrapper_subclass(
     dtype: Any = None, layout: layout | None = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False, dispatch_layout: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a leaf of a Tensor subclass with shape, dtype and device but no memory: reading its elements raises.
+    """Return a leaf of a Tensor subclass that has a shape, dtype and device but no memory, so that reading its elements raises.
 
-    The class has ``__torch_dispatch__``, which computes with its inner tensors.
+    The class has a ``__torch_dispatch__`` that computes with the subclass's inner tensors.
     """
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("cls must be a type (got a class that is not a subclass of Tensor)")
@@ -74,7 +74,7 @@ def make_wrapper_subclass(
 
 
 def _asked_below(cls: type) -> None:
-    """Disable ``__torch_function__`` of a class that has ``__torch_dispatch__``, unless it defines one, as torch does."""
+    """Disable ``__torch_function__`` of a class that has ``__torch_dispatch__``, as torch does, unless the class defines one."""
     names = [kind.__name__ for kind in cls.__mro__]
     above = cls.__mro__[: names.index("Tensor")] if "Tensor" in names else ()
     if above and dispatches(cls) and not any("__torch_function__" in vars(kind) for kind in above):
@@ -91,12 +91,12 @@ def slots_of(tensor: TensorBase) -> dict[str, Any]:
 
 
 def keeps_elsewhere(tensor: Any) -> bool:
-    """Return whether a subclass's tensor has no memory of its own."""
+    """Return whether a tensor of a subclass has no memory of its own."""
     return not tensor._storage.has_elements and type(tensor) not in PLAIN
 
 
 def cloned(tensor: TensorBase) -> Any:
-    """Return the copy that the class's own ``clone`` makes. Raise RuntimeError if that has another type."""
+    """Return the copy that the class's own ``clone`` makes. Raise RuntimeError if the copy is of another class."""
     made = tensor.clone()
     if type(made) is not type(tensor):
         raise RuntimeError(
@@ -109,7 +109,7 @@ def cloned(tensor: TensorBase) -> Any:
 
 
 def with_attributes(made: TensorBase, tensor: TensorBase, memo: dict[int, Any], left_out: frozenset[Any]) -> Any:
-    """Return the copy of a tensor in its class, with copies of its attributes."""
+    """Return the copy of a tensor in the tensor's class, with copies of the tensor's attributes."""
     made = in_class(made, type(tensor)) if type(made) is not type(tensor) else made
     for name, value in slots_of(tensor).items():
         setattr(made, name, copy.deepcopy(value, memo))

@@ -1,4 +1,4 @@
-"""Tensors of a device concatenated in memory, so that one kernel can operate on all of them."""
+"""Tensors of a device that are concatenated in memory, so that one kernel can operate on all of them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ LAYS_OUT = device_memory.HAS_WINDOWS
 
 
 def can_be_laid_out(tensors: Sequence[Any]) -> bool:
-    """Return whether each tensor covers all of a device allocation, not shared and not recorded."""
+    """Return whether each tensor covers all of a device allocation that is not shared, and is not tracked by autograd."""
     if not LAYS_OUT or LEVELS:
         return False
     alone = len({id(tensor._storage) for tensor in tensors}) == len(tensors)
@@ -22,7 +22,7 @@ def can_be_laid_out(tensors: Sequence[Any]) -> bool:
 
 
 def laid_out(tensors: Sequence[Any]) -> Any:
-    """Return the elements of tensors concatenated, with gaps; without a copy if ``put_back`` left them so."""
+    """Return the elements of tensors concatenated, with gaps between them; no copy is made if ``put_back`` left them in this form."""
     raw = device_memory.laid_out([value_of(tensor) for tensor in tensors])
     raw._of_storage = False  # whose parts are meant to be seen in its memory
     return on_device(raw)
@@ -34,7 +34,7 @@ def has_clean_gaps(flat: Any) -> bool:
 
 
 def put_back(flat: Any, tensors: Sequence[Any], clean: bool = True) -> None:
-    """Copy the elements of ``laid_out``'s result back to the tensors; ``clean``: its gaps are still zeros."""
+    """Copy the elements of the result of ``laid_out`` back to the tensors; ``clean``: whether the gaps between them are still zeros."""
     raw, writes = value_of(flat), flat._counter.version
     if not writes:
         return

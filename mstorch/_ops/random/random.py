@@ -63,7 +63,7 @@ _CALLED = {
 
 @tells_no_memory
 def draw(name: str, engine: Any, *args: Any) -> Any:
-    """Draw numbers from ``_mt19937`` or, for an accelerator's stream, ``random_device``, by name; one thread at a time."""
+    """Draw numbers by the function ``name`` of ``_mt19937`` or, for an accelerator's stream, of ``random_device``; one thread at a time."""
     if name in ("uniform", "normal") and args[-1] == COMPLEX_HALF:  # its parts, one after the other
         shape, first, second, _ = args
         halves = draw(name, engine, (*shape, 2), first, second / math.sqrt(2.0) if name == "normal" else second, "float16")
@@ -87,7 +87,7 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
 
 
 def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
-    """Return the stream for a tensor's random numbers: the given generator's, else its device's, if it supports the draw."""
+    """Return the stream for a tensor's random numbers: the given generator's or, if the device supports the draw, the device's."""
     if generator is not None:
         return engine_of(generator)
     stream = engine_beside(like)
@@ -120,7 +120,8 @@ def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: TensorBase
 
 
 def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase | None) -> TensorBase:
-    """Return numbers drawn with tensor parameters, on their device; a meta tensor for meta parameters."""
+    """Return numbers drawn with tensors as parameters, on the device of the parameters; a meta tensor if the parameters are meta tensors.
+    """
     sample = finish(meta_tensor(array, kind), out) if array.__class__ is tuple else _tensor(array, kind, False, out)
     if out is None:
         for parameter in parameters:
@@ -312,7 +313,9 @@ def randint_like(
 
 
 def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
-    """Return a tensor whose first fill does not increment its version."""
+    """Set the version of a new tensor so that its first in-place fill is not counted; set ``requires_grad`` on request, and return the
+    tensor.
+    """
     tensor._counter.version = 0
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -429,13 +432,13 @@ def normal(
 def _drawn_around(
     given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Any, kind: dtype, out: TensorBase | None
 ) -> TensorBase:
-    """Return normal numbers with given means and deviations; ``given`` lists those that are tensors."""
+    """Return normal random numbers with the given means and deviations; ``given`` lists those of ``mean`` and ``std`` that are tensors."""
     centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
     return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
 
 
 def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
-    """Return normal numbers with means and deviations in device tensors, without reading them."""
+    """Return normal random numbers whose means and deviations are device tensors, without reading these tensors."""
     given = [item for item in (mean, std) if isinstance(item, TensorBase)]
     here = next(filter(draws_on_device, given))
     shape = np.broadcast_shapes(*(shape_of(item) for item in given))
@@ -473,7 +476,7 @@ def _check_probability(p: float) -> None:
 
 @operation(draws=IN_PLACE)
 def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = None) -> TensorBase:
-    """Fill with 1 with probability ``p`` (a number, or a tensor with one per element), else 0."""
+    """Fill with 1 with probability ``p`` (a number, or a tensor with one probability per element), else with 0."""
     if not isinstance(p, TensorBase):
         _check_probability(p)
     check_writable(self)
@@ -492,7 +495,7 @@ def _array(tensor: Any) -> np.ndarray:
 
 
 def _draws_there(engine: Any, tensor: TensorBase) -> bool:
-    """Return whether a device draws with its own parameter values, without a read."""
+    """Return whether the device itself draws, with the values of the parameters in its memory, so that nothing is read by the host."""
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 

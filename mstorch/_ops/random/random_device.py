@@ -1,7 +1,7 @@
 """Random numbers of an accelerator's stream, with the names and signatures of ``_mt19937``, as raw tensors.
 
-The numbers are not torch's; the distributions, dtypes and shapes are. MindSpore's uniform, normal, integer and permutation kernels are
-used, and transformed for the rest.
+The numbers differ from torch's; the distributions, dtypes and shapes are the same. MindSpore's uniform, normal, integer and permutation
+kernels are used; other distributions are computed from them.
 """
 from __future__ import annotations
 
@@ -133,7 +133,9 @@ def log_normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: f
 
 
 def multinomial(stream: DeviceStream, weights: Any, count: int, replacement: bool, dtype: str) -> Raw:
-    """Return indices drawn by weight: the largest of weight over an exponential number, redrawn for each sample with replacement."""
+    """Return indices drawn with the given weights: the index of the largest quotient of a weight and an exponential number; with
+    replacement, drawn anew for each sample.
+    """
     flat = _there(weights)
     *outer, kinds = flat._shape
     race = elementwise.div(

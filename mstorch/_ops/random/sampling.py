@@ -20,7 +20,7 @@ from .random import _array, _draws_there, _sampled, _stream, _tensor, draw
 def multinomial(
     input: TensorBase, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: TensorBase | None = None
 ) -> Any:
-    """Return int64 indices drawn by the weights in each row of ``input``."""
+    """Sample ``num_samples`` int64 indices per row of ``input``, with probabilities proportional to the row's values."""
     shape = shape_of(input)
     if len(shape) not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
@@ -49,7 +49,7 @@ def _drawn_places(input: TensorBase, num_samples: int, replacement: bool, genera
 
 
 def _weights(input: TensorBase, engine: Any, num_samples: int, replacement: bool) -> Any:
-    """Return the weights of a draw, checked unless a device draws with its own."""
+    """Return the weights for a draw; they are checked unless the device itself draws."""
     if _draws_there(engine, input):
         return input
     weights = _array(input)
@@ -69,7 +69,7 @@ def _word(tensor: Any) -> str:
 
 @operation(draws=BY_VALUES)
 def poisson(input: TensorBase, generator: Generator | None = None) -> Any:
-    """Return Poisson random numbers with the rates in ``input``, in its dtype."""
+    """Return Poisson random numbers with the rates in ``input``, in the dtype of ``input``."""
     if input._dtype.is_integral:
         raise not_for("poisson_cpu", input._dtype.name)
     rates = _array(input)

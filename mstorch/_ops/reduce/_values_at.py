@@ -1,4 +1,4 @@
-"""Values at one index per row, or at unique indices: the results of sorting and of extremes."""
+"""Values at one index per row, or at unique indices, as in the results of sorting, maxima and minima."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, show
 
 @ways(captured=lambda found, dim, label: views.squeeze(found, dim))
 def _without(found: TensorBase, dim: int, label: str) -> TensorBase:
-    """Return values without a dimension of length 1, as one node as in torch."""
+    """Return values without a dimension of length 1; the autograd graph has one node for both steps, as in torch."""
     squeezed = views.squeeze(found, dim)
     return squeezed if LEVELS else call_node(no_view(squeezed), label)
 

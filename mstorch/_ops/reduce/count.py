@@ -58,7 +58,7 @@ def _numbers(count: int) -> TensorBase:
 
 
 def _groups(starts: TensorBase, count: int) -> tuple[Any, Any, Any]:
-    """Return the start of each run of equal elements, each element's run, and the length of each run."""
+    """Return the start of each run of equal elements, the number of each element's run, and the length of each run."""
     places = views.reshape(nonzero(starts), (-1,))
     group = cumsum(starts, 0) - 1
     lengths = diff(cat((places, places.new_full((1,), count))))
@@ -81,7 +81,9 @@ def _given(values: TensorBase, inverse: TensorBase | None, counts: TensorBase, r
 def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return the sorted unique elements (or slices along ``dim``); on request with each element's index among them, and counts."""
+    """Return the sorted unique elements (or slices along ``dim``); on request also the position of each element among them, and their
+    counts.
+    """
     if input._dtype.is_complex:
         raise not_for("unique", input._dtype.name)
     if dim is not None:
@@ -104,7 +106,7 @@ def unique(
 
 
 def _order_with_nan(rows: np.ndarray) -> np.ndarray:
-    """Return the order in which torch sorts rows here: NaN compares neither less nor greater than anything."""
+    """Return the order in which torch.unique_dim sorts rows with NaN: every comparison with NaN is False."""
 
     def compare(first: int, second: int) -> int:
         for one, other in zip(rows[first], rows[second]):
@@ -157,7 +159,9 @@ def _unique_entries(input: TensorBase, dim: int, return_inverse: bool, return_co
 def unique_consecutive(
     input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return each run of equal elements (or slices along ``dim``) once; on request with each element's run, and their lengths."""
+    """Return each run of equal elements (or slices along ``dim``) once; on request also the number of each element's run, and the lengths
+    of the runs.
+    """
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, False)
     source, input = input, input.detach()
@@ -204,8 +208,8 @@ def searchsorted(
     sorted_sequence: TensorBase, input: TensorBase | float, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None, out: TensorBase | None = None,
 ) -> Any:  # fmt: skip
-    """Return the indices at which values would be inserted in sequences sorted along the last dimension, before equal ones or (``right``)
-    after.
+    """Return the indices at which values would be inserted in sequences sorted along the last dimension: before equal elements, or after
+    them with ``right``.
     """
     shape = shape_of(sorted_sequence)
     if side is not None and side not in ("left", "right"):
@@ -304,7 +308,7 @@ def isin(
 
 
 def _range_of(values: TensorBase, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
-    """Return the range of a histogram: the given one, or that of the data if its ends are equal; widened if empty."""
+    """Return the range of a histogram: the given range, or that of the data if its ends are equal. A range of length 0 is widened."""
     if low == high and count_of(values._shape):
         low, high = _ends_of(values)
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -313,7 +317,7 @@ def _range_of(values: TensorBase, low: float, high: float, name: str, widen: flo
 
 
 def _ends_of(values: TensorBase) -> tuple[float, float]:
-    """Return the minimum and maximum; NaN if there is one."""
+    """Return the minimum and the maximum of the values; both are NaN if a value is NaN."""
     array = array_of(values)
     with quiet():
         return float(array.min()), float(array.max())
@@ -324,7 +328,8 @@ def _short(value: float) -> str:
 
 
 def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the number of elements in each of ``bins`` equal bins between ``min`` and ``max`` (the data's, if equal)."""
+    """Return the number of elements in each of ``bins`` equal bins between ``min`` and ``max``; if these are equal, between the data's own.
+    """
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
@@ -359,7 +364,7 @@ def _histogram(input: TensorBase, bins: int, min: Any, max: Any, out: TensorBase
 def histogram(
     input: Any, bins: Any = 100, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
 ) -> Any:
-    """Return counts (or sums of weights) in bins, a number of equal ones or between given edges, and the edges."""
+    """Return counts (or sums of weights) in bins, and the edges of the bins; ``bins`` is a number of equal bins, or their edges."""
     if out is not None and out[0]._dtype is not input._dtype:
         raise RuntimeError(
             "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
@@ -386,7 +391,7 @@ def histogram(
 
 
 def _check_weight(weight: TensorBase | None, input: TensorBase, shape: tuple[int, ...]) -> None:
-    """Raise torch's errors unless there is a weight of the input's dtype for each point of an input of this shape."""
+    """Raise torch's errors unless ``weight`` has the input's dtype, and one element for each point of an input of this shape."""
     if weight is None:
         return
     if weight._dtype is not input._dtype:

@@ -40,7 +40,7 @@ from .vector_norm import norm_slope, vector_norm
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
-    """Return the norm of all elements or along ``dim``, of an order that is a number, "fro", or for matrices "nuc"."""
+    """Return the norm of all elements or along ``dim``. The order is a number, "fro", or for matrices "nuc"."""
     if isinstance(p, str):
         if p == "nuc":
             dims = tuple(range(-2, 0)) if dim is None else dim
@@ -76,7 +76,7 @@ _WIDER = {float16: float32, bfloat16: float32}
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES, arguments_first=True)
 def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return a copy whose slices along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
+    """Return a copy in which each slice along ``dim`` whose norm exceeds ``maxnorm`` is scaled down to that norm."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     if p <= 0:
@@ -98,7 +98,7 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None
 def _renorm_slope(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], p: float, others: tuple[int, ...], maxnorm: float
 ) -> tuple[TensorBase]:
-    """Return the gradient, unscaled for slices that are not scaled."""
+    """Return the gradient of ``renorm``; slices that were not scaled pass it on unchanged."""
     (g,), (x,) = gradients, inputs
     if g is None:
         return (None,)

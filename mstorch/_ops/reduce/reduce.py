@@ -58,12 +58,12 @@ _LONG = 1 << 16
 
 
 def summed_dtype(input: TensorBase, asked: dtype | None, out: Any) -> dtype:
-    """Return the dtype of sums and products: the requested one, that of ``out``, or the input's, int64 for integers."""
+    """Return the dtype of a sum or product: the requested dtype, that of ``out``, or that of the input, where integers become int64."""
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.is_integral else input._dtype)
 
 
 def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> None:
-    """Raise torch's error if the operation would be recorded with an ``out=``, whatever its dtype."""
+    """Raise torch's error if there is an ``out=`` and autograd would have to track the operation, whatever its dtype."""
     if isinstance(out, TensorBase) and recording((input, out)):
         raise no_derivative(name)
 
@@ -117,7 +117,7 @@ def nansum(
 def _nansum_slope(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], dims: tuple[int, ...]
 ) -> tuple[TensorBase]:
-    """Return the gradient, zero at NaN unless it is infinite itself."""
+    """Return the gradient of ``nansum``: zero at NaN, unless the incoming gradient is infinite."""
     (g,), (x,) = gradients, inputs
     if g is None:
         return (None,)
@@ -277,7 +277,7 @@ def argmin(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, 
 
 
 def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool) -> Any:
-    """Return values and indices of the extremes along a dimension; the gradient goes to that index only."""
+    """Return the maxima or minima along a dimension with their indices; only the element at the returned index gets a gradient."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     if input._dtype.is_complex:
@@ -295,7 +295,7 @@ def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, 
 
 @operation(numpy_names=True)
 def max(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """Return the maximum; with ``dim`` values and indices along it; with a tensor the elementwise maximum."""
+    """Return the maximum; with ``dim`` also its indices along this dimension; with a tensor the elementwise maximum."""
     dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
         return maximum(input, dim if other is None else other, out=out)
@@ -306,7 +306,7 @@ def max(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, oth
 
 @operation(numpy_names=True)
 def min(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """Return the minimum; with ``dim`` values and indices along it; with a tensor the elementwise minimum."""
+    """Return the minimum; with ``dim`` also its indices along this dimension; with a tensor the elementwise minimum."""
     dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
         return minimum(input, dim if other is None else other, out=out)
@@ -318,7 +318,9 @@ def min(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, oth
 def _extremes(
     arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool, out: Any
 ) -> Any:
-    """Return values and indices; torch resizes ``out=`` before it reads, even if that is the input."""
+    """Return maxima or minima and their indices. As in torch, ``out=`` is resized before the input is read, even if both are the same
+    tensor.
+    """
     expect_parts(name, out)
     found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
     refuse_parts(out, input, found[0]._shape)
@@ -368,7 +370,7 @@ def any(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out
 
 
 def _rounded_once(input: TensorBase, compute: Callable[[Any], Any]) -> Any:
-    """Return the result of ``compute``; for half precision it runs in float32 and the result is rounded."""
+    """Return the result of ``compute``; half precision is computed in float32, and only the result is rounded."""
     if input._dtype.name not in ("float16", "bfloat16"):
         return compute(input)
     found = compute(input.float())
@@ -403,7 +405,7 @@ def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
 
 
 def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> Any:
-    """Return the variance, or its root if ``name`` is "std"; as one node on the host, if possible."""
+    """Return the variance, or its square root if ``name`` is "std"; on the host as a single autograd node where possible."""
     if input._dtype.ms is None and len(wrap_dims(dim, len(input._shape))) == len(input._shape):
         raise RuntimeError(f"std_var_all: Unsupported dtype {type_word(input._dtype)}")
     refuse_codes("std_cpu", input)
@@ -418,10 +420,10 @@ def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: in
 
 
 def _variance_on_host(input: TensorBase, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> TensorBase:
-    """Return the variance as one node, or its root if ``name`` is "std".
+    """Return the variance as a single autograd node, or its square root if ``name`` is "std".
 
-    If ``correction`` leaves no degrees of freedom, the gradient is torch's: infinite for a full reduction (``whole``), else divided by what
-    is left.
+    If ``correction`` leaves no degrees of freedom, the gradient is torch's: infinite for a full reduction (``whole``), else divided by the
+    difference.
     """
     rooted = name == "std"
     found = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0, rooted)
@@ -454,7 +456,7 @@ def var(
     input: TensorBase, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: Any = None, out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the variance, divided by the count minus ``correction`` (1)."""
+    """Return the variance: the sum of squared deviations over the count minus ``correction`` (1)."""
     dim, correction = _spread_args(dim, unbiased, correction)
     return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "var")), out)
 
@@ -470,7 +472,7 @@ def std(
 
 
 def _deviation(variance: TensorBase) -> TensorBase:
-    """Return the root of a variance; its gradient is zero where the variance is."""
+    """Return the square root of a variance; where the variance is zero, so is the gradient."""
     if not recording((variance,)):
         return variance.sqrt()
     values = readable(variance)
@@ -502,7 +504,8 @@ def std_mean(
 
 
 def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, correction: int, keepdim: bool, name: str) -> tuple[Any, ...]:
-    """Return the variance, or its root if ``name`` is "std_mean", and the mean: one node with two outputs, as in torch."""
+    """Return the variance, or its square root if ``name`` is "std_mean", and the mean, as one autograd node with two outputs, as in torch.
+    """
     refuse_codes("std_cpu", input)
     apart = followed((input,)) and not LEVELS
 
@@ -526,7 +529,7 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, corre
 
 
 def _running(centre: TensorBase, x: TensorBase, dims: tuple[int, ...]) -> TensorBase:
-    """Return means, NaN after the first infinite one, as in torch, which updates them element by element."""
+    """Return means, with NaN where torch, which updates a mean element by element, gives NaN after the first infinite element."""
     if not count_of(centre._shape) or not (infinite := centre.isinf()).any():
         return centre
     last, every = x, x.isinf()

@@ -265,7 +265,7 @@ def cumulative_trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: Any 
 def gradient(
     input: TensorBase, *, spacing: float | Sequence[TensorBase | float] = 1, dim: int | tuple[int, ...] | None = None, edge_order: int = 1
 ) -> tuple[Any, ...]:
-    """Return numerical derivatives along each of ``dim``, by central differences, one-sided at the ends."""
+    """Return numerical derivatives along each of ``dim``: central differences, and one-sided ones at the ends."""
     shape = shape_of(input)
     spacing = 1 if spacing is None else spacing
     dims = _gradient_dims(dim, spacing, len(shape))

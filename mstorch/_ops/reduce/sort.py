@@ -76,11 +76,13 @@ def _refuse_unsigned(input: TensorBase) -> None:
 
 @ways(host=_refuse_unsigned)
 def _refuse_digits(input: TensorBase) -> None:
-    """Raise torch's error for integers that its CPU cannot radix-sort."""
+    """Raise torch's error for integer dtypes that torch cannot radix-sort on the CPU."""
 
 
 def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -> TensorBase:
-    """Return the indices of torch's sort: radix sort for long integer vectors, the identity for expanded ones; these are stable."""
+    """Return the indices of torch's sort. Long integer vectors are sorted by radix sort, and expanded tensors keep their order; both are
+    stable.
+    """
     shape = shape_of(input)
     if input._stride is not None and shape and not input._stride[dim]:
         stable = True
@@ -118,7 +120,9 @@ def _expect_kinds(name: str, input: TensorBase, out: TensorBase | None) -> None:
 
 @operation(numpy_names=True)
 def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
-    """Return the values sorted along ``dim`` and their indices; ties keep their order if ``stable``; NaN is largest."""
+    """Return the values sorted along ``dim``, and their indices. With ``stable``, equal elements keep their order; NaN is the largest
+    value.
+    """
     if not isinstance(dim, int) and dim is None:
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
@@ -191,7 +195,7 @@ def _zeros(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _picked(input: Any, dim: int, indices: Any, keepdim: bool, kind: Any) -> Any:
-    """Return values and indices at one index per row (``dim`` kept with length 1)."""
+    """Return values and indices, given one index per row (``dim`` has length 1)."""
     keepdim = keepdim or not shape_of(indices)
     shown = indices if keepdim else without_dim(indices, dim)
     return kind((values_at(input, dim, indices, _LABELS[kind], shown, keepdim), shown))
@@ -207,7 +211,7 @@ _UNSIGNED = ("uint16", "uint32", "uint64")
 
 
 def _refuse_kinds(kernel_: str, input: TensorBase, *others: str) -> None:
-    """Raise torch's error for dtypes that its selection kernels do not support."""
+    """Raise torch's error for dtypes that torch's selection kernels do not support."""
     name = input._dtype.name
     if input._dtype.is_complex or name in _UNSIGNED or name in others:
         raise not_for(kernel_, input._dtype.name)
@@ -244,7 +248,7 @@ def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *,
 
 
 def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
-    """Return the median of all elements; ties, or all NaNs if it is NaN, share its gradient."""
+    """Return the median of all elements; equal elements share its gradient, as do all NaNs if the median is NaN."""
     found = _median(views.reshape(input.detach(), (-1,)), 0, False, ignore_nan, None)[0]
     if not recording((input,)):
         return found
@@ -271,7 +275,7 @@ def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
 
 
 def _share_of_the_median(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[TensorBase]:
-    """Return the gradient of a median, without reading its value."""
+    """Return the gradient of a median of all elements, without reading the median's value on the host."""
     (g,), (found,), (input,) = gradients, outputs, inputs
     inside = input.detach()
     chosen = where(isnan(found), isnan(inside), eq(inside, found))
@@ -335,7 +339,7 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
 
 @operation(numpy_names=True)
 def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
-    """Return the median, the lower of two: of all elements, or along ``dim`` with its index; NaN if there is one."""
+    """Return the lower median of all elements, or along ``dim`` with its index; NaN if an element is NaN."""
     return _median(input, dim, keepdim, False, out)
 
 
@@ -347,7 +351,7 @@ def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, 
 
 @operation(numpy_names=True)
 def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
-    """Return the most frequent value along ``dim`` (the smallest of several) and its last index."""
+    """Return the most frequent value along ``dim`` (the smallest if there are several), and the index of its last occurrence."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     _check_rows("mode", shape, dim)
@@ -451,7 +455,7 @@ def quantile(
     input: TensorBase, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
     out: TensorBase | None = None
 ) -> TensorBase:
-    """Return the quantiles ``q`` (a number or a vector in [0, 1]) of all elements, or along ``dim``; NaN if there is one."""
+    """Return the quantiles ``q`` (a number or a vector in [0, 1]) of all elements, or along ``dim``; a slice with NaN gives NaN."""
     return _quantile(input, q, dim, keepdim, interpolation, False, out)
 
 

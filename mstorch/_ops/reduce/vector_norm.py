@@ -60,7 +60,7 @@ def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
 
 
 def norm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, keepdim: bool) -> Any:
-    """Return the gradient, computed from the vector and its norm, as torch saves them; zero where the norm, or an element, is not
+    """Return the gradient, computed from the vector and its norm, which torch saves too; zero where the norm or an element is not
     differentiable.
     """
     (g,), (y,), (x,) = gradients, outputs, inputs
@@ -84,7 +84,7 @@ def norm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, k
 
 
 def _norm(x: TensorBase, p: float, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
-    """Return the norm; where it or an element is zero the gradient is zero, as torch defines it."""
+    """Return the norm; where the norm or an element is zero, the gradient is zero, as torch defines it."""
     if p == 0:
         count = reduce.sum(x.detach().ne(0).to(x._dtype.to_real()), dims, keepdim)
         # A step function: its gradient is zero, not absent.

@@ -1,1 +1,1 @@
-"""Views, joins, and methods whose signature differs from the function's."""
+"""Views, joins, and methods whose signature differs from that of the function."""

@@ -128,7 +128,7 @@ concat = concatenate = cat
 
 @operation(numpy_names=True, autocast=WIDEST)
 def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> Any:
-    """Stack the tensors, of one size, along a new dimension ``dim``."""
+    """Stack tensors of equal size along a new dimension ``dim``."""
     tensors = tensor_list(tensors, "stack")
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
@@ -515,7 +515,7 @@ def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) 
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """Return the tensors expanded to their broadcast shape; those that have it are returned themselves."""
+    """Return the tensors expanded to their broadcast shape; a tensor that already has this shape is returned itself."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     shape: tuple[int, ...] = ()

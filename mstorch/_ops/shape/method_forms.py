@@ -26,7 +26,7 @@ def size(self: TensorBase, dim: int | None = None) -> Any:
 
 
 def stride(self: TensorBase, dim: int | None = None) -> Any:
-    """Return the strides in elements, or one of them."""
+    """Return the strides in elements, or the stride of one dimension."""
     strides = strides_of(self)
     return strides if dim is None else strides[wrap_dim(dim, len(strides))]
 
@@ -44,14 +44,18 @@ def unflatten(self: Any, dim: int, sizes: Any) -> Any:
 def unique(
     self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return the sorted unique elements (or slices along ``dim``); on request with each element's index among them, and counts."""
+    """Return the sorted unique elements (or slices along ``dim``); on request also the position of each element among them, and their
+    counts.
+    """
     return count.unique(self, sorted, return_inverse, return_counts, dim)
 
 
 def unique_consecutive(
     self: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return each run of equal elements (or slices along ``dim``) once; on request with each element's run, and their lengths."""
+    """Return each run of equal elements (or slices along ``dim``) once; on request also the number of each element's run, and the lengths
+    of the runs.
+    """
     return count.unique_consecutive(self, return_inverse, return_counts, dim)
 
 
@@ -92,7 +96,7 @@ def _dims(dims: tuple[Any, ...]) -> Any:
 
 
 def squeeze(self: TensorBase, *dims: Any, dim: int | None = None) -> Any:
-    """Return a view without the dimensions of length 1 (all of them, or those given)."""
+    """Return a view without the dimensions of length 1: without all of them, or those in ``dim``."""
     return views.squeeze(self, _dims(dims) if dims else dim)
 
 

@@ -228,7 +228,7 @@ def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
 
 
 def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) -> TensorBase:
-    """Set the diagonal to one value; with ``wrap`` it restarts below a tall matrix. Return the tensor."""
+    """Set the diagonal to one value; with ``wrap``, the diagonal of a tall matrix starts again below. Return the tensor."""
     shape, strides = shape_of(self), strides_of(self)
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")

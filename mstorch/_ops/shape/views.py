@@ -116,7 +116,7 @@ def reshape(input: TensorBase, *shape: Any) -> Any:
 
 
 def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -> Any:
-    """Return the tensor in another shape, not a view for autograd.
+    """Return the tensor in another shape, as a result that autograd does not regard as a view.
 
     ``fresh``: the tensor is dense, and not referenced elsewhere. Otherwise it may have any strides, and the result has its own version
     counter.
@@ -233,7 +233,7 @@ _ALIAS = windows.Sort(lambda name, argument: _same, lambda own, argument: (_same
 
 
 def detach(input: Any) -> Any:
-    """Return a view of all elements without history."""
+    """Return a view of all elements, detached from the autograd graph."""
     return make_view(input, tape.detached, input._shape, strides_of(input), input._offset)
 
 
@@ -264,7 +264,7 @@ def movedim(input: TensorBase, source: Any, destination: Any) -> Any:
 
 @operation(numpy_names=True)
 def squeeze(input: TensorBase, dim: int | None = None) -> Any:
-    """Return a view without the dimensions of length 1 (all of them, or those given)."""
+    """Return a view without the dimensions of length 1: without all of them, or those in ``dim``."""
     own, strides = shape_of(input), strides_of(input)
     if dim is None:
         gone = set(range(len(own)))

@@ -94,7 +94,9 @@ def _outer_first(input: TensorBase, dims: Sequence[int]) -> list[int]:
 
 
 def _strides(input: TensorBase, shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...] | None:
-    """Return a transform result's strides: the transformed dimensions innermost, in their order, the others in the input's."""
+    """Return the strides of a transform's result: the transformed dimensions are innermost, in their order; the others keep the input's
+    order.
+    """
     strides = strides_of(input)
     others = sorted((d for d in range(len(shape)) if d not in dims), key=lambda d: -strides[d])
     found = [0] * len(shape)
@@ -392,7 +394,7 @@ def fftfreq(
     n: int, d: float = 1.0, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
-    """Return the frequencies of ``fft``'s results: the nonnegative, then the negative ones."""
+    """Return the frequencies of ``fft``'s results: first the nonnegative, then the negative frequencies."""
     kind = dtype or get_default_dtype()
     found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind, device=device))) * (1.0 / (n * d))
     return _frequencies(found, requires_grad, out)

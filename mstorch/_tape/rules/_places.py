@@ -1,4 +1,4 @@
-"""Gather, scatter and clear at index positions: linear maps with their transposes."""
+"""Gather, scatter and clear elements at index positions: linear maps, and their transposes."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,8 +13,8 @@ from .. import vocabulary as v
 class Places:
     """Positions that a NumPy key selects in an array of ``shape``, for values of the shape ``own``.
 
-    ``flat``: the key is a vector of flat indices. ``rounded_once``: half precision is accumulated in single. ``outer``: the array's
-    original shape if ``shape`` is that of its rows.
+    ``flat``: the key is a vector of flat indices. ``rounded_once``: half precision is accumulated in float32. ``outer``: the original shape
+    of the array, if ``shape`` is its shape as rows.
     """
 
     def __init__(

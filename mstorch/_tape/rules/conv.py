@@ -1,4 +1,6 @@
-"""Gradients of convolutions: three maps, linear in both arguments; the gradient of each is another of them."""
+"""Gradients of convolutions: forward, gradient for the input and gradient for the weights are linear in both arguments, and the gradient of
+each is another of the three.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +21,7 @@ def _output(
     g: TensorBase | np.ndarray, w: TensorBase | np.ndarray, shape: tuple[int, ...],
     attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int],
 ) -> Any:
-    """Return the convolution whose gradient is a given transposed one, without the extra windows of an output padding above the stride."""
+    """Return the convolution whose gradient is a given transposed one, without the extra outputs of an output padding above the stride."""
     found = _forward(g, w, None, *attributes)
     if v.shape_of(found) == shape:
         return found

@@ -14,7 +14,7 @@ from .reduce import restored
 
 @rule("p_norm", keep=(0, "result"))
 def p_norm(node: Any, g: np.ndarray) -> np.ndarray | None:
-    """Return the gradient of a norm or distance: equal maxima all get the gradient, and the sign of NaN is NaN."""
+    """Return the gradient of a norm or distance: all equal maxima get the whole gradient, and the sign of NaN is NaN."""
     p, dims, keepdim, share = node.args
     if p == 0:
         return None if share else v.nothing(g, node.shapes[0])

@@ -221,7 +221,7 @@ def _mine_of_arrays(x: np.ndarray, y: np.ndarray, op: str) -> np.ndarray:
 
 @v.ways(array=_mine_of_arrays)
 def _mine(x: Any, y: Any, op: str) -> Any:
-    """Return where the first of two bare values is the extremum, or the second is NaN."""
+    """Return a mask: True where the first of two raw arrays holds the extremum, or the second holds NaN."""
     return v.either((v.ge if op == "fmax" else v.le)(x, y), v.ne(y, y))
 
 

@@ -42,7 +42,9 @@ def complex(node: Any, g: np.ndarray) -> Any:
 
 @rule("polar", keep=("result",))
 def polar(node: Any, g: np.ndarray) -> Any:
-    """Return the gradients of ``polar``: for the absolute value the component along the direction, for the angle that across it."""
+    """Return the gradients of ``polar``: for the absolute value, the component of the gradient along the number's direction; for the angle,
+    that across it.
+    """
     wide, real = NP_DTYPE[v.dtype_name(g)], node.kind.np
     result, turned = node.kept(g), v.conj(g)
 

@@ -68,7 +68,8 @@ def nll_parts(node: Any, gradients: Any) -> Any:
 
 
 def _by_logs(node: Any, g: Any, total: Any) -> Any:
-    """Return the gradient with respect to log-probabilities by single operations: each target's weight at its class."""
+    """Return the gradient with respect to log-probabilities, composed of single operations: minus the weight of each target, at its class.
+    """
     target, weight, ignored, reduction = node.args
     rows, name = (int(target.shape[0]), 1), node.kind.name
     counted = movement.reshaped(v.ne(target, v.constant(ignored, target)), rows)

@@ -210,7 +210,9 @@ def angle(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 @v.wide
 def _sgn_slope(g: np.ndarray, z: np.ndarray, turned: np.ndarray) -> np.ndarray:
-    """Return the component of the gradient across the direction of the number, divided by its absolute value ``z * conj(turned)``."""
+    """Return the gradient of ``sgn``: the component across the number's direction, divided by the absolute value, which is ``z *
+    conj(turned)``.
+    """
     flat = v.is_zero(z)
     across = v.sub(g, v.mul(v.conj(g), v.mul(turned, turned)))
     return v.where(flat, 0, v.div(across, v.where(flat, 1, v.times(v.mul(z, v.conj(turned)), 2))))

@@ -23,7 +23,7 @@ def standardised(x: TensorBase | np.ndarray, axes: tuple[int, ...], count: int, 
 
 
 def _single(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, eps: float) -> Any:
-    """Return the gradients if each element is a group of its own.
+    """Return the gradients if each group has a single element.
 
     Those of x and the weight are zero up to rounding; torch's rounding error, that of the normalized value ``inverse * x``, is reproduced,
     as a small epsilon makes it large.
@@ -37,7 +37,9 @@ def _single(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, eps: fl
 
 
 def _of_nothing(node: Any, g: Any) -> Any:
-    """Return the gradients for an empty input and its parameters; that of the input depends on the incoming one."""
+    """Return the gradients for an empty input and its parameters; the input's gradient depends on the incoming gradient in the autograd
+    graph.
+    """
     zeros = tuple(v.like(v.zeros(own, node.kind), g) for own in node.shapes)
     return (v.times(g, 0), *zeros[1:]) if isinstance(g, TensorBase) else zeros
 
@@ -67,7 +69,8 @@ def _layer_norm_of_arrays(node: Any, g: np.ndarray, x: np.ndarray, weight: np.nd
 def _layer_norm_composed(
     node: Any, g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, weight: TensorBase | np.ndarray, axes: tuple[int, ...], count: int
 ) -> Any:
-    """Return the gradient of layer norm by one host kernel if possible, else by single operations, half precision computed in single."""
+    """Return the gradient of layer norm, by one host kernel if possible, else by single operations with half precision computed in float32.
+    """
     return _layer_norm_steps(node, g, x, weight, axes, count)
 
 

@@ -17,7 +17,9 @@ def pad(node: Any, g: Any) -> Any:
 
 
 def _along(g: Any, axis: int, length: int, before: int, after: int, mode: str) -> Any:
-    """Return the gradient along an axis: that of the middle, plus that of the padding at the positions it was copied from."""
+    """Return the gradient along an axis: the gradient of the part that was kept, plus that of the padding at the positions from which it
+    was copied.
+    """
     if not (before or after):
         return g
     lead = (slice(None),) * axis

@@ -178,7 +178,9 @@ def avg_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, counts: np.ndarray) -> Any:
-    """Return the gradient of average pooling on a device: each share, spread over its window, is folded back."""
+    """Return the gradient of average pooling on a device: each output's share is spread over its window, and overlapping windows are
+    summed.
+    """
     rows, count, size = shape[0], shape[1], int(np.prod(kernel))
     uniform = counts.size and (counts == counts.flat[0]).all()
     share = v.div(g, v.constant(float(counts.flat[0]), g) if uniform else v.like(counts.astype(np.float32), g))
@@ -187,7 +189,9 @@ def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: 
 
 
 def _windows_apart(node: Any, g: Any) -> Any:
-    """Return the gradient of average pooling with adjacent windows: each share is repeated over its window. None for other windows."""
+    """Return the gradient of average pooling with adjacent windows: each output's share is repeated over its window. None for other
+    windows.
+    """
     (out,), shape = node.args, node.shapes[0]
     if 0 in shape or 0 in out or any(n % o for n, o in zip(shape[2:], out)):
         return None

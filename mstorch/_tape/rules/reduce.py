@@ -88,7 +88,7 @@ _cumprod = Primitive("cumprod")
 
 
 def _moved(value: TensorBase | np.ndarray) -> Any:
-    """Shift the elements by one along the last dimension, with a one in front."""
+    """Shift the elements by one along the last dimension; the first becomes 1."""
     return v.pad(value, (1, -1), 1)
 
 

@@ -44,7 +44,9 @@ _logcumsumexp = Primitive("logcumsumexp")
 
 @rule("logcumsumexp", keep=(0, "result"))
 def logcumsumexp(node: Any, g: TensorBase | np.ndarray) -> Any:
-    """Return the gradient of logcumsumexp for real numbers, from logarithms of its positive and negative part, as in torch: NaN at -inf."""
+    """Return the gradient of logcumsumexp for real numbers, from logarithms of the gradient's positive and negative part, as in torch; NaN
+    at -inf.
+    """
     (dim,) = node.args
     x, y = node.kept(g, 0), node.kept(g, 1)
     if not node.shapes[0]:

@@ -118,7 +118,9 @@ def _of_product(
     node: Any, g: TensorBase | np.ndarray, places: Places, x: TensorBase | np.ndarray, source: TensorBase | np.ndarray,
     result: TensorBase | np.ndarray,
 ) -> tuple[Any, Any]:
-    """Return torch's gradients of a product: by division without zeros; a single zero gets the product of the other factors."""
+    """Return torch's gradients of a product by ``scatter_reduce``: by division if no factor is zero; a single zero gets the product of the
+    other factors.
+    """
     nonzero = v.where(v.is_zero(x), 1, x)
     by_x = v.div(v.mul(g, _reduced(nonzero, source, *node.args)), nonzero)
     zero = v.host_array(v.is_zero(source))  # which waits for a device

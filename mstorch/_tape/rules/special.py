@@ -34,7 +34,7 @@ def _log_density(x: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
 
 
 def _of_first_order(slope: Callable[[Any], Any], x: TensorBase | np.ndarray) -> Any:
-    """Return a slope that divides by x, with its limit 0.5 where x is too small, or NaN as in torch."""
+    """Return ``slope(x)``, which divides by x; where x is NaN or too small, return 0.5, its limit at 0."""
     array = v.host_array(x)
     small = ~(np.abs(array) > np.finfo(array.dtype).eps)
     return v.where(small, 0.5, slope(v.where(small, 1, x)))

@@ -1,4 +1,5 @@
-"""torch_npu.contrib: ``from torch_npu.contrib import transfer_to_npu`` makes cuda mean npu; layers and functions of models for Ascend.
+"""torch_npu.contrib: ``from torch_npu.contrib import transfer_to_npu`` makes "cuda" an alias of "npu"; layers and functions of models for
+Ascend.
 
 They are written with torch operations. Box suppression (NMS), YOLO's deltas, ``PSROIPool``, ``FusedColorJitter``, quantized layers, the old
 fused attention and ``MultiheadAttention`` are missing: importing one raises ImportError with its name.

@@ -60,7 +60,7 @@ class Histograms:
     def _combine_histograms(
         self, orig_hist: Tensor, orig_min: Tensor, orig_max: Tensor, update_hist: Tensor, update_min: Tensor, update_max: Tensor
     ) -> Tensor:
-        """Return the sum of an old histogram, extended to wider bounds, and a new one."""
+        """Return the sum of a new histogram and an old one, which is extended to the wider bounds."""
         if update_min == orig_min and update_max == orig_max:
             return orig_hist + update_hist
         if orig_min == orig_max:  # all that was seen is one number
@@ -72,7 +72,9 @@ class Histograms:
         return update_hist + self._upscale_histogram(orig_hist, orig_min, orig_max, update_min, update_max)
 
     def _upscale_histogram(self, histogram: Tensor, orig_min: Tensor, orig_max: Tensor, update_min: Tensor, update_max: Tensor) -> Tensor:
-        """Return a histogram redistributed to bins over wider bounds: each bin is divided equally, by the centres of its pieces."""
+        """Return a histogram redistributed to bins over wider bounds; each old bin is split into equal pieces, which are counted at their
+        centres.
+        """
         fine = self.bins * self.upsample_rate
         parts = histogram.repeat_interleave(self.upsample_rate) / self.upsample_rate
         half = 0.5 * ((orig_max - orig_min) / fine)
@@ -141,7 +143,7 @@ class _Shares:
         self._sums = sums.cpu().numpy()
 
     def first_from(self, start: int, end: int, bound: float) -> int:
-        """Return the first bin from ``start`` on whose cumulative sum reaches a bound; ``end`` if none does."""
+        """Return the first bin, from ``start`` on, whose cumulative sum reaches a bound; ``end`` if none does."""
         place, limit = start, self._sums.dtype.type(bound)
         while place < end and self._sums[place] < limit:
             place += 1

@@ -173,7 +173,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
             )
 
     def forward(self, x_orig: Any) -> Any:
-        """Update the bounds by a tensor; return it."""
+        """Update the bounds by the values of a tensor, and return the tensor."""
         if x_orig.numel():
             low, high = torch.aminmax(x_orig.detach().to(self.min_val.dtype))
             self._keep(*self._taken_in(low, high))
@@ -258,7 +258,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
             raise NotImplementedError(f"{name} doesn't support dynamic quantization")
 
     def forward(self, x_orig: Any) -> Any:
-        """Update the channels' bounds by a tensor; return it."""
+        """Update the channels' bounds by the values of a tensor, and return the tensor."""
         return self._forward(x_orig)
 
     def _forward(self, x_orig: Tensor) -> Tensor:
@@ -344,7 +344,7 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
         self.upsample_rate = 16
 
     def forward(self, x_orig: Tensor) -> Any:
-        """Add a tensor's values to the histogram; return it."""
+        """Add a tensor's values to the histogram, and return the tensor."""
         if x_orig.numel():
             self._count(x_orig.detach())
         return x_orig
@@ -457,7 +457,7 @@ class RecordingObserver(_Unasked):
         self.tensor_val: list[Any] = []
 
     def forward(self, x: Any) -> Any:
-        """Store a copy of a tensor; return it."""
+        """Store a copy of a tensor, and return the tensor."""
         self.tensor_val.append(x.clone())
         return x
 

@@ -7,7 +7,7 @@ __all__ = ["QuantType"]
 
 
 class QuantType(enum.IntEnum):
-    """The kind of quantization: dynamic, static, quantization-aware training, or weights only."""
+    """The type of quantization: dynamic, static, quantization-aware training, or weights only."""
 
     DYNAMIC = 0
     STATIC = 1

@@ -1,4 +1,4 @@
-"""torch.ao.quantization.quantization_mappings: which class replaces which."""
+"""torch.ao.quantization.quantization_mappings: which class of modules replaces which."""
 from __future__ import annotations
 
 import copy

@@ -65,7 +65,7 @@ def get_default_custom_config_dict() -> dict[str, Any]:
 
 
 def _built(kind: type, *args: Any) -> Any:
-    """Return the class. Raise NotImplementedError with its name if it is not implemented."""
+    """Return the class. Raise NotImplementedError with the class's name if it is not implemented."""
     return kind(*args) if isinstance(kind, UnbuiltClass) else kind
 
 
@@ -87,7 +87,7 @@ def _propagate_qconfig_helper(
 
 
 def propagate_qconfig_(module: Any, qconfig_dict: Any = None, prepare_custom_config_dict: Any = None) -> None:
-    """Set each layer's ``qconfig``: its own, that of its name or type in the dict, or its parent's."""
+    """Set each layer's ``qconfig``: its own, else the one for its name or type in the dict, else its parent's."""
     _propagate_qconfig_helper(module, qconfig_dict or {}, config=prepare_custom_config_dict)
 
 
@@ -154,7 +154,7 @@ class _Observing:
         return found
 
     def observe(self, module: Any, special: Any = None) -> None:
-        """Add an observer of a layer's output or, where that is not observed, of its input."""
+        """Add an observer of a layer's output or, where the output is not observed, of the layer's input."""
         if _needs_observation(module) and not isinstance(module, DeQuantStub):
             module.add_module("activation_post_process", self._made(module.qconfig, special))
             _register_activation_post_process_hook(module, pre_hook=_activation_is_memoryless(module.qconfig))
@@ -314,7 +314,7 @@ def swap_module(mod: Any, mapping: Any, custom_module_class_mapping: Any, use_pr
 
 @_deprecated
 def quantize(model: Any, run_fn: Any, run_args: Any, mapping: Any = None, inplace: bool = False) -> Any:
-    """Quantize a model after training: observe it while ``run_fn(model, *run_args)`` runs, and convert it."""
+    """Quantize a model after training: run it with observers by ``run_fn(model, *run_args)``, then convert it."""
     mapping = get_default_static_quant_module_mappings() if mapping is None else mapping
     model = model if inplace else copy.deepcopy(model)
     model.eval()

@@ -47,7 +47,7 @@ _RANGES = {
 
 
 def get_combined_dict(default_dict: dict[Any, Any], additional_dict: dict[Any, Any]) -> dict[Any, Any]:
-    """Return a dict with the entries of both; the second has precedence."""
+    """Return a dict with the entries of both dicts; the entries of the second have precedence."""
     return {**default_dict, **additional_dict}
 
 
@@ -93,7 +93,7 @@ def get_qparam_dict(observer_or_fake_quant: Any) -> dict[str, Any]:
 
 
 def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapping: dict[Any, Any], qconfig: Any) -> Any:
-    """Return the replacement of a custom module's class, from a mapping by kind of quantization."""
+    """Return the replacement of a custom module's class, from a mapping by quantization type and class."""
     mapping = custom_module_class_mapping.get(get_quant_type(qconfig), {})
     if type(custom_module) not in mapping:
         raise AssertionError(f"did not find corresponding observed module class for {type(custom_module)} in mapping: {mapping}")
@@ -197,7 +197,7 @@ def validate_qmin_qmax(quant_min: int, quant_max: int) -> None:
 
 
 def calculate_qmin_qmax(quant_min: Any, quant_max: Any, has_customized_qrange: bool, dtype: Any, reduce_range: bool) -> tuple[int, int]:
-    """Return the range of a dtype, or the given one, with one bit less if requested."""
+    """Return the range of integers of a dtype, or the user's range, reduced by one bit on request."""
     if not has_customized_qrange:
         low, high = _RANGES.get(dtype, (0, 15))
         return (int(low / 2), high // 2) if reduce_range and dtype in _BYTES else (low, high)

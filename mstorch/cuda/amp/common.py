@@ -5,7 +5,7 @@ from ..._core import cuda_names
 
 
 def amp_definitely_not_available() -> bool:
-    """Return whether there is no GPU, and "cuda" is no alias of another device."""
+    """Return True without a GPU, unless "cuda" is an alias of another device."""
     return not cuda_names.is_there()
 
 

@@ -27,7 +27,9 @@ def _go_on(group: Any) -> Any:
 
 
 class JoinHook:
-    """Hooks of a Joinable after its rank's last input: ``main_hook`` in each further iteration, then ``post_hook``."""
+    """Hooks that run on a rank after its last input: ``main_hook`` in each iteration of the ranks that still have inputs, then
+    ``post_hook``.
+    """
 
     def main_hook(self) -> None:
         """Mirror the collectives that the other ranks call in one iteration."""

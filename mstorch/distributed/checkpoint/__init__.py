@@ -112,7 +112,7 @@ def save(
     state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None, process_group: Any = None,
     no_dist: bool = False, use_collectives: bool = True,
 ) -> Metadata:  # fmt: skip
-    """Save the ranks' state to a folder: each rank its shards of DTensors, rank 0 the rest. All ranks have to call it."""
+    """Save the ranks' state to a folder: each rank saves its shards of DTensors, rank 0 all other entries. All ranks have to call it."""
     return _save(_states(state_dict), _folder(checkpoint_id, storage_writer, planner), process_group, no_dist)
 
 

@@ -51,7 +51,7 @@ def put(state: Any, path: Path, value: Any) -> None:
 
 
 def piece(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...], Any, tuple[int, ...], bool]:
-    """Return this rank's shard of a tensor: its offset, its size, its data, the global size, and whether this rank saves it."""
+    """Return this rank's shard of a tensor: the offset, the size, the data, the global size, and whether this rank is to save the shard."""
     if not isinstance(tensor, DTensor):
         shape = tuple(tensor.shape)
         return (0,) * len(shape), shape, tensor.detach(), shape, True

@@ -58,7 +58,9 @@ def _kept(found: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
 
 
 def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict[str, Any]:
-    """Return a model's state dict, without the "module." of DistributedDataParallel."""
+    """Return a model's state dict, without the prefix "module." that DistributedDataParallel adds to the names; ``options`` select and
+    convert entries.
+    """
     options = options or StateDictOptions()
     if submodules is not None:
         raise NotImplementedError("mstorch: get_model_state_dict takes no submodules")

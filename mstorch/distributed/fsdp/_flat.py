@@ -22,7 +22,7 @@ class _Entry:
 
 
 class FlatOwner:
-    """A flat parameter: this rank's shard and, while in use, the full one, of which the modules hold views."""
+    """A flat parameter: this rank's shard and, while it is used, the unsharded parameter, of which the modules hold views."""
 
     def __init__(
         self, parameters: list[tuple[Any, list[tuple[Any, str]], str]], holder: Any, group: Any, visible: bool, offload: bool
@@ -147,7 +147,7 @@ class FlatOwner:
         return {entry.name: whole[entry.start : entry.stop].view(entry.shape).clone() for entry in self.entries}
 
     def flatten(self, tensors: dict[str, Any]) -> Any:
-        """Return this rank's flat shard of full tensors given by name; missing ones are zeros."""
+        """Return this rank's flat shard of unsharded tensors, which are given by name; missing tensors count as zeros."""
         like = next(iter(tensors.values()))
         whole = torch.zeros(self.shape, dtype=like.dtype, device=like.device)
         for entry in self.entries:

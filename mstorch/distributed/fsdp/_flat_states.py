@@ -14,7 +14,7 @@ def _owners(model: Any) -> list[tuple[Any, Any]]:
 
 
 def _tensors_like(owner: Any, states: dict[Any, Any]) -> Any:
-    """Return for each state key this rank's flat shard; values that are not sharded are kept."""
+    """Return this rank's flat shard for each state key; values that are not sharded are returned unchanged."""
     if not owner.visible:
         return states.get(owner.sharded)
     found: dict[str, Any] = {}

@@ -19,7 +19,7 @@ from ._shards import Owner, Shards, forgetting
 
 @dataclasses.dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """Dtypes of the full parameters, of the gradient reduction and of outputs; whether floating inputs are cast."""
+    """The dtypes of unsharded parameters, of gradient reduction and of outputs, and whether ``forward`` casts its floating-point inputs."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -57,7 +57,7 @@ class FSDPModule:
     _reshard_given: bool | int | None
 
     def unshard(self, async_op: bool = False) -> Any:
-        """All-gather the parameters; with ``async_op`` only start it and return a handle."""
+        """All-gather the parameters; with ``async_op``, only start this and return a handle."""
         if async_op:
             self._shards.prepare()
             return UnshardHandle(self._shards)
@@ -110,7 +110,7 @@ class FSDPModule:
         return super()._apply(*args, **kwargs)  # type: ignore[misc]
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Do nothing: no communication is pending after a backward here."""
+        """Do nothing: after a backward, mstorch has no pending communication."""
 
 
 def _shards_of(modules: Any) -> list[Shards]:
@@ -121,7 +121,7 @@ def _shards_of(modules: Any) -> list[Shards]:
 
 
 def register_fsdp_forward_method(module: Any, method_name: str) -> None:
-    """Make a method gather and free parameters as ``forward`` does. Raise ValueError if there is no such method."""
+    """Make a method gather and free parameters as ``forward`` does. Raise ValueError if the module has no method of this name."""
     if not isinstance(module, FSDPModule):
         return
     if not hasattr(module, method_name):

@@ -26,7 +26,7 @@ def moved_inputs(value: Any, device: Any) -> Any:
 
 
 def device_of_id(device_id: Any, rank: int) -> Any:
-    """Return the device of ``device_id``, with its index; None if it is None."""
+    """Return the device of ``device_id``, with an index; None if ``device_id`` is None."""
     device = device_id if device_id is None or isinstance(device_id, torch.device) else torch.device(device_id)
     if device is not None and device.type == "cpu":
         return device
@@ -44,7 +44,7 @@ def device_of_id(device_id: Any, rank: int) -> Any:
 
 
 def compute_device(parameters: Iterable[Any], named: Any, rank: int) -> Any:
-    """Return the device a module computes on: its parameters', or the current accelerator if those are on the CPU."""
+    """Return the device on which a module computes: that of its parameters, or the current accelerator if they are on the CPU."""
     if named is not None and named.type == "cpu":
         return named
     first = next(iter(parameters), None)

@@ -1,4 +1,4 @@
-"""The parameters of one ``fully_shard``: each rank keeps a shard; the full parameters exist while in use."""
+"""The parameters of one ``fully_shard``: each rank keeps a shard; the unsharded parameters exist only while they are used."""
 from __future__ import annotations
 
 import weakref
@@ -216,7 +216,7 @@ class Shards:
                         owner.give(part.to(owner.dtype))
 
     def _over_copies(self, owner: Any, part: Any) -> Any:
-        """Return a gradient shard, averaged over the replicas; None while that is deferred."""
+        """Return a gradient shard, averaged over the replicas; None while the averaging is deferred."""
         part = part if owner.partial is None else part + owner.partial
         owner.partial = None if self.averages_copies else part
         if not self.averages_copies:

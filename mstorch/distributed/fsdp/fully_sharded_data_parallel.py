@@ -268,8 +268,8 @@ class FullyShardedDataParallel(Module):
         module: Any, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:  # fmt: skip
-        """Context manager in which modules have their full parameters; with ``writeback`` changes are kept, with ``rank0_only`` only rank 0
-        has the full ones.
+        """Context manager in which modules have their unsharded parameters. With ``writeback`` changes are kept; with ``rank0_only`` only
+        rank 0 has the unsharded parameters.
         """
         if with_grads:
             _refuse(".summon_full_params(with_grads=True)")

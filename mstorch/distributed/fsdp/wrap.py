@@ -25,7 +25,7 @@ def lambda_auto_wrap_policy(module: Any, recurse: bool, nonwrapped_numel: int, l
 
 
 def transformer_auto_wrap_policy(module: Any, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: set[type]) -> bool:
-    """Return True when recursing, else whether the module is of one of the classes."""
+    """Policy that wraps modules of the given classes: returns True when recursing, else whether the module is of one of the classes."""
     return _module_wrap_policy(module, recurse, nonwrapped_numel, transformer_layer_cls)
 
 
@@ -136,7 +136,7 @@ def _recursive_wrap(
 
 
 class _Context:
-    """The wrapper class that ``wrap`` uses."""
+    """The wrapper class and the keyword arguments that ``enable_wrap`` sets for ``wrap``."""
 
     wrapper: Callable[..., Any] | None = None
     settings: dict[str, Any] = {}

@@ -132,7 +132,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the state dict of all parameters; this rank keeps that of its shard."""
+        """Load the state dict of all parameters; this rank keeps only the state of its shard."""
         everyone = [one for group in self.param_groups for one in group["params"]]
         places = {id(one): place for place, one in enumerate(everyone)}
         own = [one for part in self._partition[self.rank] for one in part]

@@ -152,9 +152,10 @@ def interleaved(rank: int, size: int, local: int, microbatches: int, in_round: i
 
 
 def aligned(orders: dict[int, list[_Action | None]], last: int, backward: bool) -> list[dict[int, _Action]]:
-    """Return each rank's action per time slot, if all keep their order and no action starts before its inputs have arrived.
+    """Return each rank's action per time slot, so that all ranks keep their order and no action starts before its inputs have arrived.
 
-    ``last`` is the last stage. All ranks compute the same result, so each knows what it receives when. Raise AssertionError on a deadlock.
+    ``last`` is the last stage. All ranks compute the same result, so that each knows what it will receive in which slot. Raise
+    AssertionError on a deadlock.
     """
     kinds = (FORWARD, FULL_BACKWARD) if backward else (FORWARD,)
     left = {rank: [one for one in order if one is not None and one.computation_type in kinds] for rank, order in orders.items()}

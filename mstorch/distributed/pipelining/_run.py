@@ -85,7 +85,7 @@ class Run:
         return dist.P2POp(kind, tensor, group=self._group, group_peer=peer)
 
     def _compute(self, action: _Action) -> list[Any]:
-        """Compute an action; deliver its output to a local stage, or return the tensors to send."""
+        """Compute an action; pass its output to a stage on this rank, or return the tensors to send."""
         index, kind, number, _ = action
         stage = self._stages[index]
         waited = self._coming.pop((index, kind, number), None)
@@ -119,7 +119,9 @@ class Run:
         target.receive(number, tensors)
 
     def _arrivals(self, action: _Action) -> list[tuple[Any, ...]]:
-        """Return the values that another rank's action sends: key, receive buffers, sender, and the callback on arrival."""
+        """Return what to receive from another rank's action, at most one item: its key, the receive buffers, the sender's rank, and the
+        function to call on arrival.
+        """
         index, kind, number, _ = action
         target = index + 1 if kind is FORWARD else index - 1
         stage = self._stages.get(target)

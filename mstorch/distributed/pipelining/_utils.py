@@ -76,7 +76,7 @@ def differences(what: str, expected: tuple[Any, ...], actual: tuple[Any, ...]) -
 
 
 def warn_of(what: str, expected: Any, actual: Any) -> None:
-    """Warn if tensors do not match the user's metadata; the actual one is used."""
+    """Warn if tensors do not match the metadata that the user gave; the tensors' own metadata is used."""
     if not expected or not actual:
         return
     for place, text in differences(what, expected, actual):

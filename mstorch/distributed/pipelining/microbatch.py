@@ -63,7 +63,7 @@ def _is_replicated(spec: Any) -> bool:
 
 
 def _split_tensor(tensor: Any, spec: TensorChunkSpec, num_chunks: int) -> Sequence[Any]:
-    """Return the chunks of a tensor as views; those of a leaf retain their gradients."""
+    """Return the chunks of a tensor as views; if the tensor is a leaf, the chunks retain their gradients."""
     if tensor.size(spec.split_dim) < num_chunks:
         raise AssertionError(f"Tensor size {tensor.size(spec.split_dim)} is smaller than num_chunks")
     if isinstance(tensor, DTensor):

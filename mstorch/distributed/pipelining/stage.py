@@ -101,7 +101,7 @@ class PipelineStage(_PipelineStageBase):
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget the metadata of the exchanged tensors; the next microbatch sets it."""
+        """Forget the metadata of the exchanged tensors; the next microbatch sets it again."""
         self.inputs: tuple[Any, ...] | None = None
         self.outputs: tuple[Any, ...] | None = None
 
@@ -140,7 +140,7 @@ class PipelineStage(_PipelineStageBase):
         return tuple(one.detach().requires_grad_(place in wanted) for place, one in enumerate(came))
 
     def forward_one_chunk(self, fwd_chunk_id: int, args: tuple[Any, ...], kwargs: Any = None, save_forward_output: bool = True) -> Any:
-        """Run the stage on a microbatch. ``args`` are used by the first stage only, ``kwargs`` by every one."""
+        """Run the stage on a microbatch. ``args`` are used by the first stage only, ``kwargs`` by all stages."""
         named = kwargs or {}
         given = self._arguments(fwd_chunk_id, args)
         foretold = self._expected_inputs is not None and self._expected_outputs is not None
@@ -175,7 +175,7 @@ class PipelineStage(_PipelineStageBase):
                 raise PipeliningMetadataError(f"{place}: {text}")
 
     def backward_one_chunk(self, bwd_chunk_id: int, loss: Any = None) -> tuple[Any, ...]:
-        """Run the backward of a microbatch: parameter gradients accumulate, those of the inputs are returned."""
+        """Run the backward of a microbatch: gradients of parameters accumulate, gradients of inputs are returned."""
         outputs, inputs = self.fwd_cache.pop(bwd_chunk_id)
         if self.is_last:
             output, gradients, pairs = loss, None, [(loss, None)]

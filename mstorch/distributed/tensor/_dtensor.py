@@ -43,14 +43,14 @@ def _normal(placements: Any, mesh: DeviceMesh, rank: int) -> tuple[Placement, ..
 
 
 def wrapped(local: Any, mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int]) -> DTensor:
-    """Turn a fresh plain tensor, with its history, into the local shard of a DTensor."""
+    """Turn a new plain tensor into the local shard of a DTensor, in place; its autograd graph is kept."""
     made = in_class(local, DTensor)
     made.__dict__["_spec"] = (mesh, tuple(placements), tuple(shape))
     return made
 
 
 def _unwrap(tensor: DTensor) -> Any:
-    """Return the local shard as a plain tensor with history."""
+    """Return the local shard as a plain tensor; gradients flow back to the DTensor."""
     with level_set_to(WITHOUT_SUBCLASSES):
         return in_class(views.alias(tensor), Tensor)
 
@@ -97,20 +97,20 @@ class DTensor(Tensor):
         return wrapped(views.alias(local_tensor), device_mesh, found, whole)
 
     def to_local(self, *, grad_placements: Any = None) -> Any:
-        """Return the local shard, with history."""
+        """Return the local shard; gradients flow back to the DTensor."""
         if grad_placements is not None and tuple(grad_placements) != self.placements:
             raise NotImplementedError("mstorch: DTensor.to_local takes gradients that are spread as the tensor is")
         return _unwrap(self)
 
     def full_tensor(self, *, grad_placements: Any = None) -> Any:
-        """Return the full tensor, on every rank, with history."""
+        """Return the full tensor on every rank; gradients flow back to the DTensor."""
         return _whole(self)
 
     def redistribute(
         self, device_mesh: DeviceMesh | None = None, placements: Any = None, *, async_op: bool = False, forward_dtype: Any = None,
         backward_dtype: Any = None,
     ) -> DTensor:  # fmt: skip
-        """Return the same tensor with other placements on the same mesh."""
+        """Return a DTensor of the same elements with other placements on the same mesh."""
         mesh, before, shape = self.__dict__["_spec"]
         if device_mesh is not None and device_mesh != mesh:
             raise NotImplementedError("mstorch: a DTensor stays on its mesh")
@@ -200,7 +200,7 @@ _OWN = set(
 
 
 def _name(func: Any) -> tuple[str, str]:
-    """Return a call's name; for a property, also whether it is read or set."""
+    """Return the name of the function that was called; for a property, also whether it is read or set."""
     owner = getattr(func, "__self__", None)
     if owner is not None and isinstance(owner, property):
         return getattr(owner, "__name__", ""), func.__name__
@@ -328,7 +328,9 @@ def _compute(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _write_whole(func: Any, target: Any, args: Any, kwargs: Any) -> Any:
-    """Let a function write to a gathered copy, then copy back each rank's shard. Raise NotImplementedError if gradients are recorded."""
+    """Let a function write to a gathered copy of the tensor, then copy the shard of each rank back. Raise NotImplementedError if autograd
+    would have to track the write.
+    """
     if not isinstance(target, DTensor):
         raise RuntimeError(f"mstorch: {func.__name__} of a plain tensor takes no DTensor")
     if torch.is_grad_enabled() and target.requires_grad:

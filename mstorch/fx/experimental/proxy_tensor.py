@@ -1,8 +1,8 @@
 """torch.fx.experimental.proxy_tensor: a function's ``torch.ops.aten`` calls as a graph, forward and backward.
 
-The function runs once with its arguments, under a mode that sees every call. Differs from torch: it computes in every ``tracing_mode``,
-since there are no fake tensors to trace with, and sizes are ints (``symbolic`` raises); ``detach`` calls that autograd makes internally are
-not seen.
+The function runs once with its arguments, under a mode that intercepts every call. Differs from torch: the function computes values in
+every ``tracing_mode``, because mstorch does not trace with fake tensors, and sizes are ints (``symbolic`` raises); ``detach`` calls that
+autograd makes internally are not intercepted.
 """
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         return _place(tensor) in self._nodes
 
     def node_of(self, value: Any) -> Any:
-        """Return a tensor's node; one without becomes an attribute of the graph module; other values are returned unchanged."""
+        """Return a tensor's node; a tensor without one becomes an attribute of the graph module; other values are returned unchanged."""
         if not isinstance(value, Tensor):
             return value
         place = _place(value)
@@ -118,7 +118,7 @@ def get_proxy_mode() -> ProxyTorchDispatchMode | None:
 
 @undoing
 def disable_proxy_modes_tracing(undo: Undo) -> None:
-    """Context manager in which calls are not recorded."""
+    """Context manager in which calls do not become nodes of the graph."""
     before = state.dispatchers
     undo[END:] = (values_again(state, "dispatchers"),)
     state.dispatchers = [mode for mode in before if not isinstance(mode, ProxyTorchDispatchMode)]

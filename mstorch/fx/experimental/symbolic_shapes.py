@@ -1,4 +1,4 @@
-"""torch.fx.experimental.symbolic_shapes: queries about symbolic sizes. Sizes are ints here, so every query has an answer."""
+"""torch.fx.experimental.symbolic_shapes: queries about symbolic sizes. Sizes are ints in mstorch, so that every query has an answer."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ from ..._hook import missing as _missing
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
-    """In torch, raised for a guard on a value-dependent size; never raised here."""
+    """In torch, raised for a guard on a value-dependent size; mstorch never raises it."""
 
 
 def guard_or_false(a: Any) -> bool:

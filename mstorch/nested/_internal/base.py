@@ -1,6 +1,7 @@
-"""The base class of nested tensors of both layouts: one tensor holds the elements of all components, and the history.
+"""The base class of nested tensors of both layouts: one buffer tensor holds the elements of all components and the autograd graph.
 
-Autograd's queries are answered by that tensor, so a recorded operation on the elements is all that a gradient needs.
+``requires_grad``, ``grad_fn`` and the like are those of the buffer, so an operation that autograd tracks on the buffer needs nothing else
+for backward.
 """
 from __future__ import annotations
 
@@ -145,7 +146,7 @@ class Nested(Tensor):
 
     @property
     def _base(self) -> Tensor:
-        """The nested tensor, or the values tensor, of which this one is a view."""
+        """The tensor of which this one is a view: a nested tensor, or the tensor of values."""
         shown = self.__dict__.get("_view_of")
         return self._values._base if shown is None else shown
 
@@ -186,11 +187,11 @@ class Nested(Tensor):
         return self._values.register_hook(lambda gradient: kept(hook(self._like(gradient))))
 
     def detach(self) -> Tensor:
-        """Return the same elements without history."""
+        """Return a nested tensor of the same elements, detached from the autograd graph."""
         return self._like(self._values.detach())
 
     def detach_(self) -> Any:
-        """Detach the tensor from its history, in place."""
+        """Detach the tensor from the autograd graph, in place."""
         self._values.detach_()
         return self
 

@@ -62,7 +62,7 @@ def _nested_from_padded_and_nested_example(padded: Any, nt_example: Any) -> Any:
 
 
 def _nested_tensor_from_tensor_list(list: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Any:
-    """Return a nested tensor of copies of tensors, with gradients to them."""
+    """Return a nested tensor of copies of tensors; gradients flow back to them."""
     return from_list(list, dtype, device)
 
 
@@ -187,7 +187,7 @@ def size(self: Any) -> Any:
 
 
 def sym_stride(self: Any, dim: int | None = None) -> Any:
-    """Return the strides, or one of them."""
+    """Return the strides, or the stride of one dimension."""
     return self.stride() if dim is None else self.stride(dim)
 
 

@@ -1,4 +1,6 @@
-"""Nested ints: the length of a ragged dimension, identified by its lengths, with a factor."""
+"""Nested ints: the length of a ragged dimension as a symbol, which is identified by the lengths of the components and multiplied by a
+factor.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -34,7 +36,7 @@ def _at_least(one: Any, other: Any) -> bool:
 
 
 class NestedIntNode:
-    """The node of a ``torch.SymInt`` for a ragged length: ``t_id`` identifies the lengths, ``coeff`` multiplies them."""
+    """The node of a ``torch.SymInt`` for a ragged length: ``t_id`` identifies the components' lengths, ``coeff`` multiplies them."""
 
     def __init__(self, t_id: int, coeff: int) -> None:
         self.t_id = t_id
@@ -49,7 +51,7 @@ class NestedIntNode:
         return self.t_id
 
     def maybe_as_int(self) -> int | None:
-        """Return None: the length is no single number."""
+        """Return None: the length is not a single number."""
         return None
 
     def is_int(self) -> bool:
@@ -57,11 +59,11 @@ class NestedIntNode:
         return True
 
     def is_float(self) -> bool:
-        """Return False: the node is no float."""
+        """Return False: the node is not a float."""
         return False
 
     def is_bool(self) -> bool:
-        """Return False: the node is no bool."""
+        """Return False: the node is not a bool."""
         return False
 
     def is_nested_int(self) -> bool:
@@ -69,11 +71,11 @@ class NestedIntNode:
         return True
 
     def is_symbolic(self) -> bool:
-        """Return False: there is no symbolic expression."""
+        """Return False: the node has no symbolic expression."""
         return False
 
     def is_constant(self) -> bool:
-        """Return False: the value is no constant."""
+        """Return False: the value is not a constant."""
         return False
 
     def clone(self) -> NestedIntNode:

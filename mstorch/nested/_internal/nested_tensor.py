@@ -1,4 +1,4 @@
-"""Jagged nested tensors: components that differ in one dimension, concatenated along it."""
+"""Jagged nested tensors: components that differ in one dimension, along which they are concatenated."""
 from __future__ import annotations
 
 import copy
@@ -29,7 +29,7 @@ _tensor_id_counter = 0
 
 
 def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
-    """Return the symbolic length of a tensor of offsets, or lengths; each tensor has its own."""
+    """Return the symbolic length for a tensor of offsets or lengths; each such tensor has its own symbol."""
     global _tensor_id_counter
     found = _tensor_symint_registry.get(tensor)
     if found is None:
@@ -39,7 +39,7 @@ def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
 
 
 def share_symint(tensor: Any, other: Any) -> None:
-    """Give a tensor the symbolic length of another, of which it is a copy on another device."""
+    """Give a tensor the symbolic length of another tensor, of which it is a copy on another device."""
     if tensor is not other:
         _tensor_symint_registry[tensor] = get_tensor_symint(other)
 
@@ -64,7 +64,8 @@ def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> Tensor:
 class NestedTensor(Nested):
     """A nested tensor whose ``_values`` hold the components concatenated along dimension ``_ragged_idx - 1``.
 
-    ``_offsets`` are the beginnings of the components and the end, ``_lengths``, if given, their lengths with gaps between.
+    ``_offsets`` are the starts of the components, and the end. ``_lengths``, if given, are the components' lengths, between which there may
+    be gaps.
     """
 
     restorer = staticmethod(_rebuild_njt)
@@ -76,7 +77,7 @@ class NestedTensor(Nested):
     def __new__(
         cls, values: Tensor, offsets: Tensor, *, lengths: Tensor | None = None, requires_grad: bool = False, **kwargs: Any
     ) -> Tensor:
-        """Return a nested tensor over an alias of ``values``, so that the user's tensor keeps its own history."""
+        """Return a nested tensor over an alias of ``values``, so that the autograd state of the user's tensor is not changed."""
         if offsets is None:
             raise AssertionError("offsets must not be None")
         if offsets.dim() != 1:
@@ -129,11 +130,11 @@ class NestedTensor(Nested):
         return self._values.dim() + 1  # type: ignore[no-any-return]
 
     def size(self, dim: int | None = None) -> tuple[int, ...]:
-        """Return the shape, or the length of one dimension; that of the ragged dimension is symbolic."""
+        """Return the shape, or the length of one dimension; the length of the ragged dimension is symbolic."""
         return Size(self._size) if dim is None else self._size[wrap_dim(dim, self.dim())]
 
     def stride(self, dim: int | None = None) -> Any:
-        """Return the strides, or one of them."""
+        """Return the strides, or the stride of one dimension."""
         return self._strides if dim is None else self._strides[wrap_dim(dim, self.dim())]
 
     def numel(self) -> int:
@@ -149,7 +150,7 @@ class NestedTensor(Nested):
         return self.numel() * self._dtype.itemsize
 
     def is_contiguous(self, memory_format: memory_format = contiguous_format) -> bool:
-        """Return whether there are no gaps and the values are contiguous."""
+        """Return whether the components are packed without gaps and the values are contiguous."""
         return self._lengths is None and self._values.is_contiguous(memory_format=memory_format)
 
     def is_same_size(self, other: Any) -> bool:
@@ -244,7 +245,7 @@ class NestedTensor(Nested):
         return [self._values.narrow(place, start, length) for start, length in zip(starts, lengths)]
 
     def _view_func(self, new_base: Any) -> Any:
-        """Return the same view of another base."""
+        """Return the view of another base that corresponds to this view of its own."""
         values = self._values
         return self._like(new_base.as_strided(values.shape, values.stride(), values.storage_offset()))
 
@@ -316,7 +317,7 @@ class NestedTensor(Nested):
 def of_values(
     values: Any, offsets: Any, lengths: Any = None, _ragged_idx: int = 1, _metadata_cache: dict[str, Any] | None = None
 ) -> Any:
-    """Return a nested tensor over values, with their history."""
+    """Return a nested tensor over ``values``; gradients flow back to them."""
     tensor = new(NestedTensor, values)
     tensor._offsets, tensor._lengths, tensor._ragged_idx = offsets, lengths, _ragged_idx
     tensor._metadata_cache = {} if _metadata_cache is None else dict(_metadata_cache)
@@ -367,7 +368,7 @@ class ViewNestedFromBuffer:
 
 
 def buffer_from_jagged(jagged: Any) -> Any:
-    """Return the values of a nested tensor, with its history."""
+    """Return the values of a nested tensor; gradients flow back to it."""
     return jagged.values()
 
 
@@ -401,7 +402,7 @@ def jagged_from_list(
 
 
 def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tensor) -> tuple[Any, Any, Any]:
-    """Return a nested view of a slice of each row of a tensor, its offsets and, if there are gaps, its lengths."""
+    """Return a nested view of a slice of each row of a tensor, its offsets and, if there are gaps between components, its lengths."""
     count = tensor.shape[0]
     if any(tuple(item.shape) not in ((), (1,), (count,)) for item in (starts, lengths)):
         raise RuntimeError(

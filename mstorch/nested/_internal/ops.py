@@ -1,4 +1,4 @@
-"""Operations on jagged nested tensors. Each takes the public function that was called, and its arguments.
+"""Operations on jagged nested tensors. Each function takes the public function that was called, and the arguments of the call.
 
 Dimension ``d`` of the nested tensor is dimension ``d - 1`` of the values, in which the components are concatenated; so operations along
 other dimensions run on the values of all components at once.
@@ -42,7 +42,7 @@ def like(input: Any, values: Any, ragged_idx: int | None = None) -> Any:
 
 
 def wrapped(result: Any, input: Any, ragged_idx: int | None = None) -> Any:
-    """Return a result's tensors as nested tensors; ``input`` itself if its values were written."""
+    """Return the tensors of a result as nested tensors; return ``input`` itself if the operation wrote to its values."""
     if result is input._values:
         return input
     if isinstance(result, TensorBase):
@@ -59,7 +59,8 @@ def needs_plain(input: Tensor, name: str, argument: str = "self") -> None:
 
 
 def inner(input: Any, dim: int, name: str, ragged: bool = False, more: int = 0) -> int:
-    """Convert a dimension of ``input`` to one of the values. Raise RuntimeError for dimension 0, and unless ``ragged`` for the ragged one.
+    """Convert a dimension of ``input`` to a dimension of its values. Raise RuntimeError for dimension 0, and for the ragged dimension
+    unless ``ragged``.
     """
     place = wrap_dim(dim, input.dim() + more)
     if place == input._ragged_idx and not ragged:
@@ -263,7 +264,7 @@ def _padding_of(name: str, input: Tensor) -> float:
 
 @form(*_NEUTRAL)
 def reduced(public: Function, input: Any, dim: Any = None, keepdim: Any = False, **named: Any) -> Any:
-    """Reduce everything, along the ragged dimension (to a plain tensor), or along others."""
+    """Reduce over everything, over the ragged dimension (to a plain tensor), or over other dimensions."""
     name = public_name(public)
     if isinstance(dim, TensorBase) or "other" in named:
         other = named.get("other", dim)
@@ -402,7 +403,7 @@ def embedding_bag(public: Function, input: Any, weight: Any, offsets: Any = None
 
 @form("conv1d", "conv2d", "conv3d")
 def convolution(public: Function, input: Any, *args: Any, **named: Any) -> Any:
-    """Apply a convolution to all components, along other dimensions than the ragged one."""
+    """Apply a convolution to all components, along dimensions other than the ragged one."""
     needs_plain(input, "convolution_default", "input")
     return like(input, public(input._values, *args, **named))
 

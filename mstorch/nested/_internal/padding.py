@@ -1,4 +1,4 @@
-"""Padding of variable-length components and back, by one gather of rows; row positions are computed on the host."""
+"""Padding of variable-length components, and its removal, by one gather of rows; the positions of rows are computed on the host."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _on_host: Any = WeakTensorKeyDictionary()  # arrays of offsets and lengths, with
 
 
 def with_host(array: np.ndarray, device: device | str | int) -> Tensor:
-    """Return an array as a tensor on a device, whose host values are remembered."""
+    """Return an array as a tensor on a device, and remember the array, so that later reads need no transfer."""
     tensor = made(np.ascontiguousarray(array, np.int64)).to(device)
     _on_host[tensor] = (tensor._counter.version, np.array(array, np.int64))
     return tensor

@@ -13,7 +13,7 @@ from .padding import padded, unpadded
 
 
 def mask_of(lengths: np.ndarray, query: Tensor, width: int, is_causal: bool = False) -> Any:
-    """Return which of ``width`` padded keys each query may attend to; None if all keys are valid."""
+    """Return a mask of the padded keys (``width`` per query) to which each query may attend; None if all keys are valid."""
     if (lengths == width).all():
         return None
     kept = (np.arange(width) < lengths[:, None]).reshape(len(lengths), *(1,) * (query.dim() - 2), width)

@@ -67,7 +67,7 @@ def permute(public: Function, input: Any, *dims: Any) -> Tensor:
 
 
 def _viewed(input: Any, size: list[Any], name: str, function: Any = None) -> Tensor:
-    """Reshape the values; the components keep their lengths."""
+    """Reshape the values; the components' lengths do not change."""
     if input._ragged_idx != 1 and tuple(input._size) != tuple(size):
         raise RuntimeError(
             f"view(): does not support ragged_idx != 1 except when inp._size == size. inp._size is ({input._size}) and size is "

@@ -142,7 +142,7 @@ StridedNested.restorer = staticmethod(restored)
 
 
 def alias(values: Any) -> Tensor:
-    """Return a view of all elements, with its own history."""
+    """Return a view of all elements, with an autograd node of its own."""
     return values.view_as(values)
 
 
@@ -157,7 +157,7 @@ def in_rows(sizes: Table) -> tuple[Table, Table]:
 
 
 def length_of(input: Any, dim: int) -> int | None:
-    """Return the length of a dimension; None if the components differ in it."""
+    """Return the length of a dimension; None if it differs between components."""
     if dim == 0:
         return len(input._sizes)
     column = input._sizes[:, dim - 1]
@@ -178,7 +178,7 @@ def last_length(input: Any) -> int:
 
 
 def same_places(one: Any, other: Any) -> bool:
-    """Return whether two nested tensors have equal tables and buffers of one length."""
+    """Return whether two nested tensors have equal offsets, sizes and strides, and buffers of equal length."""
     return one is other or (
         np.array_equal(one._sizes, other._sizes) and np.array_equal(one._steps, other._steps)
         and np.array_equal(one._starts, other._starts) and one._values.shape == other._values.shape
@@ -186,7 +186,7 @@ def same_places(one: Any, other: Any) -> bool:
 
 
 def in_buffer(values: Any, sizes: Table, steps: Table | None = None, starts: Table | None = None) -> Any:
-    """Return a nested tensor that views a buffer; by default its components are contiguous and packed back to back."""
+    """Return a nested tensor that views a buffer; by default, its components are contiguous and packed back to back."""
     warn_once(
         "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend specifying "
         "layout=torch.jagged when constructing a nested tensor, as this layout receives active development, has better operator coverage, "
@@ -216,7 +216,7 @@ def parts(input: Any) -> tuple[Any, ...]:
 
 
 def of_parts(tensors: Sequence[Any]) -> Tensor:
-    """Return a nested tensor of copies of the components, with their history."""
+    """Return a nested tensor of copies of the components; gradients flow back to them."""
     if not tensors:
         return in_buffer(creation.empty(0), np.zeros((0, 0), np.int64))
     sizes = np.array([tuple(part.shape) for part in tensors], np.int64).reshape(len(tensors), tensors[0].dim())
@@ -224,14 +224,14 @@ def of_parts(tensors: Sequence[Any]) -> Tensor:
 
 
 def by_part(function: Callable[..., Any], *operands: Any) -> Any:
-    """Return the results of a function on each component; operands that are not nested are passed unchanged."""
+    """Return the results of a function for each component; operands that are not nested are passed unchanged."""
     count = next(len(item._sizes) for item in operands if isinstance(item, StridedNested))
     columns = [parts(item) if isinstance(item, StridedNested) else (item,) * count for item in operands]
     return of_parts([function(*row) for row in zip(*columns)])
 
 
 def from_list(tensors: Sequence[Any], dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor:
-    """Return a nested tensor of copies of the tensors, with their history. Raise RuntimeError if their ranks differ."""
+    """Return a nested tensor of copies of the tensors; gradients flow back to them. Raise RuntimeError if their ranks differ."""
     for index, one in enumerate(tensors[1:], 1):
         if one.dim() != tensors[index - 1].dim():
             raise RuntimeError(
@@ -244,7 +244,7 @@ def from_list(tensors: Sequence[Any], dtype: dtype | None = None, device: device
 
 
 def moved(input: Tensor, dtype: Any, device: device | str | int | None) -> Tensor:
-    """Return a nested tensor with a dtype and on a device; None keeps its own."""
+    """Return a nested tensor converted to a dtype and moved to a device; None means no change."""
     return input.to(device=input.device if device is None else device, dtype=input.dtype if dtype is None else dtype)
 
 

@@ -1,4 +1,4 @@
-"""Operations on strided nested tensors. Each takes the public function that was called, and its arguments."""
+"""Operations on strided nested tensors. Each function takes the public function that was called, and the arguments of the call."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def needs_rows(input: Tensor, text: str) -> None:
 
 
 def wrapped(result: Any, lead: Any) -> Any:
-    """Return a result as a nested tensor with the structure of ``lead``; ``lead`` itself if its elements were written."""
+    """Return a result as a nested tensor with the structure of ``lead``; return ``lead`` itself if the operation wrote to its elements."""
     if result is lead._values:
         return lead
     if isinstance(result, TensorBase):
@@ -123,7 +123,7 @@ StridedNested.FORMS = FORMS  # type: ignore[attr-defined]
 
 
 def rows_of(input: Any, rank: int = 1) -> Any:
-    """Return the elements as rows of the last ``rank`` dimensions, if all components agree in them; else None."""
+    """Return the elements as rows of the last ``rank`` dimensions, if these agree in all components; else None."""
     tail = input._sizes[:, input._sizes.shape[1] - rank :]
     if not len(tail) or tail.shape[1] < rank or not (tail == tail[0]).all() or not input.is_contiguous():
         return None

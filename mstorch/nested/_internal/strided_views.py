@@ -232,7 +232,7 @@ def split_with_sizes(public: Function, input: Any, split_sizes: Any, dim: int = 
 
 @form("cat")
 def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Concatenate the lists of components, or each component with those of the other tensors."""
+    """Concatenate the lists of components, or each component with the corresponding components of the other tensors."""
     first = next(nested_among(tensors))
     place = wrap_dim(dim, first.dim())
     for tensor in tensors:

@@ -1,4 +1,4 @@
-"""Dispatch of public calls with nested tensors, by the kind of operation.
+"""Dispatch of public functions called with nested tensors, by what the function does.
 
 Elementwise operations run on the elements of all components at once. Others have a form per layout, in ``FORMS`` of that layout's class;
 compositions run as public calls.
@@ -34,7 +34,7 @@ class Forms(dict[str, Function]):
     """The forms of operations for the tensors of a layout, by name."""
 
     def enter(self, *names: str) -> Callable[[Function], Function]:
-        """Register a function as the form of operations; it receives the public function that was called, and the arguments."""
+        """Register a function as the nested form of operations; it receives the public function that was called, and the arguments."""
 
         def entered(function: Function) -> Function:
             self.update(dict.fromkeys(names, function))
@@ -44,7 +44,7 @@ class Forms(dict[str, Function]):
 
 
 def nested_among(values: Any, depth: int = 0) -> Iterator[Any]:
-    """Yield the nested tensors among values, and in lists and tuples of them."""
+    """Yield the nested tensors among values, and among the items of lists and tuples."""
     for value in values:
         if is_nested(value):
             yield value
@@ -59,7 +59,7 @@ def operation_name(public: Function) -> str:
 
 
 def take(public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Dispatch a public call; return NotImplemented if no operand is a nested tensor."""
+    """Dispatch a public call; return NotImplemented if none of the operands is a nested tensor."""
     lead = next(nested_among((*args, *kwargs.values())), None)
     if lead is None:
         return NotImplemented

@@ -117,7 +117,9 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
-    """Return ``x`` where it is positive, else ``a * x``: in training ``a`` is drawn from [lower, upper), else it is their mean."""
+    """Return ``x`` where it is positive, else ``a * x``; in training ``a`` is drawn from [lower, upper), in evaluation it is the mean of
+    the bounds.
+    """
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:

@@ -107,7 +107,8 @@ def _causal_too(mask: Tensor, queries: int, keys: int) -> Any:
 
 
 def _check_groups(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> None:
-    """Raise RuntimeError unless the number of key and value heads divides that of the query; IndexError for fewer than 3 dimensions."""
+    """Raise RuntimeError unless the number of key and value heads divides that of the query; raise IndexError for fewer than 3 dimensions.
+    """
     for shape in (q, k, v):
         if len(shape) < 3:
             raise IndexError(f"Dimension out of range (expected to be in range of [-{len(shape)}, {len(shape) - 1}], but got -3)")

@@ -26,7 +26,7 @@ _BATCHES, _HEADS = 2048, 256
 
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
-    """Return whether the device's kernel supports this call: its head sizes, no dropout, a boolean mask or none."""
+    """Return whether the device's kernel supports this call: it limits head sizes, and accepts no dropout and only a boolean mask."""
     if dropout_p > 0 or not fused("attention", query._dtype, query, key, value, mask):
         return False
     q, k = query._shape, key._shape
@@ -61,7 +61,8 @@ def attention_with_sums(query: Any, key: Any, value: Any, mask: Any, causal: boo
 
 
 def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple[Any, Any]:
-    """Return which rows have an unmasked key (None if all are known to), and the inverted mask in a shape that the kernel takes."""
+    """Return which rows have an unmasked key (None if all are known to have one), and the inverted mask in a shape that the kernel accepts.
+    """
     if single and len(mask._shape) == 3:
         mask = views.unsqueeze(mask, 1)
     while len(mask._shape) > 2 and mask._shape[0] == 1 and len(mask._shape) < 4:
@@ -79,7 +80,7 @@ def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple
 
 
 def filled_rows(mask: Any) -> Tensor | None:
-    """Return, as a column, which rows of a boolean mask have a True element; None if all are known to."""
+    """Return, as a column, which rows of a boolean mask have a True element; None if all are known to have one."""
     if not is_known(mask):
         return any_of(mask, -1, True)
     filled = array_of(mask).any(-1, keepdims=True)
@@ -87,6 +88,6 @@ def filled_rows(mask: Any) -> Tensor | None:
 
 
 def without_empty_rows(mask: Tensor) -> tuple[Any, Any]:
-    """Return which rows have a True element (None if all are known to), and the mask with the other rows set to True."""
+    """Return which rows have a True element (None if all are known to have one), and the mask with all other rows set to True."""
     filled = filled_rows(mask)
     return filled, mask if filled is None else logical_or(mask, logical_not(filled))

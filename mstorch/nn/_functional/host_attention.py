@@ -21,7 +21,7 @@ _LABEL = "ScaledDotProductFlashAttentionForCpuBackward0"
 
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
-    """Return whether the call can be one node: torch has a fused kernel for it, and all tensors have the same floating dtype."""
+    """Return whether the call can be one autograd node: torch has a fused kernel for it, and all tensors have the same floating dtype."""
     if not query._dtype.is_floating_point or key._dtype is not query._dtype or value._dtype is not query._dtype:
         return False
     if key._shape != value._shape or key._shape[:2] != query._shape[:2]:

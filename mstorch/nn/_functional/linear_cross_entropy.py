@@ -18,7 +18,7 @@ _POLICIES = ("auto", "accurate", "balanced", "compact")
 
 
 def _factor(method: str) -> int | None:
-    """Return N of "aspect_ratio:N", 1 for "aspect_ratio", None for other methods."""
+    """Return the N of "aspect_ratio:N", 1 for "aspect_ratio", and None for other methods."""
     name, colon, factor = method.partition(":")
     factor = factor if colon else "1"
     return int(factor) if name == "aspect_ratio" and factor.isdigit() and int(factor) > 0 else None
@@ -26,7 +26,7 @@ def _factor(method: str) -> int | None:
 
 @dataclasses.dataclass(slots=True, frozen=True)
 class LinearCrossEntropyOptions:
-    """Options of ``linear_cross_entropy``: how it splits the batch into chunks, so that the logits never exist all at once.
+    """Options of ``linear_cross_entropy``, which splits the batch into chunks so that the logits of all classes never exist at once.
 
     Differs from torch: backward recomputes the gradients, so ``allow_retain_graph`` is not needed, and every ``acc_policy`` computes in
     ``acc_dtype`` throughout (float32 for half precision, unless given).
@@ -71,7 +71,7 @@ def _rows(options: Any, batch: int, features: int, classes: int, half: bool) -> 
 
 
 class _Chunked(Function):
-    """The loss in chunks of ``rows``; backward recomputes the logits of each chunk."""
+    """The loss, computed in chunks of ``rows`` rows; backward recomputes the logits of each chunk."""
 
     @staticmethod
     def forward(

@@ -1,4 +1,4 @@
-"""Further names of torch.nn.functional: annotations, dispatch on a flag, argument checks."""
+"""Other names of torch.nn.functional: annotations, dispatch on a flag, argument checks."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""torch.nn.attention: kernel selection (there is one kernel here), causal biases, attention with score functions."""
+"""torch.nn.attention: kernel selection (mstorch has one kernel), causal biases, attention with score functions."""
 from __future__ import annotations
 
 import threading
@@ -21,7 +21,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(IntEnum):
-    """The kernels that torch selects from. mstorch has one kernel for all."""
+    """The kernels among which torch selects. mstorch has one kernel that serves for all of them."""
 
     ERROR = -1
     MATH = 0
@@ -44,7 +44,7 @@ _NAMES = {
 
 
 class _Chosen(threading.local):
-    """The enabled kernels, in the order of ``_NAMES``, and their priority; each thread has its own."""
+    """The enabled kernels, in the order of ``_NAMES``, and their priority, for each thread."""
 
     def __init__(self) -> None:
         self.enabled = [SDPBackend[name] for name in _NAMES.values()]

@@ -37,7 +37,7 @@ def register_flash_attention_impl(impl: str, *, register_fn: Callable[..., Any])
 def activate_flash_attention_impl(impl: str) -> None:
     """Undo the active implementation and call the function registered as ``impl``. Raise ValueError for an unknown name.
 
-    Differs from torch: ``scaled_dot_product_attention`` remains mstorch's own; what the function installs is up to it.
+    Differs from torch: mstorch's ``scaled_dot_product_attention`` itself is not switched; the registered function decides what it installs.
     """
     restore_flash_attention_impl(_raise_warn=False)
     found = _registry.known.get(impl)

@@ -26,7 +26,7 @@ class CausalBias(torch.Tensor):
     seq_len_kv: int
 
     def __new__(cls, variant: Any, seq_len_q: int, seq_len_kv: int) -> CausalBias:
-        """Return the mask's values; with more queries than keys, the lower right one has empty rows."""
+        """Return the mask's values; with more queries than keys, the mask of the lower right triangle has empty rows."""
         if not isinstance(variant, CausalVariant):
             raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
         lower = variant == CausalVariant.LOWER_RIGHT

@@ -1,6 +1,6 @@
 """Attention with user-defined score and mask functions, computed on full score matrices.
 
-A function receives its indices as tensors that broadcast against each other, so one call covers all positions.
+A score or mask function receives its indices as tensors that broadcast against each other, so that one call covers all positions.
 """
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _transposed(counts: Tensor, columns: Any) -> tuple[Any, Any]:
 
 
 class BlockMask:
-    """A block-sparse mask: for each row of blocks, which ones are partially and which fully unmasked."""
+    """A block-sparse mask: for each row of blocks, the blocks that are partially unmasked, and those that are fully unmasked."""
 
     _TENSORS = (
         "kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices", "full_q_num_blocks",

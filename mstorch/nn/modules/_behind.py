@@ -1,4 +1,4 @@
-"""The bases behind Module: hidden, so that ``dir`` and ``inspect`` of a class find torch's names and none of MindSpore's Cell."""
+"""The bases of Module, hidden so that ``dir`` and ``inspect`` of a class show torch's names and no names of MindSpore's Cell."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ def _is_torchs(name: str, value: object) -> bool:
 
 
 class _Hides(type):
-    """The metaclass of a class that hides part of its namespace. ``dir`` asks each base for its ``__dict__`` and ``__bases__``.
+    """The metaclass of a class that hides part of its namespace, from ``dir`` too, which reads ``__dict__`` and ``__bases__`` of each base.
 
     Module itself has torch's metaclass, ``type``, so that users' classes may have any other: Python looks up the bases' metaclasses when a
     class is created, not when its bases are replaced.
@@ -32,7 +32,7 @@ class _Hides(type):
         return MappingProxyType({name: value for name, value in found.items() if _is_torchs(name, value)})
 
     def __eq__(cls, other: object) -> bool:
-        """Return True for Cell, too, at which MindSpore's rewriting of networks (``auto_mixed_precision`` at O1) stops."""
+        """Return True for Cell too: MindSpore's rewriting of networks (``auto_mixed_precision`` at O1) stops at this class."""
         return cls is other or other is Cell
 
     __hash__ = type.__hash__

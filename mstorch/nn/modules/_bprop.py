@@ -1,4 +1,5 @@
-"""Modules written like MindSpore Cells: ``construct`` is the forward, ``bprop`` its backward, one node of the tape."""
+"""Modules written like MindSpore Cells: ``construct`` is the forward and ``bprop`` its backward; both are one node of the autograd graph.
+"""
 from __future__ import annotations
 
 import functools
@@ -37,7 +38,7 @@ def _either_side(plain: Callable[..., Any], border: Callable[..., Any]) -> Calla
 
 
 def _is_bprop(function: Any, forward: Callable[..., Any]) -> bool:
-    """Return whether a method takes ``forward``'s arguments, its output and the output's gradient."""
+    """Return whether a method accepts ``forward``'s arguments, the output, and the output's gradient, like MindSpore's ``bprop``."""
     if not inspect.isfunction(function) or not inspect.isfunction(forward):
         return False
     names = list(inspect.signature(function).parameters)
@@ -45,7 +46,7 @@ def _is_bprop(function: Any, forward: Callable[..., Any]) -> bool:
 
 
 class _Bprop(Function):
-    """The node: tensor arguments get the gradients that ``bprop`` returns in their positions."""
+    """The autograd node: each tensor argument gets the gradient that ``bprop`` returns in its position."""
 
     @staticmethod
     def forward(ctx: Any, plain: Callable[..., Any], module: Any, *args: Any) -> Any:

@@ -98,7 +98,7 @@ class CellMixin:
         self.add_module(child_name, child_cell)
 
     def add_flags(self, **flags: Any) -> Any:
-        """Set MindSpore's flags of a network; its trainers do so before they start their own recording."""
+        """Set MindSpore's flags of a network; MindSpore's trainers do so before they record gradients."""
         tape.stop_recording()
         return super().add_flags(**flags)  # type: ignore[misc]  # Cell's, behind this mixin
 

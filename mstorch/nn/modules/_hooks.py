@@ -97,11 +97,13 @@ class HookMixin:
         return _add(self.__dict__["_backward_hooks"], hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Register ``hook(module, grad_output)`` to run when the gradients of the outputs are known; it may replace them."""
+        """Register ``hook(module, grad_output)`` to run when the gradients of the outputs have been computed; it may replace them."""
         return _add(self.__dict__["_backward_pre_hooks"], hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Register ``hook(module, grad_input, grad_output)`` to run when the gradients of the inputs are known; it may replace them."""
+        """Register ``hook(module, grad_input, grad_output)`` to run when the gradients of the inputs have been computed; it may replace
+        them.
+        """
         if self.__dict__["_is_full_backward_hook"] is False:
             raise RuntimeError(_ONE_KIND)
         object.__setattr__(self, "_is_full_backward_hook", True)
@@ -122,7 +124,7 @@ def forward_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 def _call_always_called(
     module: Any, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
 ) -> None:
-    """After an error, run the forward hooks registered with ``always_call`` that have not run; their own errors become warnings."""
+    """After an error, run those forward hooks registered with ``always_call`` that have not run; errors in these hooks become warnings."""
     kinds: tuple[Any, ...] = (
         ("global module", global_hooks["forward_hooks"], global_hooks["forward_hooks_always_called"], {}),
         ("module", members["_forward_hooks"], members["_forward_hooks_always_called"], members["_forward_hooks_with_kwargs"]),
@@ -182,7 +184,7 @@ def _hooked_call(
 
 
 class _BackwardHooks:
-    """Calls backward hooks when the gradients of a module's outputs, then of its inputs, are known."""
+    """Calls backward hooks when the gradients of a module's outputs, and later those of its inputs, have been computed."""
 
     def __init__(self, module: Any, pre: list[Any], after: list[Any]) -> None:
         self.module = module
@@ -304,7 +306,7 @@ class _Reaching(Node):
     label = "BackwardHookFunctionBackward"
 
     def run(self, gradients: Sequence[Tensor | np.ndarray], recorded: bool) -> Any:
-        """Return the gradients as the hooks leave them; None stands for the gradient of an unused output."""
+        """Run the hooks and return the gradients, as the hooks have replaced them; None is the gradient of an unused output."""
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
         full += [None] * (self.count - len(gradients))
         # What nobody used is zeros to torch, which a hook may replace.
@@ -359,11 +361,13 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Remova
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Register ``hook(module, name, parameter)`` to run when a parameter is added to any module; a return value other than None replaces
-    it.
+    the parameter.
     """
     return _add(global_hooks["parameter_registration_hooks"], hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Register ``hook(module, name, buffer)`` to run when a buffer is added to any module; a return value other than None replaces it."""
+    """Register ``hook(module, name, buffer)`` to run when a buffer is added to any module; a return value other than None replaces the
+    buffer.
+    """
     return _add(global_hooks["buffer_registration_hooks"], hook)

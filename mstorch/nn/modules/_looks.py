@@ -1,4 +1,4 @@
-"""Module for Python's own tools: signatures, ``dir``, truth, unpickling."""
+"""Module's behaviour for Python's own tools: signatures, ``dir``, truth value, unpickling."""
 from __future__ import annotations
 
 import copyreg
@@ -14,10 +14,10 @@ _HOME = __name__.partition(".")[0]
 
 
 class Signature:
-    """The ``__signature__`` of classes without a constructor signature of their own: that of ``__init__``.
+    """The ``__signature__`` of classes without a constructor signature of their own: the signature of ``__init__``.
 
-    ``inspect`` would find ``__new__`` first, in Python 3.10 for all classes, and a Cell's takes anything. Instances have none: theirs is
-    that of their call.
+    ``inspect`` would find ``__new__`` first, in Python 3.10 for all classes, and Cell's ``__new__`` accepts any arguments. Instances do not
+    have this signature: theirs is that of their call.
     """
 
     def __get__(self, module: Any, owner: type) -> inspect.Signature:
@@ -42,7 +42,7 @@ def _read(function: Callable[..., Any], evaluated: bool) -> inspect.Signature:
 
 
 class LooksMixin:
-    """Module for Python's tools: without MindSpore's names."""
+    """Module's behaviour for Python's tools, without MindSpore's names."""
 
     __signature__ = Signature()
     T_destination = TypeVar("T_destination", bound=dict[str, Any])
@@ -90,7 +90,8 @@ class LooksMixin:
         return self.forward(*input, **kwargs)
 
     def _get_backward_hooks(self) -> tuple[list[Any], list[Any]]:
-        """Return the backward hooks of this module and the global ones: the full hooks, and the deprecated ones."""
+        """Return the backward hooks of this module together with the global ones, as two groups: the full hooks, and the deprecated hooks.
+        """
         hooks, full = list(self.__dict__["_backward_hooks"].values()), self.__dict__["_is_full_backward_hook"]
         return (hooks, []) if full is True else ([], hooks) if full is False else ([], [])
 
@@ -106,7 +107,7 @@ class LooksMixin:
             )  # fmt: skip
 
     def _replicate_for_data_parallel(self) -> Any:
-        """Return a module of the same class with copies of its dicts and without parameters, which data parallelism then sets."""
+        """Return a module of the same class with copies of its dicts and without parameters, which DataParallel then sets."""
         replica = type(self).__new__(type(self))
         replica.__dict__.update(self.__dict__)
         replica.__dict__.update(_parameters={}, _buffers=self._buffers.copy(), _modules=self._modules.copy(), _is_replica=True)

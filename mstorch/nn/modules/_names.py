@@ -19,7 +19,7 @@ _known = {names[0] for table in (NORM, TABLE, SLOPE) for names in table.values()
 
 
 def called(names: Mapping[str, tuple[str, ...]]) -> Callable[[_Class], _Class]:
-    """Return a class decorator that sets the names of MindSpore's layer for the tensors of a class and its subclasses."""
+    """Return a class decorator that sets, for the tensors of a class and its subclasses, the names that MindSpore's layer has for them."""
 
     def said(cls: _Class) -> _Class:
         _of_classes[cls] = names

@@ -56,7 +56,7 @@ def adopt(module: Any, name: str) -> None:
 
 
 def _native_cells(cell: Any) -> Iterator[Any]:
-    """Yield a native Cell and its descendants, since each may be called by itself, such as from a list of Cells."""
+    """Yield a native Cell and its descendants, because each of them may be called by itself, such as from a list of Cells."""
     yield cell
     for _, inner in native.own_cells(cell):
         if is_native(inner):

@@ -39,7 +39,8 @@ def _why_not(layer: Any, query: Any, key: Any, value: Any, masked: bool) -> str 
 
 
 def attend(layer: Any, query: Any, key: Any, value: Any, masked: bool, need_weights: bool, average: bool) -> tuple[Any, Any]:
-    """Return the layer's result and, if wanted, its weights, which are zero in padding. Raise AssertionError outside inference."""
+    """Return the layer's result and, on request, its attention weights, which are zero in padding. Raise AssertionError outside inference.
+    """
     reason = _why_not(layer, query, key, value, masked)
     if reason is not None:
         raise AssertionError(

@@ -1,4 +1,4 @@
-"""A native Cell's call as one node of mstorch's tape, whose backward asks MindSpore for the gradients.
+"""A native Cell's call as one node of mstorch's autograd graph, whose backward gets the gradients from MindSpore.
 
 This is for what MindSpore's tape has to differentiate itself: a ``bprop``, ``recompute()``, backward hooks, an inner ``mindspore.grad``.
 """
@@ -20,7 +20,7 @@ from ._trees import as_mstorch, as_native, changed
 
 
 class _OneNode(Node):
-    """The node of a native Cell's call; backward reruns the Cell under MindSpore's tape."""
+    """The autograd node of a native Cell's call; its backward runs the Cell again, with MindSpore's autograd."""
 
     __slots__ = ("call", "cell", "outputs", "state", "inputs", "weights")
     call: Callable[..., Any]
@@ -73,7 +73,7 @@ def _alike(first: Any, second: Any) -> bool:
 
 
 def call_as_one(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Call a Cell with torch tensors; the outputs belong to one node."""
+    """Call a Cell with torch tensors, as one node of the autograd graph to which all outputs belong."""
     state = native_calls.random_state()
     with native_calls.not_recorded(cell):
         output = plain(cell, *_bare(args), **_bare(kwargs))
@@ -93,7 +93,7 @@ def _leaves(tree: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
 def one_node(
     plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, state: Any
 ) -> Tensor:  # fmt: skip
-    """Return a Cell's outputs with the call as their history."""
+    """Return a Cell's outputs with the whole call as one node of the autograd graph."""
     inputs = _leaves((args, kwargs), lambda leaf: isinstance(leaf, TensorBase))
     weights = list({id(p): p for p in cell.trainable_params()}.values())
     tensors = [tensor for weight in weights for tensor in native.tensors_of(weight)[:1]]

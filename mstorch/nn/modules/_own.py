@@ -1,4 +1,4 @@
-"""Helpers of Module's methods: which names are taken, and which attributes are MindSpore's."""
+"""Helpers of Module's methods: which attribute names exist already, and which attributes are MindSpore's."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -33,7 +33,9 @@ class OwnMixin:
         return name in members or any(name in members.get(kind, ()) for kind in _MEMBERS) or hasattr(type(self), name)
 
     def _mstorch_set_data(self, name: str, raw: Any) -> bool:
-        """Copy a MindSpore tensor's values into a parameter or buffer, as a Cell does; return False if there is none of that name."""
+        """Copy a MindSpore tensor's values into the parameter or buffer of this name, as a Cell does; return False if the module has
+        neither.
+        """
         members = self.__dict__
         known = None if is_parameter(raw) else members.get("_parameters", {}).get(name)
         known = members.get("_buffers", {}).get(name) if known is None else known

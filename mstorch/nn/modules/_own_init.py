@@ -8,7 +8,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def own_init(cls: _Class) -> _Class:
-    """Set ``__init__`` of the class to a copy of the inherited one with the class's name, which errors print."""
+    """Set ``__init__`` of the class to a copy of the inherited method that has the class's own name, so that errors show this name."""
     inherited = cls.__init__  # type: ignore[misc]
     assert isinstance(inherited, FunctionType)
     made = FunctionType(inherited.__code__, inherited.__globals__, "__init__", inherited.__defaults__, inherited.__closure__)

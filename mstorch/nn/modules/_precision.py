@@ -1,4 +1,4 @@
-"""``Cell.to_float`` of a Module: its operations run in another floating dtype, its parameters keep theirs.
+"""``Cell.to_float`` of a Module: the module's operations run in another floating dtype, and its parameters keep their dtype.
 
 MindSpore's way, casting the inputs of every primitive, would change dtypes that mstorch has already determined.
 """
@@ -24,7 +24,7 @@ _KEPT = ("running_mean", "running_var", "normalized_shape", "num_groups")
 
 
 def wanted(flags: Mapping[str, Any]) -> dtype | None:
-    """Return the dtype that MindSpore's flags set; None if they set none."""
+    """Return the dtype that MindSpore's flags on the module set; None if they set no dtype."""
     found = None
     for name, kind in _FLAGS.items():
         if flags.get(name):

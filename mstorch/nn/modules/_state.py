@@ -312,7 +312,7 @@ def _as_parameter(given: Tensor, value: Tensor) -> Tensor:
 
 
 def _swap_in(value: Tensor, given: Tensor, assign: bool) -> None:
-    """Swap the module's tensor with the result of its ``module_load`` for ``given``."""
+    """Swap the module's tensor with the result that its ``module_load`` returns for ``given``."""
     loaded = value.module_load(given, assign=assign)
     if loaded is given or loaded is value:
         raise RuntimeError(

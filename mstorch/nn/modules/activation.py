@@ -57,7 +57,9 @@ class ReLU(Module):
 
 
 class RReLU(Module):
-    """Leaky ReLU with a slope drawn from [lower, upper) in training, their mean otherwise (https://arxiv.org/abs/1505.00853)."""
+    """Leaky ReLU whose slope is drawn from [lower, upper) in training, and is the mean of the bounds in evaluation
+    (https://arxiv.org/abs/1505.00853).
+    """
 
     __constants__ = ["lower", "upper", "inplace"]
 

@@ -126,7 +126,7 @@ class MultiheadAttention(Module):
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
     ) -> tuple[Tensor | None, int | None]:
-        """Return both masks merged, and the mask type: 1 for a padding mask only, 2 for (N, heads, L, L)."""
+        """Return both masks merged into one, and the mask type: 1 for a padding mask only, 2 for (N, heads, L, L)."""
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         batch, length, _ = query.shape

@@ -28,7 +28,7 @@ def _position(index: int, length: int, name: str = "index") -> int:
     category=FutureWarning,
 )
 class Container(Module):
-    """A module with children given by name. Deprecated in torch, with a FutureWarning, since Module does the same."""
+    """A module with children given by name. Deprecated as in torch, with a FutureWarning: ``Module.add_module`` suffices."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()

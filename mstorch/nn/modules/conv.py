@@ -206,7 +206,7 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class _ConvTransposeMixin(_ConvTransposeNd):
-    """The former name of the base of transposed convolutions, which programs still import."""
+    """The former base class of transposed convolutions, which programs still import."""
 
 
 @own_init

@@ -1,4 +1,4 @@
-"""Dropout layers; on CPU their masks are torch's."""
+"""Dropout layers; on the CPU they draw the same masks as torch."""
 from __future__ import annotations
 
 from typing import Any

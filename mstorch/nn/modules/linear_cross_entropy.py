@@ -1,4 +1,4 @@
-"""A loss layer that includes its linear layer."""
+"""A loss layer that contains a linear layer."""
 from __future__ import annotations
 
 import math

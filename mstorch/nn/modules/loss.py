@@ -293,7 +293,7 @@ class MarginRankingLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """Hinge loss between the target class and every other."""
+    """Hinge loss between the target class and every other class."""
 
     __constants__ = ["p", "margin", "reduction"]
 

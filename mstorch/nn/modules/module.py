@@ -152,7 +152,7 @@ class Module(ModuleParts):
     # Registration
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Register a tensor that is part of the state but not a parameter; persistent ones are in the state_dict."""
+        """Register a tensor that is part of the module's state but not a parameter; a persistent buffer is in the state_dict."""
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         _check_name("buffer", name)
@@ -211,7 +211,7 @@ class Module(ModuleParts):
         adopt(self, name)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Register a child module; same as ``add_module``."""
+        """Register a child module; an alias of ``add_module``."""
         self.add_module(name, module)
 
     def __getattr__(self, name: str) -> Tensor | Module:
@@ -372,7 +372,7 @@ class Module(ModuleParts):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Replace the module at a dotted name; with ``strict`` it has to exist."""
+        """Replace the module at a dotted name; with ``strict``, the name has to exist."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         parent_name, _, name = target.rpartition(".")
@@ -446,7 +446,7 @@ class Module(ModuleParts):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """Return the module's own part of its repr."""
+        """Return text that the module's repr contains besides the names of its children."""
         return ""
 
     def __repr__(self) -> str:

@@ -107,7 +107,8 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Tensor]:
-        """The weights that the layer computes with: its parameters, or replacements that were set and hold until one is replaced again."""
+        """The weights with which the layer computes: its parameters, or replacements, which are used until one of them is replaced again.
+        """
         # What is computed when it is read (parametrizations, which draw or step on with it) torch reads twice where it looks for the
         # first weight that changed, and twice where it lists them.
         computed = [name for name in self._flat_weights_names if name not in self._parameters]
@@ -140,7 +141,7 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Do nothing: torch compacts the weights for cuDNN here."""
+        """Do nothing: in torch, this compacts the weights for cuDNN."""
 
     def reset_parameters(self) -> None:
         """Initialize all parameters."""
@@ -225,7 +226,7 @@ class RNNBase(Module):
         )  # fmt: skip
 
     def _is_seen(self, input: Tensor) -> bool:
-        """Return whether a mode, or the class of the input or of a weight, is to see the layer as a function."""
+        """Return whether a mode, or the class of the input or of a weight, overrides the layer's function."""
         weights = self._parameters.values()
         return is_taken(input, *weights) or any(map(overrides, (input, *weights)))
 

@@ -102,7 +102,7 @@ class TransformerEncoderLayer(Module):
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """Apply the layer: (S, N, E), batch first or unbatched → the same."""
+        """Apply the layer to inputs of shape (S, N, E), (N, S, E) or (S, E); the output has the same shape."""
         padding = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", _kind(src_mask), "src_mask", src.dtype)
         mask = F._canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
         x = src
@@ -147,7 +147,7 @@ class TransformerEncoder(Module):
     def forward(
         self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool | None = None
     ) -> Tensor:
-        """Apply the layer: (S, N, E), batch first or unbatched → the same."""
+        """Apply the layer to inputs of shape (S, N, E), (N, S, E) or (S, E); the output has the same shape."""
         padding = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", _kind(mask), "mask", src.dtype)
         mask = F._canonical_mask(mask, "mask", None, "", src.dtype, False)
         first: Any = self.layers[0]
@@ -161,7 +161,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _zeroed(self, src: Tensor, mask: Tensor | None, padding: Tensor | None, first: TransformerEncoderLayer) -> Tensor | None:
-        """Set padded positions to zero if torch's inference fast path would, which skips them and fills in zeros."""
+        """Set padded positions to zero in cases in which torch's inference fast path, which skips them, returns zeros."""
         if (
             not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None or mask is not None
             or (modes.grad and (src.requires_grad or any(p.requires_grad for p in first.parameters())))

@@ -195,7 +195,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def register_comm_hook(self, state: object, hook: Callable[[object, GradBucket], Any]) -> None:
         """Set ``hook(state, bucket)``, which starts to reduce a bucket and returns a future of the result. Raise TypeError or RuntimeError
-        if it is invalid.
+        for an invalid hook.
         """
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
@@ -225,8 +225,8 @@ class DistributedDataParallel(Module, Joinable):
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
     ) -> Join:
-        """Return a context manager in which ranks may have different numbers of inputs: those without inputs mirror the others'
-        collectives.
+        """Return a context manager in which ranks may have different numbers of inputs: ranks without inputs mirror the collectives of the
+        others.
         """
         return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
 

@@ -39,8 +39,8 @@ def set_tensor(module: Module, name: str, tensor: Any) -> None:
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """Replace a tensor and return the old one. ``_MISSING`` as the value removes the tensor, as the result it means that there was none
-    (with ``allow_missing``).
+    """Replace a tensor and return the old tensor. ``_MISSING`` as the value removes the tensor; as the result (with ``allow_missing``) it
+    means that there was none.
     """
     _check_module(module)
     if tensor is not _MISSING and tensor is not None and not isinstance(tensor, Tensor):
@@ -67,7 +67,7 @@ def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = Fa
 
 
 def swap_submodule(module: Module, name: str, submodule: Module) -> Module:
-    """Replace a submodule and return the old one."""
+    """Replace a submodule and return the old submodule."""
     _check_module(module)
     _check_module(submodule)
     _check_name(name, "submodule")
@@ -108,7 +108,7 @@ class NamedMemberAccessor:
         return self.get_submodule(prefix), last
 
     def swap_submodule(self, path: str, value: Module) -> Module:
-        """Replace the submodule at a path and return the old one."""
+        """Replace the submodule at a path and return the old submodule."""
         home, last = self.home(path)
         return swap_submodule(home, last, value)
 
@@ -134,7 +134,7 @@ class NamedMemberAccessor:
         swap_tensor(home, last, _MISSING)
 
     def swap_tensor(self, name: str, value: Tensor, allow_missing: bool = False) -> Any:
-        """Replace the tensor at a dotted name and return the old one."""
+        """Replace the tensor at a dotted name and return the old tensor."""
         home, last = self.home(name)
         return swap_tensor(home, last, value, allow_missing)
 

@@ -47,7 +47,7 @@ def get_total_norm(
 
 
 def _total_norm(parts: Sequence[Any], flat: Any, order: float, error_if_nonfinite: bool) -> Tensor:
-    """Return the norm over all tensors; ``flat`` is the same as one flat tensor, or None."""
+    """Return the norm over all tensors; ``flat`` holds them as one flat tensor, or is None."""
     if not parts:
         return above.torch.tensor(0.0)
     with no_grad():
@@ -72,7 +72,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
 
 
 def _scale(gradients: Sequence[Any], flat: Any, max_norm: float, total_norm: Any) -> None:
-    """Scale gradients of the given norm in place; ``flat`` is the same as one flat tensor, or None."""
+    """Scale gradients of the given norm in place; ``flat`` holds them as one flat tensor, or is None."""
     with no_grad():
         if hasattr(total_norm, "_everywhere"):
             total_norm = total_norm.to_local()
@@ -88,7 +88,7 @@ def _scale(gradients: Sequence[Any], flat: Any, max_norm: float, total_norm: Any
 def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """Scale the gradients in place so that their norm is at most ``max_norm``; return the norm before."""
+    """Scale the gradients in place so that their total norm is at most ``max_norm``; return the norm before scaling."""
     if isinstance(parameters, TensorBase):
         parameters = [parameters]
     elif not isinstance(parameters, (list, tuple)):

@@ -33,7 +33,7 @@ def _made_orthogonal(matrix: Tensor) -> Tensor:
 
 
 class _Orthogonal(Module):
-    """Maps an unconstrained matrix to one with orthonormal columns (or rows, if it is wide).
+    """Maps an unconstrained matrix to a matrix with orthonormal columns (or rows, if the matrix is wide).
 
     The map is the matrix exponential or the Cayley map of a skew-symmetric matrix, or Householder reflections (Lezcano-Casado and
     Martínez-Rubio, "Cheap orthogonal constraints in neural networks", arXiv:1901.08428). ``base`` is the matrix around which the map is
@@ -119,8 +119,8 @@ def orthogonal(
 ) -> Module:
     """Keep a weight (*, m, n) orthogonal: with orthonormal columns, or rows if m < n; return the module.
 
-    ``orthogonal_map`` is "matrix_exp", "cayley" or "householder"; None takes the first for square and complex weights, else the last. Raise
-    ValueError for other names, for fewer than two dimensions, and if there is no such tensor.
+    ``orthogonal_map`` is "matrix_exp", "cayley" or "householder"; by default (None) it is "matrix_exp" for square and complex weights, else
+    "householder". Raise ValueError for another map, for fewer than two dimensions, and if the module has no tensor of this name.
     """
     weight = _weight_of(module, name)
     if weight.dim() < 2:

@@ -62,7 +62,7 @@ def _same_kind(new: Any, old: Tensor | type, what: str, first: str, second: str)
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, in order, and the tensors they start from.
+    """The parametrizations of one tensor, in order, and the original tensors that they are applied to.
 
     The latter is named ``original``, or, if the first parametrization's ``right_inverse`` returns a sequence, ``original0``, ``original1``
     and so on. With ``unsafe``, the parametrization may change dtype and shape.
@@ -123,7 +123,7 @@ class ParametrizationList(ModuleList):
         _same_kind(result, before, "", "unparametrized ", "parametrized ")
 
     def right_inverse(self, value: Tensor) -> None:
-        """Set the originals, by the right inverses, so that the parametrized tensor becomes ``value``."""
+        """Set the originals so that the parametrized tensor becomes ``value``, by the right inverses of the parametrizations."""
         with no_grad():
             for module in reversed(list[Any](self)):
                 if not hasattr(module, "right_inverse"):
@@ -246,8 +246,8 @@ def register_parametrization(
 ) -> Module:
     """Make ``module.<tensor_name>`` computed by ``parametrization`` from its current tensor.
 
-    The state_dict then holds ``parametrizations.<tensor_name>.original`` (or ``original0``, …). Raise ValueError if there is no such
-    parameter or buffer, or if dtype or shape change and ``unsafe`` is not set.
+    The state_dict then holds ``parametrizations.<tensor_name>.original`` (or ``original0``, …). Raise ValueError if the module has no
+    parameter or buffer of this name, or if dtype or shape change and ``unsafe`` is not set.
     """
     parametrization.train(module.training)
     owner: Any = module
@@ -280,7 +280,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Make a parametrized tensor a plain one: with its current value, or with the original's.
+    """Make a parametrized tensor a plain parameter again, with its current value or with that of the original.
 
     Raise ValueError if it is not parametrized, or if the original's value is requested and there are several originals.
     """

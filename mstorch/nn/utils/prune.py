@@ -91,7 +91,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(importance_scores, default_mask=above.torch.ones_like(t) if default_mask is None else default_mask)
 
     def remove(self, module: Any) -> None:
-        """Make the pruned parameter, zeros included, a plain one."""
+        """Make the pruned parameter a plain parameter again, with its zeros."""
         name = self._tensor_name
         if name is None:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
@@ -128,7 +128,7 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: Any) -> None:
-        """Add a method. Raise TypeError for other objects, ValueError for a method of another tensor."""
+        """Add a pruning method. Raise TypeError for other objects, and ValueError for a method of another tensor."""
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
@@ -177,7 +177,7 @@ def _chosen_by(method: Any, t: Tensor, mask: Tensor) -> Any:
 
 
 def _along(rank: int, dim: int, index: Tensor) -> tuple[Any, ...]:
-    """Return an index tuple with ``index`` in one dimension and full slices in the others."""
+    """Return an index tuple that has ``index`` in one dimension and full slices in all others."""
     return tuple(index if d == dim % rank else slice(None) for d in range(rank))
 
 
@@ -421,7 +421,7 @@ def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
 
 
 def remove(module: Any, name: str) -> Any:
-    """Make a pruned parameter, zeros included, a plain one. Raise ValueError if it is not pruned."""
+    """Make a pruned parameter a plain parameter again, with its zeros. Raise ValueError if it is not pruned."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             hook.remove(module)

@@ -78,15 +78,15 @@ class PackedSequence(PackedSequence_):
         return self._changed(self.data.half())
 
     def short(self) -> PackedSequence:
-        """Return the same in int16."""
+        """Return the sequence with its data cast to int16."""
         return self._changed(self.data.short())
 
     def char(self) -> PackedSequence:
-        """Return the same in int8."""
+        """Return the sequence with its data cast to int8."""
         return self._changed(self.data.char())
 
     def byte(self) -> PackedSequence:
-        """Return the same in uint8."""
+        """Return the sequence with its data cast to uint8."""
         return self._changed(self.data.byte())
 
     def long(self) -> PackedSequence:

@@ -20,7 +20,7 @@ def _named_tensors(module: Module) -> dict[str, Any]:
 
 
 def _with_ties(module: Module, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the given tensors, also under the other names of tensors that the module has under several names."""
+    """Return the given tensors, repeated under all other names under which the module has the same tensors."""
     names_of: dict[int, list[str]] = {}
     for name, tensor in _named_tensors(module).items():
         names_of.setdefault(id(tensor), []).append(name)
@@ -54,7 +54,7 @@ def _check_names(module: Module, given: dict[str, Any]) -> None:
 
 @undoing
 def replaced(undo: Undo, module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> None:
-    """Context manager in which the module has the given tensors."""
+    """Context manager in which the module uses the given tensors."""
     complete = _with_ties(module, tensors) if tie_weights else dict(tensors)
     if strict:
         _check_names(module, complete)

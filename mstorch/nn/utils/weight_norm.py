@@ -32,7 +32,7 @@ class WeightNorm:
 
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
-        """Add the hook to a module. Raise RuntimeError if there is one for that name."""
+        """Add the hook to a module. Raise RuntimeError if the module has such a hook for that name."""
         warn(
             "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
             FutureWarning,
@@ -67,7 +67,7 @@ class WeightNorm:
 
 
 def take_hook(module: Module, hooks: dict[int, Any], kind: type, name: str) -> Any:
-    """Remove and return the hook of that class with the given ``name``; None if there is none."""
+    """Remove and return the hook of that class for the tensor ``name``; None if there is none."""
     for key, hook in list(hooks.items()):
         inner = hook[0] if isinstance(hook, tuple) else hook
         if isinstance(inner, kind) and getattr(inner, "name", None) == name:

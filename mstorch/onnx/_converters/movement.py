@@ -144,7 +144,7 @@ def _pad(w: Writer, step: Step, self: Value, pad: Sequence[Any], value: Any = 0)
 
 
 def _pairs(pad: Sequence[Any], rank: int) -> list[Any]:
-    """Convert torch's padding pairs, from the last dimension on, to ONNX's: all begins, then all ends."""
+    """Convert torch's padding pairs, which start at the last dimension, to ONNX's order: all begins, then all ends."""
     pairs = [(pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
     full = [(0, 0)] * (rank - len(pairs)) + pairs[::-1]
     return [one[0] for one in full] + [one[1] for one in full]

@@ -209,7 +209,7 @@ class _LambdaScheduler(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _check_lambdas(self) -> None:
-        """Raise TypeError if an entry is not callable; LambdaLR leaves that to the first call."""
+        """Raise TypeError if an entry is not callable; for LambdaLR, torch raises only when the entry is first called."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return every attribute except the optimizer; functions as None, callable objects as their attributes."""

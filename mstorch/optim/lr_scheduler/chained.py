@@ -47,7 +47,7 @@ class _Composite(LRScheduler):
 
 
 class SequentialLR(_Composite):
-    """Runs one scheduler after another: number i + 1 takes over at epoch ``milestones[i]``.
+    """Runs one scheduler after another; scheduler i + 1 takes over at epoch ``milestones[i]``.
 
     Raises ValueError unless there is one milestone less than schedulers, all of the same optimizer.
     """
@@ -87,7 +87,7 @@ class SequentialLR(_Composite):
             scheduler.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]
-        """Step the scheduler whose turn it is."""
+        """Step the scheduler that is active at this epoch."""
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[turn]

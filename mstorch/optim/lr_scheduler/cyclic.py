@@ -299,7 +299,7 @@ def _check_positive(name: str, value: Any) -> None:
 
 
 def _phases(steps: int, rise: float, three: bool) -> list[dict[str, Any]]:
-    """Return the phases: the last step of each, and the group entries it interpolates between."""
+    """Return the phases of the cycle: each has its last step, and the names of the group entries between which it interpolates."""
     up = _phase(float(rise * steps) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
     if not three:
         return [up, _phase(steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]

@@ -128,7 +128,7 @@ def _parts(x: Any, y: Any) -> list[tuple[Any, Any]] | None:
 
 
 def _comparable(value: Any, other: Any) -> Any:
-    """Convert numbers, arrays and lists to tensors beside a tensor, and arrays beside a number."""
+    """Convert a value to the other's type for comparison: numbers, arrays and lists to tensors, and NumPy numbers to Python's."""
     if isinstance(value, np.ndarray) and not isinstance(other, np.ndarray):
         value = torch.from_numpy(value)
     if isinstance(other, torch.Tensor) and not isinstance(value, torch.Tensor) and _is_numeric(value) and not isinstance(value, dict):

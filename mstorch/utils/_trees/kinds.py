@@ -72,7 +72,7 @@ def register_dataclass(
 ) -> None:
     """Register a dataclass, or a class constructed from its fields, as a node.
 
-    Raise ValueError if the given names are not its fields, or are missing for a class that is no dataclass.
+    Raise ValueError if the given names are not the class's fields, or are missing for a class that is not a dataclass.
     """
     dropped = drop_field_names or []
     if not dataclasses.is_dataclass(cls):

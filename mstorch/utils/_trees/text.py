@@ -73,7 +73,7 @@ def _described(spec: TreeSpec) -> dict[str, Any]:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """Return the TreeSpec serialized by ``treespec_dumps``, here or in torch."""
+    """Return the TreeSpec that ``treespec_dumps`` of mstorch or torch serialized."""
     version, described = json.loads(serialized)
     if version != 1:
         raise ValueError(f"Unknown protocol {version}. Available protocols: [1]")

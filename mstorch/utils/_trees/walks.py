@@ -14,7 +14,7 @@ IsLeaf = Callable[[Any], bool] | None
 
 
 def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
-    """Return whether a tree is a leaf: of no registered type, or one for which ``is_leaf`` returns True."""
+    """Return whether a tree is a leaf: its type is not registered, or ``is_leaf`` returns True for it."""
     return (is_leaf is not None and is_leaf(tree)) or node_type(tree) not in SUPPORTED_NODES
 
 
@@ -74,7 +74,8 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf 
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[..., Any]], Callable[[Any], Any]]:
-    """Return a decorator: the function is called with values of these types, or that satisfy the predicate; others are returned unchanged.
+    """Return a decorator that calls a function only with values of the given types, or that satisfy the predicate; others are returned
+    unchanged.
     """
     if isinstance(type_or_types_or_pred, (type, tuple, types.UnionType)):
 
@@ -169,7 +170,7 @@ def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf
 
 
 def broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
-    """Return the leaves of a prefix of the structure, each repeated for all leaves below it; None if ``tree`` is no prefix."""
+    """Return the leaves of a prefix of the structure, each repeated for all leaves below it; None if ``tree`` is not a prefix."""
     if tree_is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves
     if treespec.is_leaf():

@@ -71,7 +71,7 @@ def _candidates(kind: type, functions: dict) -> Any:
 
 
 def like_mapping(original: Mapping, items: dict) -> Any:
-    """Return ``items`` as a mapping of the original's type; as a dict if that fails."""
+    """Return ``items`` as a mapping of the original's type; as a dict if this type cannot be constructed."""
     try:
         if isinstance(original, MutableMapping):
             # A copy keeps what else the mapping has, such as the factory of a defaultdict.
@@ -84,7 +84,7 @@ def like_mapping(original: Mapping, items: dict) -> Any:
 
 
 def like_sequence(original: Sequence, items: list) -> Any:
-    """Return ``items`` as a sequence of the original's type; as a list for a tuple, or if that fails."""
+    """Return ``items`` as a sequence of the original's type; as a list if the original is a tuple or its type cannot be constructed."""
     if isinstance(original, tuple):
         return items
     try:

@@ -1,4 +1,4 @@
-"""DataLoader's handling of datapipes: shuffling, a common seed for all processes, sharding."""
+"""DataLoader's handling of datapipes: shuffling, one seed for all processes, sharding."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_pipe(dataset: Any) -> bool:
 
 
 def _distributed() -> Any:
-    """Return torch.distributed if it is imported and initialized, else None; it is not imported here, which takes time."""
+    """Return torch.distributed if it is imported and initialized, else None; this function does not import it, because that takes time."""
     module = above.processes
     return module if module is not None and module.is_initialized() else None
 

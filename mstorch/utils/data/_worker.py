@@ -79,7 +79,9 @@ class Failure:
         self.worker = worker
 
     def reraise(self) -> None:
-        """Raise an exception of the same type with the traceback in its message; RuntimeError if that type cannot be constructed so."""
+        """Raise an exception of the same type with the original traceback in its message; RuntimeError if the type cannot be constructed
+        from a message.
+        """
         message = f"Caught {self.kind.__name__} in DataLoader worker process {self.worker}.\nOriginal {self.text}"
         if self.kind is KeyError:
             raise KeyError(_Lines(message))

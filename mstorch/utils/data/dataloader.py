@@ -58,7 +58,7 @@ class _DatasetKind:
 
     @staticmethod
     def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Callable, drop_last: bool) -> Any:
-        """Return the fetcher for datasets of this kind."""
+        """Return the fetcher for datasets of this kind (map-style or iterable)."""
         fetcher = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return fetcher(dataset, auto_collation, collate_fn, drop_last)
 
@@ -300,7 +300,9 @@ class _BaseDataLoaderIter:
         self._base_seed = _draw_seed(loader.generator)
 
     def _draw_shared_seed(self, loader: DataLoader) -> int | None:
-        """Draw and set the seed of random datapipes; return None if the dataset is no datapipe."""
+        """Draw a seed that all processes share, seed the random datapipes with it, and return it; return None if the dataset is not a
+        datapipe.
+        """
         if not isinstance(self._dataset, IterDataPipe):
             return None
         seed = draw_shared_seed(loader.generator, self._pg)
@@ -382,7 +384,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Sends numbered batches to the workers in turn, and buffers results until their number is due."""
+    """Sends numbered batches to the workers in rotation, and buffers results until it is their number's turn."""
 
     def __init__(self, loader: DataLoader) -> None:
         self._workers: list[Any] = []

@@ -74,7 +74,9 @@ def traverse_dps(datapipe: DataPipe) -> DataPipeGraph:
 
 
 def traverse(datapipe: DataPipe, only_datapipe: bool | None = None) -> DataPipeGraph:
-    """Return the same graph as ``traverse_dps``; unless ``only_datapipe``, from all attributes. Deprecated, and warns."""
+    """Return the graph of datapipes like ``traverse_dps``, or from all attributes unless ``only_datapipe``. Deprecated as in torch, with a
+    warning.
+    """
     message = "`traverse` function is deprecated and will be removed after 1.13. Please use `traverse_dps` instead."
     if not only_datapipe:
         message += " And, the behavior will be changed to the equivalent of `only_datapipe=True`."

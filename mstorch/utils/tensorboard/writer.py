@@ -232,7 +232,7 @@ class SummaryWriter:
             writer.flush()
 
     def close(self) -> None:
-        """Write pending data and close the files; the next value opens new ones."""
+        """Write pending data and close the files; the next value that is logged opens new files."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
             writer.close()

@@ -1,4 +1,5 @@
-"""Communication hooks in 8 bits: each rank sends its quantized gradients and scales, and adds up what it receives."""
+"""Communication hooks with 8-bit gradients: each rank sends its quantized gradients and their scales, and adds up those that it receives.
+"""
 from __future__ import annotations
 
 from typing import Any

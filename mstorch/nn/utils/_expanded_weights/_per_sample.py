@@ -1,4 +1,4 @@
-"""Runs layers with expanded weights: forward as always, backward once for the inputs and once for each sample's share of the weights."""
+"""Runs layers with expanded weights: forward as usual, backward once for the inputs and once for the weights' gradient of each sample."""
 from __future__ import annotations
 
 import inspect
@@ -85,7 +85,7 @@ def _named(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def run(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a layer whose samples do not know of each other; the first argument is the input."""
+    """Run a layer whose samples do not depend on each other; the first argument is the input."""
     given = _named(func, args, kwargs)
     input = given["input"]
     if isinstance(input, Tensor) and not isinstance(input, ExpandedWeight) and input.dim():
@@ -133,7 +133,7 @@ def _of_rows_taken(weight: Tensor, ids: Tensor, gradient: Tensor, padding_idx: i
 
 
 def recurrent(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a recurrent layer; each sample's share is found by running it on that sample alone."""
+    """Run a recurrent layer; the gradient of each sample is found by running the layer on this sample alone."""
     given = (*args, *kwargs.values())
     packed = isinstance(given[3], (list, tuple))  # the weights stand behind data, batch sizes and states, or input and states
     rows = 3 if packed else 2

@@ -1,4 +1,4 @@
-"""torch.nn.utils._expanded_weights.expanded_weights_impl: ExpandedWeight, and the functions that take it."""
+"""torch.nn.utils._expanded_weights.expanded_weights_impl: ExpandedWeight, and the functions that accept expanded weights."""
 from __future__ import annotations
 
 import sys
@@ -45,7 +45,7 @@ class ExpandedWeight(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run a layer's function, and have gradients kept by sample; RuntimeError for functions whose batch dimension is not known."""
+        """Run a layer's function, and keep the gradients by sample; raise RuntimeError for functions whose batch dimension is not known."""
         if func in _taken():
             return RUNNERS[func.__name__ in RECURRENT](func, tuple(args), kwargs or {})
         if func.__name__ == "_cudnn_rnn_flatten_weight":
@@ -90,5 +90,5 @@ class ExpandedWeight(Tensor):
         self.allow_smaller_batches = is_allow_smaller_batches
 
     def set_batch_first(self, is_batch_first: bool = True) -> None:
-        """Say whether the batch is an input's first dimension, or its second."""
+        """Set whether the batch is the first or the second dimension of an input."""
         self.batch_first = is_batch_first

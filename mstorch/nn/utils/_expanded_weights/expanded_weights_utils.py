@@ -1,4 +1,4 @@
-"""torch.nn.utils._expanded_weights.expanded_weights_utils: what the functions that take expanded weights share."""
+"""torch.nn.utils._expanded_weights.expanded_weights_utils: helpers shared by the functions that accept expanded weights."""
 from __future__ import annotations
 
 import sys
@@ -12,7 +12,7 @@ _HOME = __name__.partition(".")[0]
 
 
 def is_batch_first(expanded_args_and_kwargs: Iterable[Any]) -> bool | None:
-    """Return what the weights among the arguments say of the batch dimension, None without any."""
+    """Return the ``batch_first`` setting of the expanded weights among the arguments; None if there are none."""
     said = [arg.batch_first for arg in expanded_args_and_kwargs if isinstance(arg, ExpandedWeight)]
     if any(said) and not all(said):
         raise RuntimeError("Got conflicting batch_first arguments in the same layer")
@@ -20,19 +20,19 @@ def is_batch_first(expanded_args_and_kwargs: Iterable[Any]) -> bool | None:
 
 
 def standard_kwargs(kwarg_names: tuple[str, ...], expanded_args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Split arguments into those by place and those by name, which are the last."""
+    """Split arguments into positional and keyword arguments, where the latter come last."""
     count = len(expanded_args) - len(kwarg_names)
     return expanded_args[:count], dict(zip(kwarg_names, expanded_args[count:]))
 
 
 def forward_helper(func: Callable[..., Any], expanded_args: tuple[Any, ...], expanded_kwargs: dict[str, Any]) -> Any:
-    """Run a function with the original weights, after a look at the batch that it is given; the first argument is the input."""
+    """Run a function with the original weights, after a check of the batch that it is given; the first argument is the input."""
     check(func, expanded_args[0], (*expanded_args, *expanded_kwargs.values()))
     return func(*map(original, expanded_args), **{name: original(value) for name, value in expanded_kwargs.items()})
 
 
 def original(value: Any) -> Any:
-    """Return a weight's original, other values as they are."""
+    """Return the original of an expanded weight; other values unchanged."""
     return value.orig_weight if isinstance(value, ExpandedWeight) else value
 
 
@@ -76,7 +76,7 @@ def maybe_scale_by_batch_size(grad_sample: Tensor, expanded_weight: ExpandedWeig
 
 
 def set_grad_sample_if_exists(maybe_expanded_weight: Any, per_sample_grad_fn: Callable[[Tensor], Tensor]) -> None:
-    """Add what the function gives for the original to its ``grad_sample``; nothing for what is no expanded weight."""
+    """Add the function's result for the original weight to its ``grad_sample``; do nothing for a value that is not an expanded weight."""
     unpacked = unpack_expanded_weight_or_tensor(maybe_expanded_weight)
     if not isinstance(maybe_expanded_weight, ExpandedWeight):
         return
@@ -89,7 +89,7 @@ def set_grad_sample_if_exists(maybe_expanded_weight: Any, per_sample_grad_fn: Ca
 
 
 def unpack_expanded_weight_or_tensor(maybe_expanded_weight: Any, func: Callable[[Tensor], Any] = lambda x: x) -> Any:
-    """Return what the function gives for a weight's original, or for a tensor without gradient; None for other values."""
+    """Return the function's result for an expanded weight's original, or for a tensor that does not require grad; None for other values."""
     if isinstance(maybe_expanded_weight, ExpandedWeight):
         return func(maybe_expanded_weight.orig_weight)
     if not isinstance(maybe_expanded_weight, Tensor):

@@ -92,7 +92,7 @@ class Table:
         return names
 
     def _best(self, line: int, place: int) -> float:
-        """Return the time that a cell is compared with: the best of its row, or of its column among rows with the same number of threads.
+        """Return the time with which a cell is compared: the best of its row, or of its column among rows with the same number of threads.
         """
         if self._colorize == Colorize.ROWWISE:
             others = self._cells[line]

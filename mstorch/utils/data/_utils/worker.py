@@ -23,7 +23,7 @@ class ManagerWatchdog:
         self.manager_dead = False
 
     def is_alive(self) -> bool:
-        """Return whether the parent is alive; once False, it stays False."""
+        """Return whether the parent process is alive; once it is not, the result stays False."""
         if not self.manager_dead:
             self.manager_dead = os.getppid() != self.manager_pid
         return not self.manager_dead

@@ -15,7 +15,7 @@ from .datapipe import IterDataPipe, MapDataPipe
 
 
 class functional_datapipe:
-    """Class decorator that registers a datapipe as the method ``name`` of all datapipes of its kind.
+    """Class decorator that registers a datapipe as the method ``name`` of all datapipes of the same base class (iterable or map-style).
 
     With ``enable_df_api_tracing`` the method's result is traced as data frames. Raises TypeError for other classes.
     """

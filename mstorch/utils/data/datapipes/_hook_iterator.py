@@ -16,8 +16,8 @@ from ....autograd.profiler import record_function
 class _SnapshotState(Enum):
     """The state of a datapipe between iterations.
 
-    A datapipe that is NotStarted or Iterating can be restored, and is reset by the next ``iter()``; a Restored one is neither until its
-    iterator is requested.
+    A datapipe that is NotStarted or Iterating can be restored, and is reset by the next ``iter()``; neither holds for a Restored one until
+    its iterator is requested.
     """
 
     NotStarted = 0

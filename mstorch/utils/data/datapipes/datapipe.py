@@ -46,7 +46,7 @@ class DataChunk(list[_T]):
 
 
 class _Pipe:
-    """Base of both kinds of datapipes: functional forms, pickling and printing hooks.
+    """Base of iterable and map-style datapipes: functional forms, pickling and printing hooks.
 
     ``functions`` and the hooks are looked up on IterDataPipe and MapDataPipe themselves, so that all subclasses share them.
     """
@@ -75,7 +75,7 @@ class _Pipe:
 
     @classmethod
     def register_function(cls, function_name: str, function: Callable) -> None:
-        """Register a method of all datapipes of this kind."""
+        """Register a method of all datapipes with this base class."""
         cls.functions[function_name] = function
 
     def __getstate__(self) -> dict[Any, Any]:

@@ -64,7 +64,7 @@ class _ConvNd(_Floating):
         return take_values(made, self, "weight", "bias")
 
     def to_float(self) -> Any:
-        """Return the float convolution with these parameters, followed by ReLU if this one has it."""
+        """Return the float convolution with these parameters, followed by ReLU if this layer has one."""
         made = self._plain()
         if not isinstance(self, _FusedModule):
             return made

@@ -26,5 +26,5 @@ class ReLU6(nn.ReLU):
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Construct the module from a float one."""
+        """Construct the module from a float module."""
         return ReLU6(mod.inplace)

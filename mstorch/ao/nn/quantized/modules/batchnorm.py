@@ -40,7 +40,7 @@ class _BatchNorm(_Floating):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Construct the module from an observed one."""
+        """Construct the module from a module with an observer."""
         observer = mod.activation_post_process
         if type(mod) is cls._NNI_BN_RELU_MODULE:
             mod = mod[0]
@@ -52,7 +52,7 @@ class _BatchNorm(_Floating):
 
     @classmethod
     def from_reference(cls, bn: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """Construct the module from a float one."""
+        """Construct the module from a float module."""
         made: Any = cls(bn.num_features, bn.eps, bn.momentum, device=bn.weight.device, dtype=bn.weight.dtype)
         for name in ("weight", "bias", "running_mean", "running_var"):
             setattr(made, name, getattr(bn, name))

@@ -157,7 +157,7 @@ class _ConvNd(WeightedQuantizedModule):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Construct the module from an observed one."""
+        """Construct the module from a module with observers."""
         activation = getattr(mod, "activation_post_process", None)
         if hasattr(mod, "weight_fake_quant"):
             if hasattr(mod, "bn"):

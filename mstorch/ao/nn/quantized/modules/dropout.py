@@ -20,10 +20,10 @@ class Dropout(nn.Dropout):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Construct the module from a float one."""
+        """Construct the module from a float module."""
         return cls(mod.p, mod.inplace)
 
     @classmethod
     def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Any:
-        """Construct the module from a float one."""
+        """Construct the module from a float module."""
         return cls(mod.p, mod.inplace)

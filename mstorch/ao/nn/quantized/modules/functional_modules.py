@@ -93,7 +93,7 @@ class FloatFunctional(nn.Module):
 
 
 class QFunctional(nn.Module):
-    """Operations on quantized tensors as methods, whose results have a common scale and zero point."""
+    """Operations on quantized tensors as methods; all results have the scale and zero point of this module."""
 
     activation_post_process: Any
 
@@ -160,7 +160,7 @@ class QFunctional(nn.Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Construct the module from an observed one."""
+        """Construct the module from a module with an observer."""
         if type(mod) is not FloatFunctional:
             raise AssertionError("QFunctional.from_float expects an instance of FloatFunctional")
         scale, point = mod.activation_post_process.calculate_qparams()

@@ -42,7 +42,7 @@ class LinearPackedParams(nn.Module):
         return torch.ops.quantized.linear_unpack(self._packed_params)  # type: ignore[no-any-return]
 
     def forward(self, x: Any) -> Any:
-        """Return the input unchanged; the enclosing layer computes."""
+        """Return the input unchanged; the enclosing layer computes the result."""
         return x
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -136,7 +136,7 @@ class Linear(WeightedQuantizedModule):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Construct the module from an observed one."""
+        """Construct the module from a module with observers."""
         activation = mod.activation_post_process if hasattr(mod, "activation_post_process") else None
         if hasattr(mod, "weight_fake_quant"):
             if type_before_parametrizations(mod) == nniqat.LinearBn1d:

@@ -36,7 +36,7 @@ class ProcessFailure:
         self.message = f"Signal {-self.exitcode} ({self.signal_name()}) received by PID {self.pid}" if self.exitcode < 0 else _HINT
 
     def _read(self) -> bool:
-        """Read the report in the error file; return whether it is complete, which it is not if the process was killed while writing."""
+        """Read the report in the error file; return whether the report is complete: it is not if the process was killed while writing."""
         try:
             with open(self.error_file) as file:
                 found = json.loads(file.read(_MOST_TEXT))

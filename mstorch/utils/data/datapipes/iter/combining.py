@@ -115,7 +115,7 @@ class ForkerIterDataPipe(IterDataPipe):
 class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
     """The state shared by the children of a fork: the source's iterator, and the samples that some children have not read yet.
 
-    Pointers count the samples read by each child, by the slowest and by the fastest.
+    Counters hold the number of samples read by each child, by the slowest and by the fastest.
     """
 
     def __init__(
@@ -216,8 +216,8 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
 class _ChildDataPipe(IterDataPipe):
     """One of several datapipes that read the same container, with its number.
 
-    The children share an iteration: a new iterator of a child that already takes part in it starts another one and invalidates the
-    iterators of all; the other children then join.
+    The children share an iteration: if a child that takes part in it requests a new iterator, another iteration starts and the iterators of
+    all children become invalid; the other children then join.
     """
 
     _is_child_datapipe: bool = True
@@ -236,7 +236,8 @@ class _ChildDataPipe(IterDataPipe):
         return self.main_datapipe.get_length_by_instance(self.instance_id)
 
     def _set_main_datapipe_valid_iterator_id(self) -> int:
-        """Join the container's iteration, or start a new one if this child takes part in it already; return its number."""
+        """Join the container's current iteration, or start a new one if this child already takes part in it; return the iteration's number.
+        """
         main = self.main_datapipe
         if main._valid_iterator_id is None:
             main._valid_iterator_id = 0
@@ -385,7 +386,7 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
 
 @functional_datapipe("mux")
 class MultiplexerIterDataPipe(PartlyKept, IterDataPipe):
-    """Yields one sample of each datapipe in turn, until one is exhausted.
+    """Yields one sample of each datapipe in rotation, until one of the datapipes is exhausted.
 
     (functional name: ``mux``)
     """

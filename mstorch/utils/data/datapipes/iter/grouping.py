@@ -60,9 +60,9 @@ class BatcherIterDataPipe(IterDataPipe[DataChunk]):
 
 @functional_datapipe("unbatch")
 class UnBatcherIterDataPipe(IterDataPipe):
-    """Yields the items of lists and chunks, ``unbatch_level`` levels deep; -1 unbatches all levels.
+    """Yields the items of nested lists and chunks, flattened by ``unbatch_level`` levels, or by all levels with -1.
 
-    Iteration raises ValueError for a lower level and IndexError if there are fewer levels.
+    Iteration raises ValueError if ``unbatch_level`` is less than -1, and IndexError if the lists are nested less deeply.
 
     (functional name: ``unbatch``)
     """

@@ -14,7 +14,7 @@ __all__ = ["SHARDING_PRIORITIES", "ShardingFilterIterDataPipe"]
 
 
 class SHARDING_PRIORITIES(IntEnum):
-    """The order of sharding: by ascending value, each shard of one being sharded again by the next."""
+    """The order in which sharding groups apply: by ascending value; each shard of one group is sharded again by the next."""
 
     DEFAULT = 1
     DISTRIBUTED = 2
@@ -46,7 +46,7 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
         instance_id: int,
         sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
     ) -> None:
-        """Keep one of ``num_of_instances`` shards; further sharding groups shard it again.
+        """Keep one of ``num_of_instances`` shards; each sharding group shards the result of the groups before it.
 
         Raise ValueError for an id out of range, and RuntimeError if the default group is mixed with others.
         """

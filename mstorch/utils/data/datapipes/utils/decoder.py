@@ -186,7 +186,7 @@ def extension_extract_fn(pathname: str) -> str:
 
 
 class Decoder:
-    """Passes data to handlers in turn, with the key that ``key_fn`` derives from the path, until one returns a result."""
+    """Passes data to the handlers, one after another, with the key that ``key_fn`` derives from the path, until one returns a result."""
 
     def __init__(self, *handler: Callable, key_fn: Callable[[str], str] = extension_extract_fn) -> None:
         self.handlers = list(handler)

@@ -199,7 +199,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         return made
 
     def to_float(self) -> Any:
-        """Return the float convolution with the normalization folded in, followed by ReLU if there is one."""
+        """Return the float convolution with the normalization folded in, followed by ReLU if this layer has one."""
         cls = type(self)
         conv = cls._FLOAT_CONV_MODULE(
             self.in_channels, self.out_channels, self.kernel_size, self.stride, self.padding, self.dilation, self.groups,
