@@ -67,7 +67,7 @@ def theirs(name: str) -> str:
 
 
 def npu_is_there() -> bool:
-    """Return whether the package torch_npu can be imported: MindSpore computes on an Ascend device, or on the stand-in device."""
+    """Return whether torch_npu can be imported: MindSpore runs on an Ascend device, or the stand-in device is on."""
     if os.environ.get("MSTORCH_FAKE_DEVICE"):
         return True
     # The driver's files spare machines without a device the import of MindSpore, which alone knows for sure.

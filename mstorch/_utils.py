@@ -88,7 +88,7 @@ def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[T
 
 
 class KeyErrorMessage(str):
-    """Message that KeyError, which shows the repr of its key, prints with line breaks."""
+    """A str whose repr is the string itself, so that KeyError prints the message with its line breaks."""
 
     __slots__ = ()
 

@@ -19,9 +19,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def _asked() -> str:
-    """Return two source lines of the call stack as text: the user's, and in parentheses the innermost line of mstorch outside the functions
-    that all kernels pass through.
-    """
+    """Return the user's source line as text and, in parentheses, the innermost line of mstorch that is not part of the common dispatch."""
     own = ""
     frame: Any = sys._getframe(1)
     while frame is not None:

@@ -233,7 +233,7 @@ def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..
 
 
 def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
-    """Wrap a kernel of bytes that only moves data as a kernel of a dtype that is held as bytes."""
+    """Wrap a uint8 kernel that only moves data for use on a dtype that is stored as bytes."""
     kind = NP_STORED[name]
     moved = _around(function, kind, as_bytes, lambda value: value.view(kind) if value.dtype == kind[0] else value)
     if op not in _FILLS:

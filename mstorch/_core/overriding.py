@@ -190,7 +190,9 @@ def collect(values: Iterable[Any], found: list[Any]) -> bool:
 
 
 def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the innermost mode's result, or the first result that the class of a value gives; NotImplemented if none gives one."""
+    """Call ``__torch_function__`` of the innermost mode, then of each overriding argument; return the first result that is not
+    NotImplemented, else NotImplemented.
+    """
     kinds = tuple(map(type, found))
     if mode_is_on():
         with without_innermost_mode() as mode:

@@ -444,7 +444,7 @@ def _placing_move(key: tuple[slice, ...], shape: tuple[int, ...]) -> Move:
 
 
 def placing(key: Any, shape: tuple[int, ...]) -> Map:
-    """Return a function that writes a part's gradient into zeros."""
+    """Return a function that writes the gradient of ``x[key]`` into zeros of ``shape``."""
 
     def back(array: np.ndarray) -> np.ndarray:
         whole = np.zeros(shape, array.dtype)

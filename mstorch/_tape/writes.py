@@ -268,7 +268,7 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
 
 
 def review(target: TensorBase, view: TensorBase) -> None:
-    """Replace a tensor by a view of itself, in place; the view's node succeeds the tensor's own."""
+    """Turn a tensor into a view of itself, in place: its ``grad_fn`` becomes the node of ``view``, which follows the old one."""
     node, number = view._node, view._number
     tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
     shape, kind = target._shape, target._dtype

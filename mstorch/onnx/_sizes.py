@@ -25,7 +25,8 @@ class Size:
 
 
 def solved(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | Size:
-    """Return a number, or the Size, that was ``values[i]`` in run i with the dimensions ``sizes[i]``; run i + 1 changes only dimension i.
+    """Express a number by the input dimensions: a constant or a Size. It was ``values[i]`` in run i, with dimensions ``sizes[i]``; run i +
+    1 differs from run 0 in dimension i alone.
     """
     if all(value == values[0] for value in values):
         return values[0]

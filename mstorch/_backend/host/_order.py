@@ -200,8 +200,8 @@ class Sides:
         self.right_end, self.rights = found[1:] - 1, found[1:] - found[:-1]
 
     def pairs(self, meeting: bool) -> tuple[Array, Array, Array]:
-        """Return for each segment how many pairs are in left-right order (with ``meeting``, or at the same position), and the positions of
-        all pairs.
+        """Return, for each segment, how many of its pairs have the left position before the right one (with ``meeting``, or at it), and the
+        positions of all those pairs.
         """
         few, many = np.zeros(len(self.lefts), np.int64), np.minimum(self.lefts, self.rights)
         # They are the first ones, so their number is searched by halves.
@@ -300,7 +300,7 @@ def equal_neighbours(rows: Array, order: Array) -> Array | None:
 
 
 def _settled(order: Array, same: Array) -> Array:
-    """Return an order of rows with equal elements in introsort's order."""
+    """Return a sort order of rows with ties broken as introsort leaves them."""
     count, width = order.shape
     if order.size <= FEW:
         found = sort_few(ranks_of(order, same))

@@ -1,1 +1,1 @@
-"""Reductions, extremes, sorting and cumulative operations along dimensions."""
+"""Reductions, minima and maxima, sorting, and cumulative operations along dimensions."""

@@ -1,4 +1,4 @@
-"""Gradients of copies."""
+"""Gradient rules of copies of views."""
 from __future__ import annotations
 
 from typing import Any

@@ -104,7 +104,7 @@ class FlatOwner:
             self.sharded.grad = None
 
     def refresh(self, fn: Any) -> None:
-        """Take over what ``Module._apply`` did to the flat parameter, or apply it to one that no module shows."""
+        """Update the flat parameter after ``Module._apply``: where modules hold the original parameters, call ``fn`` on its data."""
         if self.visible:
             with torch.no_grad():
                 self.sharded.data = fn(self.sharded.data)

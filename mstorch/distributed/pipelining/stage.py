@@ -19,7 +19,7 @@ def as_tuple(output: Any) -> tuple[Any, ...]:
 
 
 def _told(value: Any) -> Any:
-    """Return arguments for a message, with tensors shown by their shape."""
+    """Format arguments for an error message, with tensors as their shapes."""
 
     def told(one: Any) -> str:
         return f"Tensor({one.shape}, grad={one.requires_grad}, dtype={one.dtype})" if isinstance(one, torch.Tensor) else str(one)

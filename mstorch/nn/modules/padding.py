@@ -41,7 +41,7 @@ class _ConstantPadNd(_PadNd):
         self.padding = _sides(padding, self._rank)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer; the result has the shape of the input."""
+        """Return the padded input."""
         return F.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:
