@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_interrupts_leave_everything_as_it_was() -> None:
     done = subprocess.run([sys.executable, "-m", "tests.interrupts", "600"], capture_output=True, text=True, check=False, timeout=600)

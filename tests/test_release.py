@@ -101,6 +101,7 @@ def test_it_works_without_torch(use: str, empty: Path) -> None:
     assert re.search(words, told), told
 
 
+@pytest.mark.long
 def test_there_is_no_torch(empty: Path) -> None:
     python = str(empty / "venv" / "bin" / "python")
     code = "import importlib.util as u, mstorch; print(u.find_spec('torch'), mstorch.__file__)"

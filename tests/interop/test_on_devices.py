@@ -30,6 +30,7 @@ def test_numbers_are_those_of_the_cpu(device: str) -> None:
         assert _flat(got[name]) == pytest.approx(_flat(values), rel=1e-5, abs=1e-6), name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("device", ["npu", "cpu"])
 def test_the_guides_steps_with_layers_on_a_device(device: str) -> None:
     """What one step leaves out on a device (statistics, gradients of layers whose kernel the stand-in has not) would show here."""

@@ -71,6 +71,7 @@ def test_accelerate_launches_two_processes() -> None:
     _compare(want, _jobs("npu", *launch, *options))
 
 
+@pytest.mark.long
 def test_examples_of_transformers_in_two_processes() -> None:
     if not _installed("transformers") or not _installed("accelerate"):
         pytest.skip("transformers or accelerate is not installed")

@@ -53,6 +53,7 @@ def members() -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.long
 def test_members_of_classes(tmp_path: pathlib.Path) -> None:
     lines = ["import torch", *(f"import torch.{place}" for place in PLACES)]
     where = {}
