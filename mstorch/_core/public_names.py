@@ -22,5 +22,5 @@ def _read() -> tuple[dict[str, dict[str, bool]], dict[str, dict[str, tuple[str, 
 
 IN_PYTHON, HANDED_ON = _read()
 """Place ("" for torch itself, "linalg", "Tensor", …) → name → whether torch writes it in Python."""
-# Of what it writes in Python, where it hands its arguments on as they are: place → name → the compiled function that gets them, and
-# whether numbers are looked at before.
+# HANDED_ON: functions that torch writes in Python that pass their arguments unchanged to a compiled function: place → name → that
+# function, and whether the Python function inspects numbers first.

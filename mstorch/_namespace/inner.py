@@ -11,6 +11,7 @@ from .._core.tensor_base import strides_of
 from .._ops._dispatch import type_word
 from .._ops.layers.grid import grid_sampler_2d
 from .._tensor import Tensor
+from ..amp._scaling import unscale, update_scale
 
 
 def _expect_one(name: str, tensor: Tensor, kind: Any, words: str) -> None:
@@ -31,11 +32,7 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf
             if not tensor.dtype.is_floating_point:
                 word = type_word(tensor.dtype)
                 raise NotImplementedError(f'"_amp_foreach_non_finite_check_and_unscale_cpu" not implemented for \'{word}\'')
-            if not bool(tensor.isfinite().all()):
-                found_inf.fill_(1.0)
-            factor = float(inv_scale)
-            if factor != 1.0:
-                tensor.copy_((tensor.float() if tensor.dtype.itemsize < 4 else tensor) * factor)
+            unscale(tensor, inv_scale, found_inf)
 
 
 def _amp_update_scale_(
@@ -48,17 +45,7 @@ def _amp_update_scale_(
     _expect_one("current_scale", self, float32, "a float")
     _expect_one("found_inf", found_inf, float32, "a float")
     with grad_set_to(False):
-        if float(found_inf):
-            self.mul_(scale_backoff_factor)
-            growth_tracker.fill_(0)
-            return self
-        steps = int(growth_tracker) + 1
-        if steps == growth_interval:
-            larger = self * scale_growth_factor
-            if bool(larger.isfinite()):
-                self.copy_(larger)
-            steps = 0
-        growth_tracker.fill_(steps)
+        update_scale(self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval)
     return self
 
 

@@ -10,11 +10,11 @@ from typing import Any, overload
 from .._core import cuda_names
 from .._core.dtype import float16, float32, int32
 from .._core.warned import warn
-from .._ops.elementwise.compare import where
 from .._ops.memory.creation import full
 from .._ops.memory.together import can_be_laid_out, laid_out, put_back
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
+from ._scaling import unscale, update_scale
 from ._settings import is_autocast_available
 
 
@@ -28,19 +28,6 @@ class OptState(Enum):
 
 def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
-
-
-def _unscale(grad: Tensor, inv_scale: Tensor, found_inf: Tensor) -> None:
-    """Multiply a gradient by ``inv_scale`` in place, and set ``found_inf`` to 1 if it has an inf or NaN; on a device without a
-    synchronization.
-    """
-    finite = grad.isfinite().all()
-    if grad.device.type != "cpu":
-        found_inf.copy_(where(finite, found_inf, 1.0))
-    elif not finite:
-        found_inf.fill_(1.0)
-    if inv_scale is not None:
-        grad.mul_(inv_scale.to(device=grad.device))
 
 
 class GradScaler:
@@ -132,11 +119,11 @@ class GradScaler:
                     if can_be_laid_out((grad,)):
                         many.setdefault((device, grad.dtype), []).append(grad)
                     else:
-                        _unscale(grad, inv_scale, found[device])
+                        unscale(grad, inv_scale, found[device])
             for (device, _), grads in many.items():
                 together = can_be_laid_out(grads)
                 for part in [laid_out(grads)] if together else grads:
-                    _unscale(part, inv_scale, found[device])
+                    unscale(part, inv_scale, found[device])
                     if together:
                         put_back(part, grads)
         return found
@@ -224,33 +211,9 @@ class GradScaler:
             found = [f for state in self._per_optimizer_states.values() for f in state["found_inf_per_device"].values()]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            if self._scale.device.type == "cpu":
-                self._update_scale(any(f.item() for f in found))
-            else:
-                self._update_on_device(sum(f.to(self._scale.device) for f in found) > 0)
+            together = sum(f.to(self._scale.device) for f in found)
+            update_scale(self._scale, self._growth_tracker, together, self._growth_factor, self._backoff_factor, self._growth_interval)
         self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
-
-    def _update_scale(self, found_inf: bool) -> None:
-        if found_inf:
-            self._scale.mul_(self._backoff_factor)
-            self._growth_tracker.fill_(0)
-            return
-        successful = int(self._growth_tracker.item()) + 1
-        if successful == self._growth_interval:
-            grown = self._scale * self._growth_factor
-            if grown.isfinite():
-                self._scale.copy_(grown)
-            successful = 0
-        self._growth_tracker.fill_(successful)
-
-    def _update_on_device(self, found_inf: Any) -> None:
-        """Adjust the scale on the device, without a synchronization."""
-        successful = self._growth_tracker + 1
-        grows = successful == self._growth_interval
-        grown = self._scale * self._growth_factor
-        grown = where(grows & grown.isfinite(), grown, self._scale)
-        self._scale.copy_(where(found_inf, self._scale * self._backoff_factor, grown))
-        self._growth_tracker.copy_(where(found_inf | grows, 0, successful))
 
     def _get_scale_async(self) -> Any:
         return self._scale

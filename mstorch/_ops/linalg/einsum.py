@@ -216,7 +216,7 @@ class _Planner:
         left = self._in_shape(self._leading(a, [*batch, *rows, *summed]), shape[start:3])
         right = self._in_shape(self._leading(b, [*batch, *summed, *columns]), (shape[0], shape[2], shape[3])[start:])
         labels = (*batch, *rows, *columns)
-        sizes = tuple(max(a.size(label), b.size(label)) if 0 not in (a.size(label), b.size(label)) else 0 for label in labels)
+        sizes = _joint(a, b, labels)
         made = _Value(self.add("bmm" if batch else "mm", (left, right)), labels, (shape[0], shape[1], shape[3])[start:])
         return made._replace(number=self._in_shape(made, sizes), sizes=sizes)
 
@@ -234,8 +234,12 @@ class _Planner:
                 if label not in value.labels:
                     number = self.add("unsqueeze", (number,), place)
             numbers.append(number)
-        sizes = tuple(y if x == 1 else x for x, y in ((a.size(label), b.size(label)) for label in union))
-        return _Value(self.add("mul", tuple(numbers)), tuple(union), sizes)
+        return _Value(self.add("mul", tuple(numbers)), tuple(union), _joint(a, b, union))
+
+
+def _joint(a: _Value, b: _Value, labels: Sequence[Label]) -> tuple[int, ...]:
+    """Return the sizes of labels in the product of two values."""
+    return tuple(b.size(label) if a.size(label) == 1 else a.size(label) for label in labels)
 
 
 class Reading(NamedTuple):

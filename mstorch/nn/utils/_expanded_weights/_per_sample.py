@@ -12,7 +12,13 @@ from ....autograd.grad_mode import enable_grad
 from ....func import vjp, vmap
 from ....utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 from .expanded_weights_impl import RUNNERS, ExpandedWeight
-from .expanded_weights_utils import check, original, set_grad_sample_if_exists, unpack_expanded_weight_or_tensor
+from .expanded_weights_utils import (
+    check,
+    original,
+    set_grad_sample_if_exists,
+    unpack_expanded_weight_or_tensor,
+    wrong_size,
+)
 
 _PARAMETERS = {"embedding": ("input", "weight", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")}
 
@@ -107,7 +113,7 @@ def run(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
         return func(**dict(zip(names, plain)))
 
     def of_samples(plain: list[Any], weights: list[int], grads: tuple[Any, ...]) -> tuple[Tensor, ...]:
-        fixed = {name: left.get(name, value) if name in left else value for name, value in zip(names, plain)}
+        fixed = {name: left.get(name, value) for name, value in zip(names, plain)}
 
         if func.__name__ == "embedding" and not given.get("scale_grad_by_freq"):
             return (_of_rows_taken(plain[names.index("weight")], fixed["input"], grads[0], given.get("padding_idx")),)
@@ -141,13 +147,9 @@ def recurrent(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         raise NotImplementedError("mstorch: expanded weights of recurrent layers take no dropout in training")
     leaves, form = tree_flatten(given)
     size = int(given[1][0]) if packed else given[0].shape[0 if given[rows + 6] else 1]
-    weights = [leaf for leaf in leaves if isinstance(leaf, ExpandedWeight)]
-    for weight in weights:
-        if weight.batch_size != size:
-            raise RuntimeError(
-                f"Expected ExpandedWeights to have batch size matching input but got input batch size of {size} with "
-                f"ExpandedWeight of batch size {weight.batch_size}"
-            )
+    for weight in leaves:
+        if isinstance(weight, ExpandedWeight) and weight.batch_size != size:
+            raise wrong_size(size, weight)
 
     def again(plain: list[Any]) -> Any:
         return func(*tree_unflatten(plain, form))

@@ -58,16 +58,21 @@ def check(func: Callable[..., Any], input: Any, values: Iterable[Any]) -> None:
     for weight in weights:
         size = input.shape[0 if weight.batch_first else 1]
         if size > weight.batch_size if weight.allow_smaller_batches else size != weight.batch_size:
-            raise RuntimeError(
-                f"Expected ExpandedWeights to have batch size matching input but got input batch size of {size} with "
-                f"ExpandedWeight of batch size {weight.batch_size}"
-            )
+            raise wrong_size(size, weight)
     for weight in weights[1:]:
         if weight.loss_reduction != weights[0].loss_reduction:
             raise RuntimeError(
                 "Expected ExpandedWeights to all have the same loss_reduction argument but got one"
                 f"with {weights[0].loss_reduction} and one with {weight.loss_reduction}"
             )
+
+
+def wrong_size(size: int, weight: ExpandedWeight) -> RuntimeError:
+    """Return the error for an input of ``size`` samples that does not have the weight's batch size."""
+    return RuntimeError(
+        f"Expected ExpandedWeights to have batch size matching input but got input batch size of {size} with "
+        f"ExpandedWeight of batch size {weight.batch_size}"
+    )
 
 
 def maybe_scale_by_batch_size(grad_sample: Tensor, expanded_weight: ExpandedWeight) -> Tensor:
