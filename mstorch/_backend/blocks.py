@@ -159,6 +159,23 @@ def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: 
         share(work, rows, cost)
 
 
+_CACHED = 1 << 18  # elements that a core's larger cache holds
+
+
+def by_blocks(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: float) -> None:
+    """Call ``work(start, end)`` for blocks of an array's first dimension, on several threads if it takes long enough; ``nanoseconds`` is
+    the cost of an element.
+    """
+    each = x.size // len(x)
+    some = max(1, _CACHED // each)
+
+    def part(start: int, end: int) -> None:
+        for first in range(start, end, some):
+            work(first, min(first + some, end))
+
+    share(part, len(x), each * nanoseconds, some)
+
+
 Step = Callable[..., Any]
 _TOGETHER = 1 << 17  # elements of several arrays that a core's larger cache holds
 _CALL = 1 << 18  # elements that are worth a call where threads stand in each other's way for the lock

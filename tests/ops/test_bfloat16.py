@@ -15,7 +15,7 @@ import torch as real_torch
 import mstorch
 from mstorch._backend.blocks import threads
 from mstorch._backend.halves import has_zeros, smallest
-from mstorch._backend.host import _sums, conv, matmul, norm, softmax
+from mstorch._backend.host import _sums, batch_norm, conv, matmul, norm, softmax
 from mstorch._backend.host import bfloat16 as host
 from mstorch._backend.onednn import bfloat16, library
 
@@ -259,7 +259,7 @@ def used(monkeypatch, module, name):
 @native
 @pytest.mark.parametrize(("name", "module", "inner"), [
     ("matmul", matmul, "gemm"), ("of one row", matmul, "gemm"), ("linear", matmul, "gemm"), ("bmm", matmul, "gemm"), ("conv2d", conv, "convolve"),
-    ("depthwise", conv, "convolve"), ("softmax", softmax.rows, "softmax"), ("layer_norm", norm.rows, "layer_norm"), ("batch_norm", norm, "scaled"),
+    ("depthwise", conv, "convolve"), ("softmax", softmax.rows, "softmax"), ("layer_norm", norm.rows, "layer_norm"), ("batch_norm", batch_norm, "scaled"),
     ("sum", _sums, "gemm"), ("sums of rows", _sums, "gemm"), ("sums of columns", _sums, "gemm"), ("sums of channels", _sums, "gemm"),
     ("means", _sums, "gemm"),
 ])  # fmt: skip

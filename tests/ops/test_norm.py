@@ -126,3 +126,45 @@ def test_slopes_where_the_norm_is_zero(both, used, p, dtype):
         return x.grad
 
     both(body)
+
+
+SHAPES = [(4, 3), (64, 128), (300, 70), (40, 24, 1), (2, 3, 1, 1), (8, 16, 12, 12), (4, 8, 40, 40), (33, 1, 200), (2, 6, 5, 4, 3), (3, 5, 5000)]
+OFFSETS = {"around zero": 0.0, "away from zero": 1.5, "far from zero": 1000.0}
+
+
+def _normalized(torch: Any, shape: tuple[int, ...], dtype: str, offset: float, training: bool) -> list[Any]:
+    generator = np.random.RandomState(0)
+    kind = getattr(torch, dtype)
+    x, g = (torch.tensor(generator.randn(*shape)).to(kind) for _ in range(2))
+    weight, bias, mean, var = (torch.tensor(generator.rand(shape[1]) + 0.5).to(kind) for _ in range(4))
+    leaves = [tensor.detach().requires_grad_() for tensor in (x + offset, weight, bias)]
+    y = torch.nn.functional.batch_norm(leaves[0], mean, var, *leaves[1:], training)
+    y.backward(g)
+    return [tensor.detach().double().numpy() for tensor in (y, *(each.grad for each in leaves), mean, var)]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_batch_norm_of_any_shape(shape: tuple[int, ...], dtype: str, offset: str, training: bool) -> None:
+    """Vectors, few and many images take other kernels, and so do those whose mean is far from zero."""
+    away = OFFSETS[offset] if dtype != "bfloat16" else min(OFFSETS[offset], 8.0)
+    exact = _normalized(real_torch, shape, "float64" if dtype == "float32" else dtype, away, training)
+    unit = {"float32": 1e-6 * (1 + away / 2), "float64": 1e-11 * (1 + away), "bfloat16": 0.02}[dtype]
+    for want, got in zip(exact, _normalized(mstorch, shape, dtype, away, training)):
+        assert want.shape == got.shape
+        assert np.abs(got - want).max() <= 4 * unit * max(np.abs(want).max(), 1.0)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e30])
+@pytest.mark.parametrize("shape", [(64, 128), (2, 3, 4, 4), (4, 8, 40, 40)], ids=str)
+def test_batch_norm_of_no_numbers(shape: tuple[int, ...], value: float) -> None:
+    """Only the channel with the value is lost, as in torch."""
+    found = []
+    for torch in (real_torch, mstorch):
+        x = torch.tensor(np.random.RandomState(1).randn(*shape).astype(np.float32))
+        x[1, 2] = value
+        found.append(torch.nn.functional.batch_norm(x, None, None, training=True).numpy())
+    np.testing.assert_array_equal(np.isnan(found[0]), np.isnan(found[1]))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-4, atol=1e-5)

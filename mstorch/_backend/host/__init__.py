@@ -1,6 +1,7 @@
 """NumPy kernels for host memory, one file per family. Importing the package fills the table."""
 from . import (  # noqa: F401
     activation,
+    batch_norm,
     beside,
     bfloat16,
     bitwise,

@@ -17,6 +17,10 @@ _PART = 256
 
 def sum_along(x: np.ndarray, axes: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """Sum along dimensions (None: all), with the accuracy of NumPy's innermost dimension along outer dimensions too."""
+    if x.size >= _MANY and x.dtype.char in "fd" and (dtype is None or dtype == x.dtype) and x.strides[-1] == x.itemsize:
+        found = _along_last(x, axes, keepdims) if x.flags.c_contiguous else _along_last_of_window(x, axes, keepdims)
+        if found is not None:
+            return found
     if x.size >= _SERIAL and x.dtype.kind in "fc":
         given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
         chosen = tuple(axis % x.ndim for axis in given)
@@ -27,6 +31,49 @@ def sum_along(x: np.ndarray, axes: int | tuple[int, ...] | None = None, keepdims
         if serial >= _SERIAL:
             return sum_along(_shortened(x, max(outer, key=x.shape.__getitem__), dtype), chosen, keepdims, dtype)
     return np.add.reduce(x, axis=axes, dtype=dtype, keepdims=keepdims)
+
+
+_MANY = 1 << 12  # elements whose sum takes longer than two calls
+_SHORTEST = 64
+
+
+def _along_last(x: np.ndarray, axes: int | tuple[int, ...] | None, keepdims: bool) -> np.ndarray | None:
+    """Return the sums along the last dimensions of a row-major array, None along others.
+
+    ``einsum`` adds a part in a third of the time of ``np.add.reduce``, but in chains as long as a part divided by a vector's lanes; a part
+    is so short that these are no longer than the chains of NumPy's pairwise sums.
+    """
+    given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
+    chosen = {axis % x.ndim for axis in given}
+    lead = x.ndim - len(chosen)
+    if chosen and min(chosen) != lead:
+        return None
+    length = 1
+    for axis in chosen:
+        length *= x.shape[axis]
+    if length < _SHORTEST:
+        return None
+    rows = x.reshape(-1, length)
+    if length <= 2 * _PART:
+        found = np.einsum("ij->i", rows)
+    else:
+        whole = length - length % _PART
+        found = np.add.reduce(np.einsum("ijk->ij", rows[:, :whole].reshape(len(rows), -1, _PART)), axis=1)
+        if whole != length:
+            found += np.einsum("ij->i", rows[:, whole:])
+    return found.reshape(x.shape[:lead] + (1,) * len(chosen) if keepdims else x.shape[:lead])
+
+
+def _along_last_of_window(x: np.ndarray, axes: int | tuple[int, ...] | None, keepdims: bool) -> np.ndarray | None:
+    """Return the sums along dimensions of a window of a row-major array, the last one among them and of a length that suits ``einsum``."""
+    given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
+    chosen = {axis % x.ndim for axis in given}
+    if x.ndim - 1 not in chosen or not _SHORTEST <= x.shape[-1] <= 2 * _PART:
+        return None
+    rows = np.einsum("...i->...", x)
+    others = tuple(chosen - {x.ndim - 1})
+    found = sum_along(rows, others, keepdims) if others else rows
+    return found[..., None] if keepdims else found
 
 
 def _outer(x: np.ndarray, chosen: set[int]) -> set[int]:

@@ -1,13 +1,14 @@
 """NumPy ufuncs as kernels: without floating-point warnings, and with arrays as 0-d results."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._quiet import quietly
-from ..blocks import threads
+from ..blocks import share, threads
 
 FEW = 1 << 12  # elements of one pass in single precision that are rounded as torch rounds them
 _FEW_DOUBLES = 1 << 7  # those of double precision, of which a wider one takes up to 50 ns each
@@ -108,3 +109,31 @@ def _on_threads(function: Any, shape: tuple[int, ...], *operands: np.ndarray) ->
 def number(value: Any, like: np.ndarray) -> Any:
     """Return a Python number as a scalar of an array's dtype: NumPy 1 computes 0-d arrays with Python numbers in float64."""
     return like.dtype.type(value)
+
+
+_ROW = 1 << 13  # elements of the rows that long arrays are split into
+_FEWEST = 1 << 11  # elements from which on the rows pay
+
+
+@functools.lru_cache(maxsize=64)
+def _row_of(bits: bytes, char: str) -> np.ndarray:
+    """Return a row of one number, given by its bits, for zeros of both signs are equal."""
+    return np.full(_ROW, np.frombuffer(bits, char)[0])
+
+
+def beside_number(function: Any, value: Any, x: np.ndarray, out: np.ndarray | None = None) -> Any:
+    """Return ``function(value, x)`` for NumPy's maximum or minimum and a scalar of the array's dtype.
+
+    A long float array is computed beside rows of the number: beside the number itself NumPy takes six times as long.
+    """
+    if x.size < _FEWEST or x.dtype.char not in "fd" or not x.flags.c_contiguous:
+        return function(value, x, out=out)
+    row = _row_of(value.tobytes(), x.dtype.char)
+    found = np.empty(x.shape, x.dtype) if out is None else out
+    flat, into = x.reshape(-1), found.reshape(-1)
+    whole = x.size - x.size % _ROW
+    rows, results = flat[:whole].reshape(-1, _ROW), into[:whole].reshape(-1, _ROW)
+    share(lambda start, end: function(row, rows[start:end], out=results[start:end]), len(rows), _ROW * 0.1)
+    if whole != x.size:
+        function(row[: x.size - whole], flat[whole:], out=into[whole:])
+    return found

@@ -1,6 +1,7 @@
 """Activation functions on the host."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,18 +10,19 @@ from scipy.special import erf
 
 from ..._quiet import quiet, silent
 from ..blocks import blocked
+from ..geometry import rough_sum
 from ..halves import BFLOAT16, widened
 from ..onednn import elementwise
 from ..processor import flags
 from ..table import define_host
 from . import bfloat16
-from ._ufunc import FLOATS, HALF, INTS, exact, number
+from ._ufunc import FLOATS, HALF, INTS, beside_number, exact, number
 from .math import numpy_sigmoid, share_blocks
 
 
 def numpy_relu(x: np.ndarray) -> np.ndarray:
     """Return the positive part; NaN propagates."""
-    return np.asarray(np.maximum(number(0, x), x))  # of two zeros NumPy gives the second, torch x
+    return np.asarray(beside_number(np.maximum, number(0, x), x))  # of two zeros NumPy gives the second, torch x
 
 
 def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int = 0) -> Callable[[np.ndarray], np.ndarray]:
@@ -52,7 +54,7 @@ def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
     """
     if g.dtype == BFLOAT16:
         return bfloat16.relu_slope(result, g)
-    if result.size < _FEW or not elementwise.usable(result, g) or result.shape != g.shape or np.isnan(np.add.reduce(result, axis=None)):
+    if result.size < _FEW or not elementwise.usable(result, g) or result.shape != g.shape or math.isnan(rough_sum(result)):
         return None
     return elementwise.backward(elementwise.RELU, result, g, share_blocks)
 
@@ -186,7 +188,7 @@ def _enter(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
     define_host(op, kernel, dtypes, HALF)
 
 
-_enter("hardtanh", lambda x, low, high: np.minimum(high, np.maximum(low, x)), (*FLOATS, *INTS))
+_enter("hardtanh", lambda x, low, high: beside_number(np.minimum, high, np.asarray(beside_number(np.maximum, low, x))), (*FLOATS, *INTS))
 _enter("prelu", lambda x, weight: np.where(x > 0, x, x * weight))
 _enter("elu", lambda x, alpha, scale, inner: np.where(x > 0, x * scale, _expm1(np.minimum(x.dtype.type(0), x) * inner) * (alpha * scale)))
 _enter("mish", lambda x: x * _tanh(_log1p(_exp(x))))

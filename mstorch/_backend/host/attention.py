@@ -14,6 +14,7 @@ import numpy as np
 
 from ..._quiet import quiet
 from ..blocks import WORTH, share, threads
+from ..geometry import rough_sum
 from ..onednn import rows
 from ..onednn.gemm import LEAST, products
 from ..onednn.library import FOUND
@@ -168,7 +169,7 @@ def attention_slope(
 def _through_softmax(weights: np.ndarray, g: np.ndarray) -> None:
     """Convert the gradient of the attention weights to that of the scores, in place."""
     y, slope = weights.reshape(-1, weights.shape[-1]), g.reshape(-1, g.shape[-1])
-    if FOUND and y.dtype == np.float32 and math.isfinite(np.add.reduce(y, axis=None)):  # its rounding of infinities is its own
+    if FOUND and y.dtype == np.float32 and math.isfinite(rough_sum(y)):  # its rounding of infinities is its own
         rows.softmax_backward(rows.SOFTMAX, y, slope, slope)
         return
     slope -= np.einsum("ij,ij->i", y, slope)[:, None]

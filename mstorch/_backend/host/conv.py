@@ -55,6 +55,18 @@ def _out_sizes(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilat
 
 
 _RATE = 100.0  # multiplications a nanosecond
+_LANES = 16  # channels that the kernels compute together
+
+
+def _by_channels(kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray]) -> bool:
+    """Return whether threads split the channels rather than the images.
+
+    Each thread then reorders its part of the weights only, but all of the other operand; the gradients of the weights need no addition.
+    """
+    source, weights, result = arrays
+    if source.shape[0] == 1:
+        return True
+    return 2 * weights.size > source.size if kind == WEIGHT else weights.size > 8 * (result if kind == INPUT else source).size
 
 
 def _share(
@@ -85,11 +97,11 @@ def _share(
             done.append(convolve(kind, (source, weights[part], result[:, part]), own, geometry, groups))
 
     others: list[np.ndarray] = []
-    if source.shape[0] > 1 or groups != 1:
-        share(images, source.shape[0], work / source.shape[0])
+    length = source.shape[1] if kind == INPUT else result.shape[1]
+    if groups == 1 and _by_channels(kind, arrays):
+        share(channels, length, work / length, _LANES)
     else:
-        length = source.shape[1] if kind == INPUT else result.shape[1]
-        share(channels, length, work / length)
+        share(images, source.shape[0], work / source.shape[0])
     for other in others:
         weights += other
     return all(done)

@@ -8,7 +8,7 @@ import numpy as np
 from ..._quiet import quiet, silent
 from ..halves import narrowed, widened
 from ..table import define_direct, define_host
-from ._ufunc import COMPLEX, FLOATS, HALF, INTS, REAL, exact_two, number, one, two
+from ._ufunc import COMPLEX, FLOATS, HALF, INTS, REAL, beside_number, exact_two, number, one, two
 
 _ALL = (*INTS, "float16", *FLOATS, *COMPLEX)
 _BFLOAT16 = {"bfloat16": "float32"}
@@ -74,14 +74,20 @@ def numpy_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarr
     return np.asarray(found).view(x.dtype)
 
 
+def _bounded(function: Any, bound: Any, x: np.ndarray, out: np.ndarray | None) -> Any:
+    if getattr(bound, "ndim", 1) == 0 and bound.dtype == x.dtype and x.__class__ is np.ndarray:
+        return beside_number(function, bound, x, out)
+    return function(bound, x, out=out)
+
+
 def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
     """Clamp between bounds, either of which may be None; NaN propagates, also from a bound."""
     found = x
-    if low is not None:
-        found = silent.maximum(low, found)  # of two equal ones, zeros of both signs, NumPy gives the second
+    if low is not None:  # of two equal ones, zeros of both signs, NumPy gives the second
+        found = _bounded(silent.maximum, low, found, None)
     if high is not None:
         into = found if found is not x and found.__class__ is np.ndarray and getattr(high, "ndim", 0) == 0 else None
-        found = silent.minimum(high, found, out=into)
+        found = _bounded(silent.minimum, high, found, into)
     return np.array(found) if found is x else np.asarray(found)
 
 

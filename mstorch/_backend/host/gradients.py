@@ -10,7 +10,8 @@ from ..._quiet import quiet
 from ..table import HOST, define_host
 from ._slices import inner, padded, slices
 from ._ufunc import FLOATS, HALF
-from .norm import numpy_batch_norm_grad, numpy_batch_norm_train, numpy_running_average, standardised
+from .batch_norm import numpy_batch_norm_grad, numpy_batch_norm_train, numpy_running_average
+from .norm import standardised
 from .pool import largest_places, numpy_max_pool
 from .softmax import log_softmax_of
 

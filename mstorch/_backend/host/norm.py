@@ -1,18 +1,15 @@
-"""Normalization on the host."""
+"""Layer norm and RMS norm on the host."""
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
 from ..._quiet import quiet
-from ..blocks import by_rows, share
+from ..blocks import by_blocks, by_rows, share
 from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import rows
-from ..onednn.bfloat16 import scaled, scales
 from ..onednn.library import FOUND, FOUND_HALVES
 from ..table import define_direct, define_host
-from ._sums import halves_along, sum_along
+from ._sums import sum_along
 from ._ufunc import FLOATS, HALF, number
 
 
@@ -113,7 +110,7 @@ def half_rms_norm(x: np.ndarray, weight: np.ndarray | None, dims: int, eps: floa
                 own = np.multiply(own, scale, out=own if scale.dtype == own.dtype else None)
         out[start:end] = narrowed(own, x.dtype)
 
-    _by_images(work, flat, 1.0)
+    by_blocks(work, flat, 1.0)
     return out.reshape(x.shape)
 
 
@@ -159,222 +156,3 @@ def _half_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
 
 define_host("layer_norm", numpy_layer_norm, FLOATS, HALF)
 define_direct("layer_norm", "bfloat16", _half_layer_norm)
-
-
-def _images(x: np.ndarray) -> np.ndarray:
-    """Rearrange (N, C, *) to (C, N, elements), as a view if dense."""
-    return x.reshape(*x.shape[:2], -1).transpose(1, 0, 2)
-
-
-def _gathered(images: np.ndarray, start: int, end: int) -> np.ndarray:
-    """Return a contiguous copy of some channels: NumPy computes on it in a quarter of the time that it takes for short rows of many images.
-    """
-    return np.array(images[start:end], order="C")
-
-
-def _totals(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the sums of products of (channels, N, elements), summed per image first for accuracy."""
-    return np.asarray(np.add.reduce(np.einsum("cnl,cnl->cn", a, b), axis=1))
-
-
-def numpy_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, ...]:
-    """Normalize (N, C, *) by its own statistics; also return the mean and the biased variance (C) of each channel."""
-    if not x.size:
-        return x.copy(), np.zeros(weight.shape, x.dtype), np.zeros(weight.shape, x.dtype)
-    length = x.size // x.shape[1]
-    count, one = number(length, x), number(1, x)
-    out, mean, var = np.empty(x.shape, x.dtype), np.empty(weight.shape, x.dtype), np.empty(weight.shape, x.dtype)
-    source, target = _images(x), _images(out)
-
-    def work(start: int, end: int) -> None:
-        part, own = slice(start, end), _gathered(source, start, end)
-        with quiet():
-            np.divide(np.add.reduce(own, axis=(1, 2)), count, out=mean[part])
-            own -= mean[part, None, None]
-            np.divide(_totals(own, own), count, out=var[part])
-            own *= (weight[part] * (one / np.sqrt(var[part] + number(eps, x))))[:, None, None]
-            own += bias[part, None, None]
-        target[part] = own
-
-    by_rows(work, x.shape[1], length, 10)
-    return out, mean, var
-
-
-def numpy_batch_norm_eval(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
-) -> np.ndarray:
-    """Normalize (N, C, *) by given statistics."""
-    with quiet():
-        scale = weight / np.sqrt(var + number(eps, x))
-        shift = bias - mean * scale
-    images = np.ascontiguousarray(x).reshape(x.shape[0] * x.shape[1], -1) if x.size else x
-    scales, shifts = np.tile(scale, x.shape[0])[:, None], np.tile(shift, x.shape[0])[:, None]
-    out = np.empty(images.shape, x.dtype)
-
-    def work(start: int, end: int) -> None:
-        with quiet():
-            own = np.multiply(images[start:end], scales[start:end], out=out[start:end])
-            own += shifts[start:end]
-
-    if x.size:
-        by_rows(work, images.shape[0], images.shape[1], 4)
-    return out.reshape(x.shape)
-
-
-def numpy_batch_norm_grad(
-    g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
-) -> tuple[np.ndarray, ...]:
-    """Return the gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it returned."""
-    length = x.size // x.shape[1]
-    count, one = number(length, x), number(1, x)
-    out, total, by_normal = np.empty(x.shape, x.dtype), np.empty(weight.shape, x.dtype), np.empty(weight.shape, x.dtype)
-    source, slopes, target = _images(x), _images(g), _images(out)
-
-    def work(start: int, end: int) -> None:
-        part, own, slope = slice(start, end), _gathered(source, start, end), _gathered(slopes, start, end)
-        with quiet():
-            inverse = one / np.sqrt(var[part] + number(eps, x))
-            own -= mean[part, None, None]
-            np.add.reduce(slope, axis=(1, 2), out=total[part])
-            np.multiply(_totals(slope, own), inverse, out=by_normal[part])
-            own *= (by_normal[part] * inverse / count)[:, None, None]
-            slope -= own
-            slope -= (total[part] / count)[:, None, None]
-            slope *= (weight[part] * inverse)[:, None, None]
-        target[part] = slope
-
-    by_rows(work, x.shape[1], length, 12)
-    return out, by_normal, total
-
-
-def numpy_running_average(running: np.ndarray, batch: np.ndarray, factor: float, scale: float) -> np.ndarray:
-    """Return ``(1 - factor) * running + factor * scale * batch``."""
-    return np.asarray(running * number(1 - factor, running) + batch * number(scale, running) * number(factor, running))
-
-
-define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF, wide=(1, 2))  # running statistics may be of single precision
-define_host("batch_norm_eval", numpy_batch_norm_eval, FLOATS, HALF)
-define_host("batch_norm_grad", numpy_batch_norm_grad, FLOATS, HALF)
-define_host("running_average", numpy_running_average, FLOATS, HALF)
-
-
-_FAR = 16.0  # a mean of so many deviations, squared, from which on sums of squares would lose too many digits
-_IMAGES = 1 << 18  # elements of images that are worked on together
-
-
-def _by_images(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: float) -> None:
-    """Call ``work(start, end)`` for blocks of images or rows."""
-    each = x.size // len(x)
-    some = max(1, _IMAGES // each)
-
-    def part(start: int, end: int) -> None:
-        for first in range(start, end, some):
-            work(first, min(first + some, end))
-
-    share(part, len(x), each * nanoseconds, some)
-
-
-def _are_half_images(*arrays: np.ndarray) -> bool:
-    """Return whether the arrays are contiguous bfloat16 images (N, C, *) that are large enough to compute on their bits."""
-    return all(array.dtype == BFLOAT16 and array.flags.c_contiguous and array.size > _SMALL_IMAGES for array in arrays) and scales()
-
-
-_SMALL_IMAGES = 1 << 12
-
-
-class _HalfImages:
-    """bfloat16 images (N, C, elements) as bits, with casts of some images and sums over them."""
-
-    def __init__(self, x: np.ndarray) -> None:
-        self.bits = x.view(np.uint16).reshape(*x.shape[:2], -1)
-        self.whole = widened(x).reshape(self.bits.shape) if x.size <= _IMAGES else None
-
-    def single(self, start: int, end: int) -> np.ndarray:
-        """Return some of the images as float32."""
-        return self.whole if self.whole is not None else widened(self.bits[start:end].view(BFLOAT16))
-
-    def sums(self) -> np.ndarray:
-        """Return the sum of each channel in float64."""
-        count, channels, length = self.bits.shape
-        found = halves_along(self.bits.view(BFLOAT16).reshape(count * channels, length), (1,), False)
-        return np.asarray(np.add.reduce(found.reshape(count, channels), axis=0, dtype=np.float64))
-
-
-def _sums_of_products(x: _HalfImages, y: _HalfImages) -> np.ndarray:
-    """Return the sums of products of each channel in float64."""
-    sums = np.empty(x.bits.shape[:2])
-
-    def add(start: int, end: int) -> None:
-        sums[start:end] = np.matmul(x.single(start, end)[:, :, None], y.single(start, end)[..., None])[..., 0, 0]
-
-    _by_images(add, x.bits, 0.3)
-    return np.asarray(np.add.reduce(sums, axis=0))
-
-
-def _half_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, ...] | None:
-    """Return batch norm by sums and sums of squares per image in float64, followed by an elementwise scale and shift."""
-    if not _are_half_images(x):
-        return None
-    images, count = _HalfImages(x), x.size // x.shape[1]
-    with quiet():
-        mean = images.sums() / count
-        var = _sums_of_products(images, images) / count - mean * mean
-        if not (mean * mean <= _FAR * var).all():
-            return None
-        scale = widened(weight) / np.sqrt(var + eps)
-        shift = widened(bias) - mean * scale
-    return _scaled_and_shifted(images, scale, shift).reshape(x.shape), mean.astype(np.float32), var.astype(np.float32)
-
-
-def _scaled_and_shifted(images: _HalfImages, scale: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Return images scaled and shifted per channel, rounded once."""
-    factor, summand = scale.astype(np.float32), shift.astype(np.float32)
-    out = np.empty(images.bits.shape, np.uint16)
-    _by_images(lambda start, end: scaled(images.bits[start:end], factor, summand, out[start:end]), out, 0.15)
-    return out.view(BFLOAT16)
-
-
-def _half_batch_norm_eval(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
-) -> np.ndarray | None:  # fmt: skip
-    if not _are_half_images(x):
-        return None
-    with quiet():
-        scale = widened(weight) / np.sqrt(widened(var) + np.float32(eps))
-        return _scaled_and_shifted(_HalfImages(x), scale, widened(bias) - widened(mean) * scale).reshape(x.shape)
-
-
-def _half_batch_norm_grad(
-    g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
-) -> tuple[np.ndarray, ...] | None:  # fmt: skip
-    """Return ``numpy_batch_norm_grad`` for bfloat16, as a linear combination of ``g``, ``x`` and a constant per channel."""
-    if not _are_half_images(g, x) or g.shape != x.shape:
-        return None
-    mean, var = mean.astype(np.float64), var.astype(np.float64)
-    if not (mean * mean <= _FAR * var).all():
-        return None
-    slopes, images, count = _HalfImages(g), _HalfImages(x), x.size // x.shape[1]
-    with quiet():
-        total, inverse = slopes.sums(), 1 / np.sqrt(var + eps)
-        by_weight = (_sums_of_products(slopes, images) - mean * total) * inverse
-        of_g = widened(weight) * inverse
-        of_x = -of_g * inverse * by_weight / count
-        rest = -of_g * total / count - of_x * mean
-    of_g, of_x, rest = (item.astype(np.float32) for item in (of_g, of_x, rest))
-    out = np.empty(images.bits.shape, np.uint16)
-
-    def apply(start: int, end: int) -> None:
-        own = images.single(start, end)
-        moved = np.empty_like(own)
-        scaled(own, of_x, rest, moved)
-        scaled(slopes.bits[start:end], of_g, moved, out[start:end])
-
-    _by_images(apply, out, 0.5)
-    by_weight, by_bias = (narrowed(item.astype(np.float32), BFLOAT16) for item in (by_weight, total))
-    return out.view(BFLOAT16).reshape(x.shape), by_weight, by_bias
-
-
-if FOUND_HALVES:
-    define_direct("batch_norm_train", "bfloat16", _half_batch_norm_train)
-    define_direct("batch_norm_eval", "bfloat16", _half_batch_norm_eval)
-    define_direct("batch_norm_grad", "bfloat16", _half_batch_norm_grad)

@@ -7,12 +7,11 @@ The processor's rounding instruction flushes numbers below 1.2e-38 to zero, for 
 """
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
-from .library import ENGINE, FOUND_HALVES, LIBRARY, Refused, made
+from .library import ENGINE
 from .primitive import (
     BFLOAT16,
     BY_RESULT,
@@ -24,7 +23,6 @@ from .primitive import (
     SOURCE,
     TRAINING,
     Descriptor,
-    Layout,
     Primitive,
     address,
     expect,
@@ -85,60 +83,6 @@ def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at
         return
     for start in (*range(0, size - block, block), size - block):
         primitive(*[place + start * step for place, step in zip(at, steps)])
-
-
-def _sum_after(layout: Layout) -> Any:
-    """Return oneDNN's attributes for a kernel that adds an array to its result before rounding."""
-    attributes, steps = made("primitive_attr_create"), made("post_ops_create")
-    done = LIBRARY.dnnl_post_ops_append_binary(steps, ADD, layout.handle) or LIBRARY.dnnl_primitive_attr_set_post_ops(attributes, steps)
-    LIBRARY.dnnl_post_ops_destroy(steps)
-    if done:
-        LIBRARY.dnnl_primitive_attr_destroy(attributes)
-        raise Refused(f"post_ops: status {done}")
-    return attributes
-
-
-def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Primitive:
-    """Scale (N, C, elements) by one number per channel, and add one number per channel or per element."""
-    images, numbers = rows(shape, element), rows((1, shape[1], 1))
-    summand = rows(shape) if whole else rows((1, shape[1], 1))
-    attributes = _sum_after(summand)
-    try:
-        descriptor = Descriptor("binary", ENGINE, MUL, images, numbers, images, attributes)
-    finally:
-        LIBRARY.dnnl_primitive_attr_destroy(attributes)
-    return Primitive(descriptor, ((SOURCE, images), (SECOND, numbers), (place | SECOND, summand), (RESULT, images)))
-
-
-@functools.cache
-def _place_after() -> int | None:
-    """Return the number of the argument that holds the array to add after a kernel; it differs between oneDNN's releases. None if unknown.
-    """
-    if not FOUND_HALVES:
-        return None
-    images, one = np.full((1, 1, 16), 2, np.float32), np.ones((1, 1, 1), np.float32)
-    for place in (1 << 15, 1 << 14):
-        out = np.zeros_like(images)
-        try:
-            _scaled(FLOAT32, images.shape, False, place)(images, one, one, out)
-        except (Refused, RuntimeError):
-            continue
-        if (out == 3).all():
-            return place
-    return None
-
-
-def scales() -> bool:
-    """Return whether the library supports ``scaled``."""
-    return _place_after() is not None
-
-
-def scaled(x: np.ndarray, numbers: np.ndarray, summand: np.ndarray, out: np.ndarray) -> None:
-    """Scale (N, C, elements) of float32 or bfloat16 bits by (C), and add (C) or an array of the shape of ``x``, rounded once."""
-    whole = summand.ndim == 3
-    expect(x.shape == out.shape and x.dtype.char == out.dtype.char and numbers.size == x.shape[1])
-    expect(numbers.dtype.char == summand.dtype.char == "f" and summand.size == (x.size if whole else x.shape[1]))
-    prepared(_scaled, _KINDS[x.dtype.char], x.shape, whole, _place_after())(x, numbers, summand, out)
 
 
 def convert(x: np.ndarray, out: np.ndarray) -> None:

@@ -1,0 +1,136 @@
+"""Images (N, C, elements) and numbers per channel: a scale with a sum, and batch norm.
+
+Arrays are dense and row-major, of float32 or bfloat16 bits (uint16); numbers per channel are float32.
+"""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .library import ENGINE, FOUND, LIBRARY, Refused, made
+from .primitive import (
+    BACKWARD,
+    BFLOAT16,
+    BY_RESULT,
+    BY_SCALE,
+    BY_SHIFT,
+    BY_SOURCE,
+    FLOAT32,
+    MEAN,
+    RESULT,
+    SCALE,
+    SECOND,
+    SHIFT,
+    SOURCE,
+    TRAINING,
+    VARIANCE,
+    Descriptor,
+    Layout,
+    Primitive,
+    expect,
+    prepared,
+    rows,
+)
+
+_ADD, _MUL = 0x1FFF0, 0x1FFF1
+_SCALED = 0x2 | 0x4  # batch norm with a scale and a shift
+_KINDS = {"f": FLOAT32, "H": BFLOAT16}
+
+
+def _sum_after(layout: Layout) -> Any:
+    """Return oneDNN's attributes for a kernel that adds an array to its result before rounding."""
+    attributes, steps = made("primitive_attr_create"), made("post_ops_create")
+    done = LIBRARY.dnnl_post_ops_append_binary(steps, _ADD, layout.handle) or LIBRARY.dnnl_primitive_attr_set_post_ops(attributes, steps)
+    LIBRARY.dnnl_post_ops_destroy(steps)
+    if done:
+        LIBRARY.dnnl_primitive_attr_destroy(attributes)
+        raise Refused(f"post_ops: status {done}")
+    return attributes
+
+
+def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Primitive:
+    """Scale (N, C, elements) by one number per channel, and add one number per channel or per element.
+
+    Images of one element are given without that dimension: with it oneDNN adds the number of another channel.
+    """
+    shape = shape[: 2 if shape[2] == 1 else 3]
+    channels = (1, *shape[1:2], *([1] * (len(shape) - 2)))
+    images, numbers = rows(shape, element), rows(channels)
+    summand = rows(shape if whole else channels)
+    attributes = _sum_after(summand)
+    try:
+        descriptor = Descriptor("binary", ENGINE, _MUL, images, numbers, images, attributes)
+    finally:
+        LIBRARY.dnnl_primitive_attr_destroy(attributes)
+    return Primitive(descriptor, ((SOURCE, images), (SECOND, numbers), (place | SECOND, summand), (RESULT, images)))
+
+
+@functools.cache
+def _place_after() -> int | None:
+    """Return the number of the argument that holds the array to add after a kernel; it differs between oneDNN's releases. None if unknown.
+    """
+    if not FOUND:
+        return None
+    images, one = np.full((1, 1, 16), 2, np.float32), np.ones((1, 1, 1), np.float32)
+    for place in (1 << 15, 1 << 14):
+        out = np.zeros_like(images)
+        try:
+            _scaled(FLOAT32, images.shape, False, place)(images, one, one, out)
+        except (Refused, RuntimeError):
+            continue
+        if (out == 3).all():
+            return place
+    return None
+
+
+def scales() -> bool:
+    """Return whether the library supports ``scaled``."""
+    return _place_after() is not None
+
+
+def scaled(x: np.ndarray, numbers: np.ndarray, summand: np.ndarray, out: np.ndarray) -> None:
+    """Scale the images by (C), and add (C) or an array of the shape of ``x``, rounded once."""
+    whole = summand.ndim == 3
+    expect(x.shape == out.shape and x.dtype.char == out.dtype.char and numbers.size == x.shape[1])
+    expect(numbers.dtype.char == summand.dtype.char == "f" and summand.size == (x.size if whole else x.shape[1]))
+    prepared(_scaled, _KINDS[x.dtype.char], x.shape, whole, _place_after())(x, numbers, summand, out)
+
+
+def _batch_norm(shape: tuple[int, ...], eps: float) -> tuple[Descriptor, Primitive]:
+    own, numbers = rows(shape), rows((shape[1],))
+    descriptor = Descriptor("batch_normalization_forward", ENGINE, TRAINING, own, own, eps, _SCALED, None)
+    places = (SOURCE, own), (SCALE, numbers), (SHIFT, numbers), (RESULT, own), (MEAN, numbers), (VARIANCE, numbers)
+    return descriptor, Primitive(descriptor, places)
+
+
+def _batch_norm_backward(shape: tuple[int, ...], eps: float) -> Primitive:
+    own, numbers = rows(shape), rows((shape[1],))
+    hint = prepared(_batch_norm, shape, eps)[0]
+    descriptor = Descriptor("batch_normalization_backward", ENGINE, BACKWARD, own, own, own, eps, _SCALED, hint, None)
+    places = (
+        (SOURCE, own), (SCALE, numbers), (BY_RESULT, own), (MEAN, numbers), (VARIANCE, numbers), (BY_SOURCE, own),
+        (BY_SCALE, numbers), (BY_SHIFT, numbers),
+    )  # fmt: skip
+    return Primitive(descriptor, places)
+
+
+def batch_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, out: np.ndarray) -> np.ndarray:
+    """Write the normalized values of (N, C, *), times ``scale`` plus ``shift``, into ``out``; return means and biased variances (2, C)."""
+    expect(scale.size == shift.size == x.shape[1] and x.shape == out.shape)
+    expect(x.dtype.char == out.dtype.char == scale.dtype.char == shift.dtype.char == "f")
+    statistics = np.empty((2, x.shape[1]), np.float32)
+    prepared(_batch_norm, x.shape, eps)[1](x, scale, shift, out, *statistics)
+    return statistics
+
+
+def batch_norm_backward(
+    x: np.ndarray, scale: np.ndarray, g: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float, out: np.ndarray
+) -> np.ndarray:  # fmt: skip
+    """Write the gradient of the images into ``out``; return the gradients of scale and shift, (2, C)."""
+    expect(x.shape == g.shape == out.shape and scale.size == mean.size == var.size == x.shape[1])
+    expect(x.dtype.char == g.dtype.char == out.dtype.char == scale.dtype.char == mean.dtype.char == var.dtype.char == "f")
+    found = np.empty((2, x.shape[1]), np.float32)
+    prepared(_batch_norm_backward, x.shape, eps)(x, scale, g, mean, var, out, *found)
+    return found
