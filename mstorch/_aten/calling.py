@@ -1,8 +1,9 @@
 """Calls of operators below autograd: they are passed to the mode or the tensors that handle them, and added to the autograd graph.
 
 Within ``__torch_dispatch__`` gradients are disabled; the node is attached to the result afterwards. A node made here saves the call's
-arguments and computes its gradient with tensor operations (``derivatives``), so that handlers see the operators of backward too. For views,
-in-place writes and operators without such a gradient, the operation's usual node is attached.
+arguments and computes its gradient with tensor operations (``derivatives``), so that handlers see the operators of backward too; without a
+formula, by one call that runs the operator again. Views and operators without a formula keep the operation's usual node as well, which
+runs once no mode is active.
 """
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from .._core.dtype import dtype
+from .._core.generator import default_generator
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import MODES, PLAIN, WITHOUT_SUBCLASSES, dispatches, level_set_to, state
 from .._core.storage import Storage
@@ -129,7 +131,7 @@ class Derived(Node):
     shapes: Any
     kinds: Any
     results: Any
-    places: Any
+    places: Any  # of the results among those of the node that autograd runs
 
     @property
     def width(self) -> int:  # type: ignore[override]
@@ -262,7 +264,7 @@ def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | N
     args = [_filled(value, node) for value in node.plan]
     options = {key: _filled(value, node) for key, value in node.options.items()}
     wanted = [edge is not None for edge in node.edges]
-    found = iter(call(operator.gradient, list(gradients), args, options, wanted))
+    found = iter(operator.gradient(list(gradients), args, options, wanted))
     return [next(found) if want else None for want in wanted]
 
 
@@ -297,24 +299,14 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
     recorded = modes.grad and any(is_tracked(tensor) for tensor in tensors)
     if not recorded or operator._is_detached:
         return _shown(operator, args, kwargs, False)[0]
-    wrapped = bool(takers((*args, *kwargs.values()), []))
-    derived = operator.__name__ in DERIVATIVES and not (operator._is_view or operator._is_in_place)
-    if wrapped and operator.__name__ not in DERIVATIVES and (operator._is_in_place or operator._nondeterministic_seeded):
-        result = _shown(operator, args, kwargs, False)[0]
-        if any(not tensor._dtype.is_integral for tensor in tensors_in((result,))):
-            raise NotImplementedError(
-                f"mstorch: the gradient of {operator} on tensors with __torch_dispatch__ is not known; compute it under torch.no_grad()"
-            )
-        return result
-    if derived or wrapped:
-        node = _node(operator, args, kwargs)
-        result = _shown(operator, args, kwargs, False)[0]
-        if operator._is_in_place and result is args[0]:
-            return _attach_in_place(node, args[0])
-        _save_what_was_written(node, args)
-        return _attach(node, result)
+    known = operator.__name__ in DERIVATIVES
+    if takers((*args, *kwargs.values()), []):
+        return _call_of_tensors(operator, args, kwargs, known)
+    if known and not (operator._is_view or operator._is_in_place):
+        return _call_of_node(operator, args, kwargs)
     edges = [edge_of(tensor) for tensor in tensors]
-    seen = _node(operator, args, kwargs) if operator.__name__ in DERIVATIVES else None
+    seen = _node(operator, args, kwargs) if known or not (operator._is_in_place or operator._nondeterministic_seeded) else None
+    before = b"" if known else default_generator.engine.get_state()
     result, found = _shown(operator, args, kwargs, True)
     if found is None or result is not found[1]:
         if found is None:
@@ -322,9 +314,39 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
                 found = (operator.compute(args, kwargs), None)
         if not _same_items(result, found[1]):
             _take_over(operator, found[0], result)
-    if seen is not None:
+    if seen is not None and (known or before == default_generator.engine.get_state()):
         _see(seen, found[0], edges)
     return found[0]
+
+
+def _call_of_tensors(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], known: bool) -> Any:
+    """Call an overload that tensors handle themselves. Without a formula the gradient is computed by running the overload again, which may
+    not draw other random numbers or find memory that was written to.
+    """
+    if known:
+        return _call_of_node(operator, args, kwargs)
+    if not (operator._is_in_place or operator._nondeterministic_seeded):
+        before = default_generator.engine.get_state()
+        result = _call_of_node(operator, args, kwargs)
+        if before == default_generator.engine.get_state():
+            return result
+    else:
+        result = _shown(operator, args, kwargs, False)[0]
+    if any(not tensor._dtype.is_integral for tensor in tensors_in((result,))):
+        raise NotImplementedError(
+            f"mstorch: the gradient of {operator} on tensors with __torch_dispatch__ is not known; compute it under torch.no_grad()"
+        )
+    return result
+
+
+def _call_of_node(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an overload whose gradient is computed by ATen calls."""
+    node = _node(operator, args, kwargs)
+    result = _shown(operator, args, kwargs, False)[0]
+    if operator._is_in_place and result is args[0]:
+        return _attach_in_place(node, args[0])
+    _save_what_was_written(node, args)
+    return _attach(node, result)
 
 
 def _save_what_was_written(node: Derived, args: tuple[Any, ...]) -> None:
@@ -361,14 +383,22 @@ def _take_over(operator: Any, recorded: tuple[Tensor, Tensor], result: tuple[Ten
 
 
 def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> None:
-    """Make backward run ``node`` in place of the result's own node while a mode is active."""
+    """Make backward run ``node`` in place of the result's own node: while a mode is active, or always if the operation has several."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
-    real = node_of(results[0])
-    if real is None or [edge for edge in real.edges if edge is not None] != [edge for edge in edges if edge is not None]:
+    real = next((item._node for item in results if item._node is not None), None) if len(results) > 1 else node_of(results[0])
+    if real is None:
         return
     node.results = len(results)
     node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in results)]
-    real.__dict__["seen"] = node
+    if [edge for edge in real.edges if edge is not None] == [edge for edge in edges if edge is not None]:
+        node.places = [item._number for item in results]  # of the operation, which may have more results than the operator
+        real.__dict__["seen"] = node
+        return
+    operator = node.operator
+    if not (operator._is_view or operator._is_in_place):
+        for number, item in enumerate(results):
+            if item._node is not None:
+                item._node, item._number = node, number
 
 
 def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
@@ -409,7 +439,7 @@ def _run_watched(node: Node, gradients: Sequence[Any], recorded: bool) -> Sequen
     """Run a node's backward while a mode is active; operations that attach their own nodes are not passed to the mode as ATen calls."""
     seen = node.__dict__.get("seen") if not isinstance(node, Derived) else None
     if seen is not None:
-        found = iter(seen.run(gradients, recorded))
+        found = iter(seen.run([gradients[place] if place < len(gradients) else None for place in seen.places], recorded))
         kept = [gradient for edge, gradient in zip(seen.edges, found) if edge is not None]
         places = iter(kept)
         return [None if edge is None else next(places) for edge in node.edges]

@@ -62,6 +62,29 @@ def _sizes(input: Tensor, output_size: int | tuple[int | None, ...], rank: int) 
     return [int(input.shape[place - rank]) if n is None else n for place, n in enumerate(wanted)]
 
 
+def _fractional(rank: int) -> None:
+    @composite(f"fractional_max_pool{rank}d")
+    def pool(
+        input: Tensor, kernel_size: int | Sequence[int], output_size: int | Sequence[int] | None = None,
+        output_ratio: float | Sequence[float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None,
+    ) -> Any:  # fmt: skip
+        if output_size is None and output_ratio is None:
+            return NotImplemented
+        sizes = numbers(output_size, rank) if output_size is not None else [
+            int(input.shape[place - rank] * ratio) for place, ratio in enumerate(numbers(output_ratio, rank))
+        ]  # fmt: skip
+        samples = _random_samples
+        if samples is None:
+            count = 1 if input.dim() == rank + 1 else input.shape[0]
+            samples = aten("rand", [count, input.shape[-rank - 1], rank], dtype=input.dtype, device=input.device)
+        found = aten(f"fractional_max_pool{rank}d", input, numbers(kernel_size, rank), sizes, samples)
+        return tuple(found) if return_indices else found[0]
+
+
+_fractional(2)
+_fractional(3)
+
+
 @composite("adaptive_max_pool2d")
 def _adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int, int | None], return_indices: bool = False) -> Any:
     found = aten("adaptive_max_pool2d", input, _sizes(input, output_size, 2))

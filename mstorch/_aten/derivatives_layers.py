@@ -6,7 +6,7 @@ from typing import Any
 
 from .._core.formats import strided
 from .._tensor import Tensor
-from .calling import DERIVATIVES, Derived, derivative
+from .calling import DERIVATIVES, Derived, NotInTerms, derivative
 from .composites import aten
 
 
@@ -110,7 +110,9 @@ def _layer_norm(node: Derived, grad: Tensor, *_: Any) -> list[Tensor | None]:
 
 
 @derivative("native_group_norm.default", label="NativeGroupNormBackward0")
-def _group_norm(node: Derived, grad: Tensor, *_: Any) -> list[Tensor | None]:
+def _group_norm(node: Derived, grad: Tensor, *others: Any) -> list[Tensor | None]:
+    if any(other is not None for other in others):
+        raise NotInTerms("mstorch: the gradient of the statistics is not known in the terms of torch.ops.aten")
     found = aten("native_group_norm_backward", grad, node.arg(0), node.result(1), node.result(2), node.arg(1), *node.plan[3:7],
                  _mask(node, 0, 1, 2))  # fmt: skip
     return _present(node, found, 0, 1, 2)

@@ -88,5 +88,7 @@ def _huber_loss(node: Derived, grad: Any) -> Any:
 
 @derivative("binary_cross_entropy.default", label="BinaryCrossEntropyBackward0")
 def _binary_cross_entropy(node: Derived, grad: Any) -> Any:
+    if len(node.shapes) > 1 and node.needs(1):
+        raise NotInTerms("mstorch: the gradient of a target is not known in the terms of torch.ops.aten")
     weight = node.arg(2) if len(node.plan) > 2 and node.plan[2] is not None else None
     return aten("binary_cross_entropy_backward", grad, node.arg(0), node.arg(1), weight, option(node, 3, 1)), None, None

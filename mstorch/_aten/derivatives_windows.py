@@ -33,6 +33,12 @@ def _adaptive_max_pool(rank: int) -> None:
         return aten(f"adaptive_max_pool{rank}d_backward", grad, node.arg(0), node.result(1))
 
 
+def _fractional_max_pool(rank: int) -> None:
+    @derivative(f"fractional_max_pool{rank}d.default", label=f"FractionalMaxPool{rank}DBackward0")
+    def backward(node: Derived, grad: Tensor, _: Any = None) -> Any:
+        return aten(f"fractional_max_pool{rank}d_backward", grad, node.arg(0), *node.plan[1:3], node.result(1)), None
+
+
 def _padding(name: str, word: str) -> None:
     @derivative(f"{name}.default", label=f"{word}Backward0")
     def backward(node: Derived, grad: Tensor) -> Any:
@@ -47,6 +53,7 @@ def _resampling(name: str, word: str) -> None:
 
 for _rank in (2, 3):
     _adaptive_max_pool(_rank)
+    _fractional_max_pool(_rank)
 for _rank in (1, 2, 3):
     _padding(f"reflection_pad{_rank}d", f"ReflectionPad{_rank}D")
     _padding(f"replication_pad{_rank}d", f"ReplicationPad{_rank}D")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops, return_types
+from .._core.generator import default_generator
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import MAPPERS, MODES, Property, public_name, spoken, state
 from .._core.tensor_base import TensorBase
@@ -96,8 +97,9 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
         return kwargs["out"]
     bound = bind(name, args, kwargs)
     if bound is None:
-        with contextlib.suppress(NotInParts, calling.NotInTerms):
-            return in_parts(function)(*args, **kwargs)
+        found = _decomposed(function, args, kwargs)
+        if found is not NotImplemented:
+            return found
         bound = bind(name, args, kwargs, compositions=True)
     if bound is None:
         return calling.call(ops.whole(function, name), *args, **kwargs)
@@ -108,6 +110,17 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
         kind = getattr(return_types, name, None)
         return result if kind is None else kind(result)
     return result
+
+
+def _decomposed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of a function run in parts; NotImplemented, with no random number drawn, if that is not possible to its end."""
+    engine = default_generator.engine
+    before = engine.get_state()
+    try:
+        return in_parts(function)(*args, **kwargs)
+    except (NotInParts, calling.NotInTerms):
+        engine.set_state(before)
+        return NotImplemented
 
 
 def _ones_like(root: Tensor) -> Tensor:

@@ -257,7 +257,8 @@ def _eps_of(parts: Tensor, rstd: Tensor, dims: tuple[int, ...]) -> float:
         return 1e-5
     variance = parts.double().var(dims, correction=0).reshape(-1)
     gaps = rstd.double().reshape(-1).pow(-2) - variance
-    return max(0.0, float(gaps[variance.argmin()]))
+    gap, least = float(gaps[variance.argmin()]), float(variance.min())
+    return 0.0 if gap < 0 and -gap <= 1e-6 * max(least, 1e-6) else gap  # of rounding
 
 
 def native_group_norm_backward(

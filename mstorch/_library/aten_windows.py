@@ -70,6 +70,28 @@ def avg_pool3d_backward(
     return derived(lambda x: F.avg_pool3d(x, *options), grad_output, self)[0]
 
 
+def _fractional(rank: int) -> tuple[Function, Function]:
+    pool = getattr(F, f"fractional_max_pool{rank}d")
+
+    def forward(self: Tensor, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the maximum of each window and its index; the windows are placed by numbers in [0, 1)."""
+        found, places = pool(self, tuple(kernel_size), tuple(output_size), None, True, random_samples)
+        return found, places
+
+    def backward(
+        grad_output: Tensor, self: Tensor, kernel_size: Sequence[int], output_size: Sequence[int], indices: Tensor
+    ) -> Tensor:
+        """Return the gradient of this pooling, added up where windows share their maximum."""
+        zeros = creation.zeros_like(self).flatten(-rank)
+        return zeros.scatter_add(-1, indices.flatten(-rank), grad_output.flatten(-rank)).view(self.shape)
+
+    return forward, backward
+
+
+fractional_max_pool2d, fractional_max_pool2d_backward = _fractional(2)
+fractional_max_pool3d, fractional_max_pool3d_backward = _fractional(3)
+
+
 # Padding
 
 

@@ -6,7 +6,6 @@ from typing import Any
 from .._core.above import above
 from .._core.dtype import bool_, dtype, iinfo
 from .._ops._dispatch import shape_of
-from .._ops.shape import views
 from .._tensor import Tensor
 
 
@@ -31,7 +30,7 @@ def input_mask(input: Tensor, mask: Any) -> Tensor:
     if len(shape_of(mask)) > len(shape_of(input)):
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
     mask = mask if mask._dtype is bool_ else mask != 0
-    return mask if shape_of(mask) == shape_of(input) else views.broadcast_to(mask, shape_of(input))
+    return mask if shape_of(mask) == shape_of(input) else mask.broadcast_to(shape_of(input))
 
 
 def lowest(name: str, kind: dtype) -> float:

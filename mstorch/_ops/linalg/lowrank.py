@@ -8,7 +8,6 @@ from ... import return_types
 from ..._core.dtype import float32
 from ..._core.modes import modes
 from ..._core.tensor_base import TensorBase, is_tracked
-from ..._tape.moving import beside
 from .._deprecated import warn_of
 from .._dispatch import deliver, shape_of, without_grad
 from ..memory.creation import zeros
@@ -40,7 +39,7 @@ def _basis(A: TensorBase, q: int, niter: int, M: Any) -> TensorBase:
         return found if offset is None else found - offset @ columns
 
     adjoint, offset = A.mH, None if M is None else M.mH
-    columns = qr(times(A, M, beside(randn(A.shape[-1], q, dtype=A._dtype), A)))[0]
+    columns = qr(times(A, M, randn(A.shape[-1], q, dtype=A._dtype, device=A.device)))[0]
     for _ in range(niter):
         columns = qr(times(adjoint, offset, columns))[0]
         columns = qr(times(A, M, columns))[0]
@@ -190,7 +189,7 @@ def lobpcg(
         A = (A + A.mT) / 2
 
     def solve(a: TensorBase, b: Any, x: Any, inverse: Any) -> tuple[Any, Any]:
-        x = beside(randn(size, vectors, dtype=a._dtype), a) if x is None else x
+        x = randn(size, vectors, dtype=a._dtype, device=a.device) if x is None else x
         state = _LOBPCG(a, b, x, inverse, *settings)
         state.run()
         return state.E, state.X
