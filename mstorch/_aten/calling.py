@@ -315,7 +315,7 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
         if not _same_items(result, found[1]):
             _take_over(operator, found[0], result)
     if seen is not None and (known or before == default_generator.engine.get_state()):
-        _see(seen, found[0], edges)
+        return _see(seen, found[0], edges)
     return found[0]
 
 
@@ -382,23 +382,21 @@ def _take_over(operator: Any, recorded: tuple[Tensor, Tensor], result: tuple[Ten
             array_of(own)[...] = array_of(other)
 
 
-def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> None:
+def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> Any:
     """Make backward run ``node`` in place of the result's own node: while a mode is active, or always if the operation has several."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
-    real = next((item._node for item in results if item._node is not None), None) if len(results) > 1 else node_of(results[0])
+    nodes = [item._node for item in results if item._node is not None] if len(results) > 1 else [node_of(results[0])]
+    real = nodes[0] if nodes else None
     if real is None:
-        return
-    node.results = len(results)
-    node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in results)]
-    if [edge for edge in real.edges if edge is not None] == [edge for edge in edges if edge is not None]:
+        return result
+    alone = all(other is real for other in nodes)
+    if alone and [edge for edge in real.edges if edge is not None] == [edge for edge in edges if edge is not None]:
+        node.results = len(results)
+        node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in results)]
         node.places = [item._number for item in results]  # of the operation, which may have more results than the operator
         real.__dict__["seen"] = node
-        return
-    operator = node.operator
-    if not (operator._is_view or operator._is_in_place):
-        for number, item in enumerate(results):
-            if item._node is not None:
-                item._node, item._number = node, number
+        return result
+    return result if node.operator._is_view or node.operator._is_in_place else _attach(node, result)
 
 
 def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
