@@ -168,3 +168,18 @@ def test_batch_norm_of_no_numbers(shape: tuple[int, ...], value: float) -> None:
         found.append(torch.nn.functional.batch_norm(x, None, None, training=True).numpy())
     np.testing.assert_array_equal(np.isnan(found[0]), np.isnan(found[1]))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-4, atol=1e-5)
+
+
+def test_batch_norm_of_some_channels_far_from_zero() -> None:
+    """They are computed apart."""
+    found = []
+    for torch, dtype in ((real_torch, "float64"), (mstorch, "float32")):
+        generator = np.random.RandomState(2)
+        offset = np.where(np.arange(16) % 5 == 0, 300.0, 0.5).reshape(16, 1, 1)
+        x = torch.tensor((generator.randn(4, 16, 40, 40) + offset).astype(np.float32)).to(getattr(torch, dtype)).requires_grad_()
+        weight, bias = (torch.tensor(generator.rand(16).astype(np.float32)).to(x.dtype).requires_grad_() for _ in range(2))
+        y = torch.nn.functional.batch_norm(x, None, None, weight, bias, True)
+        y.backward(torch.tensor(generator.randn(4, 16, 40, 40)).to(x.dtype))
+        found.append([item.detach().double().numpy() for item in (y, x.grad, weight.grad, bias.grad)])
+    for want, got in zip(*found):
+        assert np.abs(got - want).max() <= 1e-5 * np.abs(want).max()

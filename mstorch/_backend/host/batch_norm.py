@@ -1,8 +1,8 @@
 """Batch norm on the host.
 
 Dense float32 and bfloat16 images are scaled and shifted per channel by oneDNN, from sums and sums of products of each image in float64;
-few float32 elements take oneDNN's own batch norm. NumPy computes all other arrays, and those whose mean is so far from 0 that the sums of
-squares would lose digits.
+few float32 elements take oneDNN's own batch norm. NumPy computes all other arrays, and channels whose mean is so far from 0 that the sums
+of squares would lose digits.
 """
 from __future__ import annotations
 
@@ -178,9 +178,12 @@ class _Images:
         return out.view(BFLOAT16) if self.half else out
 
 
-def _is_near(mean: np.ndarray, var: np.ndarray, x: np.ndarray) -> bool:
-    """Return whether a variance from sums of squares is exact enough; False for infinite and NaN ones."""
-    return bool((mean * mean <= _FAR["f" if x.dtype.char == "f" else "H"] * var).all() and np.isfinite(var).all())
+def _far(mean: np.ndarray, var: np.ndarray, x: np.ndarray) -> np.ndarray | None:
+    """Return the channels whose variance from sums of squares is not exact enough, or no number. Return None if they are too many to be
+    computed apart.
+    """
+    found = np.flatnonzero(~((mean * mean <= _FAR["f" if x.dtype.char == "f" else "H"] * var) & np.isfinite(var)))
+    return found if not found.size or x.dtype.char == "f" and 4 * found.size <= mean.size else None
 
 
 def _batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> Arrays | None:
@@ -193,11 +196,16 @@ def _batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: 
     with quiet():
         mean = images.sums() / count
         var = images.sums_of_products(images) / count - mean * mean
-        if not _is_near(mean, var, x):
+        far = _far(mean, var, x)
+        if far is None:
             return None
         scale = widened(weight) / np.sqrt(var + eps)
         shift = widened(bias) - mean * scale
-    return images.scaled(scale, shift).reshape(x.shape), mean.astype(np.float32), var.astype(np.float32)
+        found = images.scaled(scale, shift).reshape(x.shape)
+        mean, var = mean.astype(np.float32), var.astype(np.float32)
+    if far.size:
+        found[:, far], mean[far], var[far] = numpy_batch_norm_train(x[:, far], weight[far], bias[far], eps)
+    return found, mean, var
 
 
 def _batch_norm_eval(
@@ -219,8 +227,9 @@ def _batch_norm_grad(g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.
         return (out, *channels.batch_norm_backward(x, weight, g, mean, var, eps, out))
     if x.size <= _FEW and x.dtype.char == "f":
         return None
-    mean, var = mean.astype(np.float64), var.astype(np.float64)
-    if not _is_near(mean, var, x):
+    single, (mean, var) = (mean, var), (mean.astype(np.float64), var.astype(np.float64))
+    far = _far(mean, var, x)
+    if far is None:
         return None
     slopes, images, count = _Images(g), _Images(x), x.size // x.shape[1]
     with quiet():
@@ -240,9 +249,13 @@ def _batch_norm_grad(g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.
 
     by_blocks(apply, out, 0.5)
     by_weight, by_bias = by_weight.astype(np.float32), total.astype(np.float32)
+    out = out.reshape(x.shape)
+    if far.size:
+        statistics = single[0][far], single[1][far]
+        out[:, far], by_weight[far], by_bias[far] = numpy_batch_norm_grad(g[:, far], x[:, far], weight[far], *statistics, eps)
     if slopes.half:
-        return out.view(BFLOAT16).reshape(x.shape), narrowed(by_weight, BFLOAT16), narrowed(by_bias, BFLOAT16)
-    return out.reshape(x.shape), by_weight, by_bias
+        return out.view(BFLOAT16), narrowed(by_weight, BFLOAT16), narrowed(by_bias, BFLOAT16)
+    return out, by_weight, by_bias
 
 
 def numpy_running_average(running: np.ndarray, batch: np.ndarray, factor: float, scale: float) -> np.ndarray:
