@@ -9,11 +9,12 @@ from .._core.dtype import bfloat16, bool_, dtype, float16, float32, float64, int
 from .._core.formats import layout, sparse_coo, strided
 from .._core.size import Size
 from .._core.tensor_base import TensorBase
+from .._core.warned import warn_once
 from .._ops.memory.creation import empty
 from .._ops.memory.from_data import array_of, made
 from .._ops.memory.memory import expect_dtype
 from .._ops.shape import views
-from .._sparse.coo import sparse_coo_tensor
+from .._sparse.coo import is_checking, sparse_coo_tensor
 from .._tensor import Tensor
 from ..storage import is_storage, tensor_over
 
@@ -64,12 +65,19 @@ class _LegacySparseType(_LegacyType):
                 "tensor and convert it to sparse via to_sparse."
             )
         if len(args) in (2, 3) and all(isinstance(part, TensorBase) for part in args[:2]):
-            return sparse_coo_tensor(*args, device=device)
+            form = ("indices, values", "indices, values, shape")[len(args) - 2]
+            _discouraged(f"{form}, *, device=", f"{form}, dtype=, device=")
+            return sparse_coo_tensor(*args, device=device, check_invariants=is_checking())
         size = args[0] if len(args) == 1 and isinstance(args[0], Size) else args or (0,)
         if not all(isinstance(length, int) for length in size):
             given = ", ".join("Tensor" if isinstance(part, TensorBase) else type(part).__name__ for part in args)
             raise TypeError(f"new() received an invalid combination of arguments - got ({given})")
-        return sparse_coo_tensor(size, dtype=cls._legacy_dtype, device=device)
+        _discouraged(*(("shape, *, device=", "shape, dtype=, device=") if args else ("", "(0,), dtype=")))
+        return sparse_coo_tensor(size, dtype=cls._legacy_dtype, device=device, check_invariants=is_checking())
+
+
+def _discouraged(given: str, wanted: str) -> None:
+    warn_once(f"torch.sparse.SparseTensor({given}) is deprecated.  Please use torch.sparse_coo_tensor({wanted}).")
 
 
 def _members(kind: dtype, form: layout, module: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from .._core.size import Size
 from .._core.sparse_parts import is_sparse
 from .._core.storage import Counter, DeviceMemory, Storage
 from .._core.tensor_base import SparseOperand, array_of, auto_of, is_tracked
+from .._core.warned import warn_once
 from .._ops._dispatch import wrap_dim
 from .._ops.memory import copying
 from .._ops.memory.from_data import made
@@ -263,6 +264,11 @@ def _rebuilt(
 
 def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int], coalesced: bool = False) -> Any:
     """Return a sparse tensor of indices and values that fit together. It shares their memory, and gradients flow to the values."""
+    if kind is not sparse_coo:
+        warn_once(
+            f"Sparse {WORDS[kind].removeprefix('Sparse').upper()} tensor support is in beta state. If you miss a functionality in the sparse tensor support, please "
+            "submit a feature request to https://github.com/pytorch/pytorch/issues.", key="sparse compressed tensors",
+        )  # fmt: skip
     tensor: Any = object.__new__(SparseTensor)
     tensor._dtype = values._dtype
     tensor._raw = tensor._at = tensor._node = None

@@ -11,6 +11,7 @@ from .._core.dtype import bool_, dtype, int64
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import TensorBase
+from .._core.warned import warn_once
 from .._ops.indexing.index import index_select
 from .._ops.indexing.scatter import index_add
 from .._ops.memory.creation import zeros
@@ -19,12 +20,25 @@ from .._tensor import Tensor
 from .base import host, index_tensor, layout_word, sparse
 from .nodes import record
 
-_checking = [False]
+_checking: list[bool | None] = [None]  # None while the program has not said
+
+
+def is_checking() -> bool:
+    """Return whether the program asked for checks of all new sparse tensors."""
+    return bool(_checking[0])
 
 
 def invariants_checked(asked: bool | None) -> bool:
-    """Return whether a new tensor's invariants are checked."""
-    return _checking[0] if asked is None else bool(asked)
+    """Return whether a new tensor's invariants are checked. Warn once if nobody said, neither in the call nor for all tensors."""
+    if asked is not None:
+        return bool(asked)
+    if _checking[0] is None:
+        warn_once(
+            "Sparse invariant checks are implicitly disabled. Memory errors (e.g. SEGFAULT) will occur when operating on a sparse tensor "
+            "which violates the invariants, but checks incur performance overhead. To silence this warning, explicitly opt in or out. See "
+            "`torch.sparse.check_sparse_tensor_invariants.__doc__` for guidance. "
+        )
+    return is_checking()
 
 
 def part(data: Any, kind: dtype | None = None, device: device | str | int | None = None) -> Any:
@@ -59,6 +73,7 @@ def sparse_coo_tensor(
         if size is None:
             raise TypeError("sparse_coo_tensor() received an invalid combination of arguments")
         lengths = _lengths(size)
+        invariants_checked(check_invariants)
         return with_leaf(nothing(lengths, dtype, device=device), requires_grad)
     places = part(indices, None if isinstance(indices, TensorBase) else int64, device)
     if places._dtype is not int64:

@@ -205,7 +205,7 @@ def _named(kind: str) -> dtype:
 def _new(self: Tensor, *args: Any, device: device | str | int | None = None) -> Tensor:
     """Return a sparse tensor of the same dtype: empty, of a size, or from indices and values."""
     if len(args) > 1 and isinstance(args[0], Tensor):
-        return coo.sparse_coo_tensor(*args, dtype=self._dtype)
+        return coo.sparse_coo_tensor(*args, dtype=self._dtype, check_invariants=coo.is_checking())
     if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size):
         raise TypeError(
             "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a strided tensor and "

@@ -114,7 +114,10 @@ def add(first: Any, second: Any) -> Any:
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
         if first.dtype == BFLOAT16 == second.dtype or first.dtype.names:
             return _add.host[NAME_OF_NP[first.dtype]](first, second)
-        found = silent.add(first, second)
+        if first.strides == second.strides or first.dtype != second.dtype or first.shape != second.shape or 0 in first.strides:
+            found = silent.add(first, second)
+        else:  # NumPy takes row-major order where the two differ, torch that of the sum so far
+            found = silent.add(first, second, out=np.empty_like(first))
         return found if found.__class__ is np.ndarray else np.asarray(found)
     if isinstance(first, Raw) and isinstance(second, Raw):
         name = NAME_OF[first.dtype]
@@ -541,7 +544,7 @@ def _check_nothing(result: TensorBase | int | None, tensor: TensorBase) -> None:
 
 def _like_leaf(gradient: np.ndarray, tensor: TensorBase) -> np.ndarray:
     """Return a copy in the memory order of the leaf."""
-    if tensor._stride is None or gradient.shape != tensor._shape:
+    if tensor._stride is None or gradient.shape != tensor._shape or dense_order(tensor._shape, tensor._stride) is None:
         return np.array(gradient, order="C")
     order = np.argsort([-step for step in tensor._stride], kind="stable")
     return np.array(gradient.transpose(order), order="C").transpose(np.argsort(order))

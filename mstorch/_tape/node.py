@@ -101,8 +101,8 @@ class Node:
         self.marks: _Marks | None = None
 
     def __init_subclass__(cls) -> None:
-        """Set the name of ``type(grad_fn)`` to the label of the class."""
-        if "label" in cls.__dict__:
+        """Set the name of ``type(grad_fn)`` to the label of the class, its own or inherited."""
+        if cls.label != Node.label:
             cls.__name__ = cls.label
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:

@@ -140,11 +140,15 @@ class _Context:
         dims[:] = [tensor.bdim if is_of(tensor, map) else None for tensor in tensors]
         ctx.save_for_backward(*(tensor.value if is_of(tensor, map) else tensor for tensor in tensors))
 
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Save tensors for ``jvp``, which runs in the same map."""
+        self._kept[0].save_for_forward(*tensors)
+
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The saved tensors, batched again."""
+        """The saved tensors, batched again; within ``jvp``, those of ``save_for_forward``, which still are."""
         ctx, map, dims = self._kept
-        return _tensors(map, tuple(ctx.saved_tensors), dims)
+        return tuple(ctx.saved_tensors) if ctx._forward_now else _tensors(map, tuple(ctx.saved_tensors), dims)
 
     saved_variables = saved_tensors
 
@@ -190,7 +194,14 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
             fitted = [_fitted(gradient, shape) for gradient, shape in zip(found, shapes)]
         return tuple(_of_values(again, gradient, dim) for gradient, dim in zip(fitted, dims_in)) + found[len(fitted) :]
 
-    methods = {"forward": forward, "setup_context": setup_context, "backward": backward}
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        with within(map):
+            given = [tangent if tangent is None or dim is None else batched(tangent, dim, map) for tangent, dim in zip(tangents, dims_in)]
+            found = cls.jvp(inner[0], *given)
+        found = found if isinstance(found, (tuple, list)) else (found,)
+        return tuple(_of_values(map, tangent, dim) for tangent, dim in zip(found, dims_out)) + tuple(found[len(dims_out) :])
+
+    methods = {"forward": forward, "setup_context": setup_context, "backward": backward, "jvp": jvp}
     generated: Any = type(f"Vmapped{cls.__name__}", (Function,), {
         "generate_vmap_rule": True, "__module__": cls.__module__, **{name: staticmethod(method) for name, method in methods.items()},
     })  # fmt: skip

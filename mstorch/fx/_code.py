@@ -91,6 +91,7 @@ class _Writer:
         self.root = root
         self.names = Namespace()
         self.globals: dict[str, Any] = {"torch": _package()}
+        self.wrapped: dict[str, None] = {}  # functions that `wrap` named, in the order in which they are called
         self.inputs: list[str] = []
         self.result = ""
         self.returned = ""
@@ -193,7 +194,10 @@ class _Writer:
             return INFIX[node.target].format(*map(self.text, node.args))
         if node.target is getattr and len(node.args) == 2 and isinstance(node.args[1], str) and node.args[1].isidentifier():
             return f"{self.text(node.args[0])}.{node.args[1]}"
-        return self.call(node, self.global_name(_get_qualified_name(node.target), node.target))
+        name = self.global_name(_get_qualified_name(node.target), node.target)
+        if node.meta.get("is_wrapped"):
+            self.wrapped[name] = None
+        return self.call(node, name)
 
     @staticmethod
     def attribute(base: str, target: str) -> str:
@@ -267,7 +271,8 @@ class CodeGen:
         lines.append(self.result(writer.result) if writer.result else "pass")
         body = "\n".join(f"    {line}" for line in lines)
         head = self.gen_fn_def(list(writer.inputs), writer.returned)
-        return PythonCode(f"\n\n\n{head}\n{body}\n    ", writer.globals)
+        wraps = "\n".join(f'torch.fx._symbolic_trace.wrap("{name}")' for name in writer.wrapped)
+        return PythonCode(f"\n{wraps}\n\n{head}\n{body}\n    ", writer.globals)
 
 
 class PyTreeCodeGen(CodeGen):

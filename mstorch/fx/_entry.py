@@ -59,6 +59,10 @@ def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def recorded(*args: Any, **kwargs: Any) -> Any:
         proxy = proxy_in((*args, *kwargs.values()))
-        return function(*args, **kwargs) if proxy is None else proxy.tracer.create_proxy("call_function", function, args, kwargs)
+        if proxy is None:
+            return function(*args, **kwargs)
+        made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
+        made.node.meta["is_wrapped"] = True  # so that the graph's code wraps it again, for whoever traces that
+        return made
 
     return recorded

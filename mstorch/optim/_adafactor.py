@@ -50,10 +50,14 @@ def adafactor(
             param.mul_(1 - lr * weight_decay)
 
         if grad.dim() > 1:
+            if rows is None or columns is None:
+                raise AssertionError("row_var and col_var should be defined when grad is multidimensional")
             of_rows, of_columns = _mean_squares(grad)
             rows.lerp_(of_rows, weight)
             columns.lerp_(of_columns, weight)
             variance = (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
+        elif variance is None:
+            raise AssertionError("variance should be defined when grad is a vector")
         else:
             variance.lerp_(grad * grad, weight)
         update = variance.clamp(min=eps1 * eps1).rsqrt_().mul_(grad)

@@ -70,6 +70,7 @@ def _rate_factor(adjust_lr_fn: str | None, rows: int, columns: int) -> float:
     muon,
     state={"momentum_buffer": lambda param, group, optimizer: zeros_like(param.grad)},
     lists={"muon_momentum_bufs": "momentum_buffer"},
+    beside=True,
     takes_complex=False,
 )
 class Muon(Optimizer):

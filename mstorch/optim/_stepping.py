@@ -106,6 +106,8 @@ class Stepping:
     only_with: Mapping[str, str] = field(default_factory=dict)
     # Whether entries may be missing: their lists hold None, and what a step puts in its place is kept.
     gaps: bool = False
+    # Whether a state starts beside entries that a program has put there. Elsewhere a state with any entries has begun.
+    beside: bool = False
     # Options that are several parameters of the functional form.
     split: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # Options that old checkpoints lack, in the order in which torch adds them.
@@ -209,13 +211,14 @@ class Stepping:
         if starts:
             states, first = [optimizer.state[param] for param in params], next(iter(starts))
             for param, state in zip(params, states):
-                if first not in state:
+                if not state or self.beside and first not in state:  # else a KeyError tells which entry is missing
                     begin(starts, param, group, optimizer)
             if self.check is not None:
                 self.check(group, states)
             for entry, values in zip(self.lists.values(), lists):
                 if entry not in absent:
-                    values += [state.get(entry) if self.gaps else state[entry] for state in states]
+                    lacking = self.gaps and not isinstance(self.state[entry], Counter)
+                    values += [state.get(entry) if lacking else state[entry] for state in states]
         flags = {"has_sparse_grad": has_sparse, "has_complex": has_complex}
         return tuple(flags[name] for name in self.flags) if len(self.flags) > 1 else flags[self.flags[0]]
 

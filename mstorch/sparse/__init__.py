@@ -69,7 +69,7 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     where = np.stack([row[inside], column[inside]])
     flat = lines.reshape(-1)
     values = coo.taken(flat, (line * lines.shape[1] + column)[inside])
-    made = coo.sparse_coo_tensor(index_tensor(where), values, (rows, columns))
+    made = coo.sparse_coo_tensor(index_tensor(where), values, (rows, columns), check_invariants=coo.is_checking())
     return made if layout in (None, sparse_coo) else made.to_sparse(layout=layout)
 
 
@@ -83,7 +83,7 @@ class check_sparse_tensor_invariants(Block):
     @staticmethod
     def is_enabled() -> bool:
         """Return whether sparse tensors are validated."""
-        return coo._checking[0]
+        return coo.is_checking()
 
     @staticmethod
     def enable() -> None:

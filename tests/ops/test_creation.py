@@ -1,6 +1,8 @@
 """New tensors against torch: values, dtypes, strides, errors."""
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -197,3 +199,30 @@ def test_rows_of_truth_values(both, steps):
     both(lambda torch: torch.arange(0, steps, dtype=torch.complex64))
     both(lambda torch: torch.linspace(0, 1, steps, dtype=torch.bool))
     both(lambda torch: torch.logspace(0, 1, steps, dtype=torch.bool))
+
+
+ARRAYS = {
+    "alone": lambda np: [np.array(1.0)], "first": lambda np: [np.array(1), 2], "first, deeper": lambda np: [[np.array(True)], [np.array(False)]],
+    "later": lambda np: [1.0, np.array(2.0)], "after a list": lambda np: [[1.0], [np.array(2.0)]], "rows": lambda np: [np.ones(2), np.zeros(2)],
+    "a row and a list": lambda np: [np.ones(2), [3.0, 4.0]], "a list and a row": lambda np: ([3.0, 4.0], np.ones(2)),
+    "deeper": lambda np: [[np.ones(2)], [np.ones(2)]], "of two lengths": lambda np: [np.ones(2), np.ones(1)], "empty": lambda np: [np.ones(0)],
+    "numbers of NumPy": lambda np: [np.float32(1), np.float64(2)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["tensor", "as_tensor", "Tensor", "DoubleTensor", "new_tensor"])
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_in_lists(both, name, way):
+    """Arrays without dimensions are numbers unless they come first; of any array the slowness is told."""
+
+    def body(torch):
+        torch.set_warn_always(True)
+        try:
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                made = (torch.ones(1).new_tensor if way == "new_tensor" else getattr(torch, way))(ARRAYS[name](np))
+        finally:
+            torch.set_warn_always(False)
+        return made, {str(each.message).split(" (Triggered")[0] for each in seen}
+
+    both(body)

@@ -50,3 +50,43 @@ def test_what_is_given_back_keeps_its_name(both: Both) -> None:
         return torch.roll(t, 0).sum().grad_fn.name(), t.grad_fn.name(), (t.detach() % 2).grad_fn, repr(torch.nn.functional.mse_loss(t, t * 2))
 
     both(body)
+
+
+SHAPES = {
+    "reshape": "t.reshape(6, 8)", "of columns": "t.permute(0, 2, 1).reshape(2, 4, 3, 2)", "of a part": "t[:, :1].reshape(2, 8)[:, ::2].reshape(2, 2, 2)",
+    "copied": "t.permute(0, 2, 1).reshape(2, 24)", "flatten": "t.flatten(1)", "flatten a part": "t[:, :, ::2].flatten(0, 1)", "ravel": "t.ravel()",
+    "unflatten": "t.permute(1, 0, 2).unflatten(2, (2, 4))", "view": "t.permute(1, 0, 2).view(3, 2, 4, 2)", "as another": "t.mT.reshape_as(torch.ones(2, 8, 1, 3))",
+    "expanded": "t[:1].expand(2, 3, 8).reshape(2, 3, 2, 4)", "one row": "t[:1].permute(0, 2, 1).reshape(8, 3)", "a row of one": "t[:, :1].mT.reshape(2, 8)",
+    "same shape": "t.reshape(2, 3, 8)", "nothing": "t[:0].reshape(0, 4)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_reshapes_say_whether_rows_follow_each_other(both: Both, name: str) -> None:
+    both(lambda torch: eval(SHAPES[name], {"torch": torch, "t": torch.arange(48.0, requires_grad=True).exp().view(2, 3, 8)}).grad_fn.name())
+
+
+WRITES = {
+    "positions": "x[torch.tensor([0, 1])] = t[:2]", "columns": "x[:, torch.tensor([0, 2])] = t[:, :2]", "mask": "x[x > 1] = t[x > 1]",
+    "mask, a number": "x[x > 1] = t[0, 0]", "row": "x[0] = t[0]", "slice": "x[1:] = t[1:]", "index_put_": "x.index_put_((torch.tensor([0]),), t[:1])",
+    "masked_fill_": "x.masked_fill_(x > 1, t[0, 0])", "scatter_": "x.scatter_(0, torch.tensor([[0]]), t)", "index_copy_": "x.index_copy_(0, torch.tensor([1]), t[:1])",
+    "fill_": "x.fill_(t[0, 0])", "mul_": "x.mul_(t)", "copy_": "x.copy_(t)", "put_": "x.put_(torch.tensor([1]), t[0, :1])", "diagonal": "x.fill_diagonal_(1.0); x.mul_(t)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("tracked", [False, True])
+def test_types_of_nodes_have_their_names(both: Both, name: str, tracked: bool) -> None:
+    """``type(grad_fn)`` too; and all of a history."""
+
+    def body(torch: Any) -> Any:
+        t = torch.arange(12.0, requires_grad=True).reshape(3, 4) * 0.25
+        x = t * 1 if tracked else torch.arange(12.0).reshape(3, 4)
+        exec(WRITES[name], {"torch": torch, "t": t, "x": x})
+        waiting = [x.grad_fn]
+        for node in waiting:
+            waiting.extend(below for below, _ in node.next_functions if below is not None)
+            assert type(node).__name__ == node.name().removeprefix("torch::autograd::")
+        return type(x.grad_fn).__name__
+
+    both(body)

@@ -215,3 +215,42 @@ def test_helpers_that_packages_import(both):
         )  # fmt: skip
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "Adagrad", "Adadelta", "Adafactor", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"])
+@pytest.mark.parametrize("kept", ["mine", "step"])
+def test_a_state_with_entries_has_begun(both, name, kept):
+    """What an optimizer needs and does not find beside them is a KeyError."""
+
+    def body(torch):
+        options = {"momentum": 0.9} if name == "SGD" else {}
+        optimizer = _made(torch, name, **options)
+        for param in optimizer.param_groups[0]["params"]:
+            optimizer.state[param] = {kept: torch.ones(())}
+        optimizer.step()
+        return [sorted(state) for state in optimizer.state.values()]
+
+    both(body)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"maximize": True}, {"momentum": 0.9}, {"momentum": 0.5, "dampening": 0.1, "maximize": True}, {"momentum": 0.9, "nesterov": True},
+    {"weight_decay": 0.1},
+])  # fmt: skip
+@pytest.mark.parametrize("leaf", [True, False])
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_differentiable_descent(both, options, leaf, steps):
+    """A leaf cannot be written to while gradients are recorded; a result of other operations can, and has the history."""
+
+    def body(torch):
+        start = torch.arange(3.0, requires_grad=True)
+        param = start if leaf else start * 2
+        optimizer = torch.optim.SGD([torch.ones(3, requires_grad=True)], lr=0.1, differentiable=True, **options)
+        optimizer.param_groups[0]["params"] = [param]
+        param.retain_grad()
+        for _ in range(steps):
+            param.grad = torch.tensor([1.0, 2.0, -1.0])
+            optimizer.step()
+        return param, torch.autograd.grad(param.sum(), start)
+
+    both(body)

@@ -142,3 +142,37 @@ def test_a_leaf_that_changed_shape_between_backwards(both, change):
         return leaf.grad
 
     both(body)
+
+
+LAID = {
+    "rows": lambda torch: torch.randn(4, 3), "columns": lambda torch: torch.randn(3, 4).t(), "steps": lambda torch: torch.randn(4, 6)[:, ::2],
+    "columns with steps": lambda torch: torch.randn(6, 4)[::2].t(), "one row for all": lambda torch: torch.randn(1, 3).expand(4, 3),
+    "one column for all": lambda torch: torch.randn(4, 1).expand(4, 3), "one number for all": lambda torch: torch.randn(1, 1).expand(4, 3),
+    "channels last": lambda torch: torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last),
+    "planes for all": lambda torch: torch.randn(1, 3, 2).expand(4, 3, 2), "swapped": lambda torch: torch.randn(2, 3, 4).permute(1, 2, 0),
+}  # fmt: skip
+LOSSES = {
+    "sum": lambda torch, x: x.sum(), "product": lambda torch, x: (x * 2).sum(), "swapped": lambda torch, x: (x.transpose(0, 1).contiguous() ** 2).sum(),
+    "two ways": lambda torch, x: (x * 2).sum() + (x.transpose(0, 1).contiguous() ** 2).sum(),
+    "two ways, turned": lambda torch, x: (x.transpose(0, 1).contiguous() ** 2).sum() + (x * 2).sum(),
+    "with a sum": lambda torch, x: x.sum() + (x.transpose(0, 1).contiguous() ** 2).sum(),
+    "three ways": lambda torch, x: (x * x).sum() + (x.transpose(0, 1).contiguous() ** 3).sum(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", LOSSES)
+@pytest.mark.parametrize("laid", LAID)
+def test_where_leaves_of_any_order_keep_their_gradients(both: Both, laid: str, way: str) -> None:
+    """A leaf whose places do not each stand once gets rows; of two gradients the first gives the order of their sum."""
+
+    def body(torch: Any) -> Any:
+        torch.manual_seed(0)
+        leaf = LAID[laid](torch).detach().requires_grad_()
+        LOSSES[way](torch, leaf).backward()
+        (found,) = torch.autograd.grad(LOSSES[way](torch, leaf), leaf)
+        kept = leaf.grad.clone(), leaf.grad.stride(), found.stride()
+        leaf.grad = None
+        LOSSES[way](torch, leaf).backward(create_graph=True)
+        return kept, leaf.grad.stride(), leaf.grad
+
+    both(body)

@@ -154,6 +154,25 @@ def test_nested(both):
 
 
 @pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("layer", ["BatchNorm1d(3)", "BatchNorm1d(3, momentum=None)", "InstanceNorm1d(3, track_running_stats=True)", "Dropout(0.5)"])
+def test_running_statistics_move_with_each_computation(both, layer, reentrant, early_stop):
+    """What a layer changes beside its result has changed when the second computation ends early."""
+
+    def body(torch):
+        torch.manual_seed(0)
+        checkpoint = torch.utils.checkpoint
+        made = eval(f"nn.{layer}", {"nn": torch.nn})
+        x = torch.randn(4, 3, 5, requires_grad=True)
+        with checkpoint.set_checkpoint_early_stop(early_stop):
+            for _ in range(2):
+                checkpoint.checkpoint(made, x, use_reentrant=reentrant).pow(3).sum().backward()
+        return x.grad, made.state_dict(), torch.rand(2)
+
+    both(body)
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
 def test_backward_within_the_function(both, early_stop):
     """Part of what the function saves is needed before it has saved all of it."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..._backend.host.norm import half_rms_norm
 from ..._backend.table import kernel
 from ..._core.dtype import finfo, float32
+from ..._core.modes import modes
 from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of, touch, value_of
 from ..._tape.ways import fused
 from ..._tape.whole import followed, in_one_piece
@@ -99,12 +100,20 @@ def batch_norm(
             if item is not None:
                 touch(item)
         return with_format(y, input)
-    y, batch_mean, batch_var = call(_train, (input, weight, bias), eps)
+    operands = (input, weight, bias)
+    if modes.saved_hooks and running_mean is not None:
+        # A hook may end the call that saves, as that of a checkpoint does, and the statistics have moved by then.
+        with without_grad():
+            _, batch_mean, batch_var = call(_train, operands, eps)
+    else:
+        y, batch_mean, batch_var = call(_train, operands, eps)
     if running_mean is not None:
         _update(running_mean, batch_mean, momentum)
     if running_var is not None:
         count = count_of(input._shape) // max(channels, 1)
         _update(running_var, batch_var, momentum, count / (count - 1) if count > 1 else float("nan"))
+    if modes.saved_hooks and running_mean is not None:
+        y = call(_train, operands, eps)[0]
     return with_format(y, input)
 
 

@@ -11,12 +11,15 @@ from ..._backend.onednn.gemm import add_multiple
 from ..._backend.onednn.library import FOUND
 from ..._backend.table import kernel
 from ..._core.dtype import float32
+from ..._core.modes import modes
 from ..._core.tensor_base import TensorBase, array_of, is_tracked, put_raw, touch, value_of
 from ..._tape.ways import fused, in_arrays, ways
 
 
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
     """Return whether the fused kernels can write to these tensors: float32 of one shape, each a whole storage, not tracked by autograd."""
+    if modes.grad and any(map(is_tracked, params)):
+        return False  # a differentiable step records what it writes, or is refused
     for group in (params, grads, *states):
         if any(tensor._sparse for tensor in group) or not in_arrays(*group):
             return False
@@ -36,6 +39,8 @@ def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: S
         for tensor in group:
             if tensor._sparse or tensor._dtype is not float32 or tensor._stride is not None or not fused(op, float32, tensor):
                 return False
+    if modes.grad and any(map(is_tracked, params)):
+        return False
     pairs = [pair for group in (grads, *states) for pair in zip(group, params)]
     return not any(is_tracked(tensor) or tensor._shape != param._shape for tensor, param in pairs)
 

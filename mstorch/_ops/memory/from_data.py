@@ -55,11 +55,8 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
         probe = probe[0]
     if shape and isinstance(probe, str) and probe:
         raise ValueError("too many dimensions 'str'")
-    if isinstance(data, (list, tuple)) and len(data) and isinstance(data[0], np.ndarray) and data[0].ndim:
-        warn_once(
-            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
-            "numpy.ndarray with numpy.array() before converting to a tensor."
-        )
+    if shape and isinstance(probe, np.ndarray):
+        raise TypeError("len() of unsized object")  # torch takes arrays without dimensions for sequences, if they come first
     leaves: list[Any] = []
     _flatten(data, shape, 0, leaves)
     if bytes in map(type, leaves[:1]) and shape and kind is not None:  # of a dtype that is told they are numbers
@@ -119,7 +116,16 @@ def _flatten(data: Any, shape: list[int], depth: int, leaves: list[Any]) -> None
         leaves.extend(data)
         return
     for item in data:
+        if item.__class__ is np.ndarray and 0 not in shape:
+            _discourage_arrays()
         _flatten(item, shape, depth + 1, leaves)
+
+
+def _discourage_arrays() -> None:
+    warn_once(
+        "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
+        "numpy.ndarray with numpy.array() before converting to a tensor."
+    )
 
 
 def _number(value: Any, kind: dtype | None = None, wanted: dtype | None = None, nested: bool = False) -> Any:
@@ -175,19 +181,23 @@ def tensor(
     """Return a new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
     if pin_memory:
         devices.refuse_pinning(device)
-    found = _without_values(data, dtype, device, requires_grad)
+    found = without_values(data, dtype, device, requires_grad)
     if found is not None:
         return found
     if isinstance(data, TensorBase):
-        warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-            UserWarning,
-        )
-        kind = dtype or data._dtype
-        order = None if data._stride is None else preserved_strides(data._shape, data._stride)
-        return made(numpy_cast(memory_of(data), kind.np), requires_grad, order)
+        return copied_tensor(data, dtype, requires_grad, "torch.tensor")
     return copied(data, dtype, requires_grad)
+
+
+def copied_tensor(data: TensorBase, kind: dtype | None, requires_grad: bool, way: str) -> Any:
+    """Return a new leaf tensor with the values of a tensor that was given as data, and warn with the name of the function."""
+    warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+        f"sourceTensor.detach().clone().requires_grad_(True), rather than {way}(sourceTensor).",
+        UserWarning,
+    )
+    order = None if data._stride is None else preserved_strides(data._shape, data._stride)
+    return made(numpy_cast(memory_of(data), (kind or data._dtype).np), requires_grad, order)
 
 
 def copied(data: Any, kind: dtype | None, requires_grad: bool = False) -> Any:
@@ -217,7 +227,7 @@ _NEGATIVE = (
 )
 
 
-def _without_values(data: Any, kind: dtype | None, device: device | str | int | None, requires_grad: bool) -> TensorBase | None:
+def without_values(data: Any, kind: dtype | None, device: device | str | int | None, requires_grad: bool) -> TensorBase | None:
     """Return the data as a tensor on the meta device if ``device`` is meta; else None."""
     if not devices.is_meta(device):
         return None
@@ -246,6 +256,8 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray) and data[0].ndim:
         if all(isinstance(item, np.ndarray) and item.shape == data[0].shape for item in data):
             whole = np.stack(data)
+            if whole.size:
+                _discourage_arrays()
             return numpy_cast(whole, (kind or of_numpy(whole.dtype)).np)
     if isinstance(data, (list, tuple)) and len(data) > 256 and type(data[0]) in (int, float):
         quick = np.array(data)
@@ -260,7 +272,7 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
 @placed
 def as_tensor(data: TensorBase | type | np.ndarray, dtype: dtype | None = None, device: device | str | int | None = None) -> Any:
     """Return ``data`` as a tensor, without a copy if possible (a tensor, or an array of the requested dtype)."""
-    found = _without_values(data, dtype, device, False)
+    found = without_values(data, dtype, device, False)
     if found is not None:
         return found
     if isinstance(data, TensorBase):

@@ -12,7 +12,7 @@ from ..._core.tensor_base import TensorBase
 from .._forms import SIZE
 from .._operation import operation
 from .creation import empty, empty_strided, full, ones, zeros
-from .from_data import copied, tensor
+from .from_data import copied, copied_tensor, without_values
 from .placing import placed
 
 
@@ -31,7 +31,9 @@ def new_tensor(
     if pin_memory:
         devices.refuse_pinning(self.device if device is None else device)
     if isinstance(data, TensorBase):
-        return tensor(data, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
+        place = _beside(self, device)
+        found = without_values(data, dtype or self._dtype, place, requires_grad)
+        return found if found is not None else as_asked(copied_tensor(data, dtype or self._dtype, requires_grad, "tensor.new_tensor"), place)
     return as_asked(copied(data, dtype or self._dtype, requires_grad), _beside(self, device))
 
 

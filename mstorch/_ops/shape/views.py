@@ -12,7 +12,7 @@ from ..._backend.table import kernel
 from ..._core.dtype import dtype
 from ..._core.promotion import type_text
 from ..._core.storage import Counter
-from ..._core.strides import beyond_storage, view_strides
+from ..._core.strides import beyond_storage, is_contiguous, view_strides
 from ..._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from ..._tape import movement, windows
 from ..._tape.vocabulary import sum_array
@@ -111,7 +111,8 @@ def reshape(input: TensorBase, *shape: Any) -> Any:
     wanted = infer_size(shape_args(shape, "reshape"), numel_of(own))
     strides = contiguous_strides(wanted) if input._stride is None else view_strides(own, input._stride, wanted)
     if strides is not None:
-        return _as_shape(input, wanted, strides)
+        rows = input._stride is None or is_contiguous(own, input._stride)
+        return _as_shape(input, wanted, strides, "ViewBackward0" if rows else "ReshapeAliasBackward0")
     return unsafe_view(call(_clone, (input,)), wanted)
 
 

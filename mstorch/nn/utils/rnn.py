@@ -209,8 +209,10 @@ def pad_sequence(
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """Return the sequences without their padding; the inverse of ``pad_sequence``."""
-    x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [x[i, : int(n)] for i, n in enumerate(lengths.tolist())]
+    if not batch_first:
+        padded_sequences.transpose_(0, 1)  # torch turns the caller's tensor too
+    places = above.torch.arange(padded_sequences.shape[1], device=lengths.device)
+    return [sequence[places < length] for sequence, length in zip(padded_sequences, lengths, strict=True)]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:

@@ -1,0 +1,69 @@
+"""The code of graphs wraps what `torch.fx.wrap` wrapped, so that a graph can be traced, copied and pickled like what it was made of."""
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.against_torch import both
+
+MODULE = """
+import math
+from math import sqrt
+wrap("len")
+wrap("sqrt")
+
+@wrap
+def shifted(x, by=1):
+    return x + by
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return shifted(x, 2) * sqrt(x.shape[0]) + len(x) + math.floor(x.sum()) + shifted(x) + torch.relu(x)
+
+class Outer(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+    def forward(self, x):
+        return self.inner(x) * 2
+"""
+WAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "traced": lambda torch, graph, made: graph, "again": lambda torch, graph, made: torch.fx.symbolic_trace(graph),
+    "twice": lambda torch, graph, made: torch.fx.symbolic_trace(torch.fx.symbolic_trace(graph)),
+    "within another": lambda torch, graph, made: torch.fx.symbolic_trace(made.Outer(graph)),
+    "copied": lambda torch, graph, made: copy.deepcopy(graph), "pickled": lambda torch, graph, made: pickle.loads(pickle.dumps(graph)),
+    "pickled, again": lambda torch, graph, made: torch.fx.symbolic_trace(pickle.loads(pickle.dumps(graph))),
+    "transformed": lambda torch, graph, made: torch.fx.Transformer(graph).transform(),
+    "written again": lambda torch, graph, made: (graph.recompile(), graph)[1],
+    "autowrap": lambda torch, graph, made: torch.fx.GraphModule(made.Net(), torch.fx.Tracer(autowrap_functions=(made.shifted,)).trace(made.Net())),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_code_and_values(way: str) -> None:
+    def body(torch: Any) -> Any:
+        import importlib
+
+        importlib.import_module(f"{torch.__name__}.fx")
+        made = types.ModuleType("wrapped_in_a_test")
+        made.__dict__.update(torch=torch, wrap=torch.fx.wrap)
+        sys.modules[made.__name__] = made
+        try:
+            exec(compile(MODULE, made.__name__, "exec"), made.__dict__)
+            graph = WAYS[way](torch, torch.fx.symbolic_trace(made.Net()), made)
+            shown = [(node.name, node.op, node.meta.get("is_wrapped")) for node in graph.graph.nodes]
+            return graph.code, shown, graph(torch.ones(4))
+        finally:
+            del sys.modules[made.__name__]
+
+    both(body)
+
+
+def test_wrap_is_told_where_it_may_stand() -> None:
+    both(lambda torch: torch.fx.wrap("len"), message="wrap must be called at the top level of a module")
