@@ -12,6 +12,7 @@ from .._core.formats import layout, memory_format, sparse_bsc, sparse_bsr, spars
 from .._core.sparse_parts import is_sparse
 from .._ops._dispatch import shape_args, wrap_dim
 from .._ops.memory.creation import zeros
+from .._ops.memory.placing import expect_options
 from .._ops.shape import join
 from .._tensor import Tensor
 from .base import BLOCKED, COMPRESSED, WORDS, host, index_tensor, layout_word, replace, sparse
@@ -477,6 +478,7 @@ def _resize_compressed(input: Any, template: Any) -> Tensor:
 
 def zeros_into(*size: Any, out: Any, **options: Any) -> Tensor:
     """Implement ``torch.zeros`` and ``torch.empty`` with a sparse ``out``, which loses its elements."""
+    expect_options(out, options.get("dtype"), options.get("layout"), options.get("device"))
     shape = shape_args(size) if size else tuple(options.pop("size"))
     wanted = options.pop("requires_grad", False)
     if out._layout is sparse_coo:

@@ -256,6 +256,8 @@ def _expect_long(name: str, out: TensorBase | None) -> None:
 
 def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> Any:
     """Return the indices of nonzero elements: a matrix with a row each, or a tuple of a vector per dimension."""
+    if as_tuple.__class__ is not bool:
+        raise wrong_type(f"nonzero(): argument 'as_tuple' must be bool, not {type(as_tuple).__name__}")
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     _expect_long("nonzero", out)
@@ -319,6 +321,9 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
         return self if self._node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
     refuse_exponents(self)
+    for read in (values, *indices):
+        if isinstance(read, TensorBase):
+            refuse_partial_overlap(self, read, alike=False)
     return _added_at(self, key, values)
 
 
@@ -403,7 +408,7 @@ def _put_at(input: Any, index: Any, source: Any, accumulate: bool = False) -> Te
 _put_anywhere = in_place_form(_put_at, "put_", uniform=True)
 
 
-@operation(numpy_names=True, one_device=OneDevice(words=found_two, numbers=("value",)))
+@operation(numpy_names=True, reads_while_it_writes=True, one_device=OneDevice(words=found_two, numbers=("value",)))
 @node_called(by_value("IndexFillBackward", 3, "value"))
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
     """Return a copy with ``value`` in the slices ``index`` of a dimension."""

@@ -5,10 +5,10 @@ from typing import Any
 
 from ..._backend.geometry import contiguous_strides
 from ..._core.above import above
-from ..._core.formats import contiguous_format, memory_format
+from ..._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from ..._core.modes import modes
 from ..._core.storage import refuse_growth
-from ..._core.strides import beyond_storage, channels_last_strides, normalize
+from ..._core.strides import beyond_storage, channels_last_strides, normalize, suggests_channels_last
 from ..._core.tangents import LEVELS, is_dual
 from ..._core.tensor_base import (
     TensorBase,
@@ -40,8 +40,9 @@ def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None =
     if shape and min(shape) < 0:
         raise RuntimeError("numel: integer multiplication overflow")
     if memory_format is not None and memory_format is not contiguous_format:
+        steps = _strides_of_format(shape, memory_format)
         resize_(self, shape)
-        self._stride, self._array = normalize(shape, channels_last_strides(shape)), None
+        self._stride, self._array = normalize(shape, steps), None
         return self
     if shape == shape_of(self):
         return self
@@ -50,10 +51,26 @@ def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None =
     return self
 
 
+_RANKS = {channels_last: 4, channels_last_3d: 5}
+
+
+def _strides_of_format(shape: tuple[int, ...], memory_format: memory_format) -> tuple[int, ...]:
+    rank = _RANKS.get(memory_format)
+    if rank is None:
+        raise RuntimeError("Unsupported memory formatPreserve")
+    if len(shape) != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
+    return channels_last_strides(shape)
+
+
 @operation(forms=Forms({"input": "self"}))
 def resize_as_(self: TensorBase, the_template: TensorBase, *, memory_format: memory_format | None = None) -> TensorBase:
-    """Resize in place to another tensor's size; return the tensor."""
-    return resize_(self, shape_of(the_template))
+    """Resize in place to another tensor's size, in a format (that of the other tensor with ``preserve_format``); return the tensor."""
+    shape = shape_of(the_template)
+    if memory_format is preserve_format:
+        last = suggests_channels_last(shape, strides_of(the_template))
+        memory_format = (channels_last if len(shape) == 4 else channels_last_3d) if last else None
+    return resize_(self, shape, memory_format=memory_format)
 
 
 def set_(
