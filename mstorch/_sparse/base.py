@@ -18,7 +18,7 @@ from .._core.overriding import FORMED, disabled
 from .._core.size import Size
 from .._core.sparse_parts import is_sparse
 from .._core.storage import Counter, DeviceMemory, Storage
-from .._core.tensor_base import SparseOperand, array_of, auto_of, is_tracked
+from .._core.tensor_base import SparseOperand, array_of, auto_of, is_meta, is_tracked
 from .._ops._dispatch import wrap_dim
 from .._ops.memory import copying
 from .._ops.memory.from_data import made
@@ -106,6 +106,8 @@ class SparseTensor(Tensor):
     is_sparse = property(lambda self: self._layout is sparse_coo, doc="Whether the layout is sparse COO.")
     is_sparse_csr = property(lambda self: self._layout is sparse_csr, doc="Whether the layout is sparse CSR.")
 
+    is_meta = property(lambda self: is_meta(self._kept), doc="Whether the tensor is on the meta device.")
+
     def stride(self, dim: int | None = None) -> Any:
         """Return zeros for COO. Raise RuntimeError for other layouts."""
         if self._layout is not sparse_coo:
@@ -164,7 +166,7 @@ class SparseTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         names = ("indices",) if self._layout is sparse_coo else tuple(f"{name}_indices" for name in NAMES[self._layout])
-        return text(self, names)
+        return ("Parameter containing:\n" if getattr(self, "_is_param", False) else "") + text(self, names)
 
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
@@ -232,6 +234,17 @@ class SparseTensor(Tensor):
         """A sparse tensor of the same elements, detached from the autograd graph."""
         return self.detach()
 
+    @data.setter
+    def data(self, new: Any) -> None:
+        if not is_sparse(new) or (new._layout is sparse_coo) != (self._layout is sparse_coo):
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+            )
+        own = self._node, self._number
+        replace(self, new)
+        self._node, self._number = own
+        self._counter.version -= 1
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
             raise RuntimeError(
@@ -240,6 +253,7 @@ class SparseTensor(Tensor):
         if id(self) not in memo:
             copied = like(self.detach(), self._kept.clone(), tuple(part.clone() for part in self._index))
             memo[id(self)] = copied.requires_grad_(self.requires_grad)
+            copied.__dict__.update(copy.deepcopy(self.__dict__, memo))  # whether it is a parameter, and what the user set
             if self.grad is not None:
                 copied.grad = copy.deepcopy(self.grad, memo)
         return memo[id(self)]

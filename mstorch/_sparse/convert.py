@@ -137,6 +137,10 @@ def _compress(self: Any, kind: layout, blocksize: Any, dense_dim: int | None, na
     elif blocksize is not None:
         raise _unsupported(name, self, kind, "with blocksize argument given")
     if is_sparse(self):
+        if self._layout is sparse_coo and self.sparse_dim() != 2:
+            raise RuntimeError(
+                f"sparse_coo_to_sparse: conversion from Sparse to {WORDS[kind]} for input tensors with sparse_dim()!=2 is not supported"
+            )
         if self._layout in BLOCKED and kind in BLOCKED:
             own = tuple(self._values_part.shape[self._index[0].dim() :][:2])
             if own != blocksize:

@@ -455,10 +455,16 @@ def _check_numbers(size: tuple[int, int], sparse_dim: int, dense_dim: int) -> No
 
 def resize_as_sparse_(input: Any, the_template: Any) -> Tensor:
     """Resize a sparse tensor to the size and numbers of dimensions of another."""
-    if not is_sparse(the_template):
-        raise RuntimeError("resize_as_sparse_ expects a sparse template")
-    if input._layout in COMPRESSED and the_template._layout in COMPRESSED:
+    pair = {"self": input, "src": the_template}
+    if any(is_sparse(part) and part._layout in COMPRESSED for part in pair.values()):
+        for name, part in pair.items():
+            if not is_sparse(part) or part._layout not in COMPRESSED:
+                raise RuntimeError(
+                    f"resize_as_sparse_compressed_: {name}  expected sparse compressed tensor layout but got {layout_word(part)}"
+                )
         return _resize_compressed(input, the_template)
+    if not is_sparse(the_template):
+        return sparse_resize_(input, the_template.shape, 0, the_template.dim())
     return sparse_resize_(input, the_template._size, the_template.sparse_dim(), the_template.dense_dim())
 
 
