@@ -85,8 +85,10 @@ def _number(name: str, operator: str) -> Callable[..., Any]:
 
 def _is_contiguous(self: TensorBase, memory_format: Any = contiguous_format) -> Any:
     """Return whether the class says that the elements stand in a format's order."""
-    plain = memory_format is contiguous_format
-    found = _asked(self, _OF_BOTH, "is_contiguous") if plain else _asked(self, _OF_BOTH, "is_contiguous", memory_format, overload="memory_format")
+    if memory_format is contiguous_format:
+        found = _asked(self, _OF_BOTH, "is_contiguous")
+    else:
+        found = _asked(self, _OF_BOTH, "is_contiguous", memory_format, overload="memory_format")
     return _plain("is_contiguous")(self, memory_format=memory_format) if found is None else found
 
 
@@ -99,6 +101,7 @@ def _length(self: Any) -> int:
 
 _dim, _numel = _number("dim", "dim"), _number("numel", "sym_numel")
 _MEMBERS: dict[str, Any] = {
-    "size": _size, "shape": property(_size), "dim": _dim, "ndimension": _dim, "ndim": property(_dim), "numel": _numel, "nelement": _numel,
-    "stride": _stride, "is_contiguous": _is_contiguous, "storage_offset": _number("storage_offset", "sym_storage_offset"), "__len__": _length,
+    "size": _size, "shape": property(_size), "dim": _dim, "ndimension": _dim, "ndim": property(_dim), "numel": _numel,
+    "nelement": _numel, "stride": _stride, "is_contiguous": _is_contiguous, "__len__": _length,
+    "storage_offset": _number("storage_offset", "sym_storage_offset"),
 }  # fmt: skip
