@@ -46,27 +46,45 @@ _EMPTY = [(2, 0), (0, 2), (0, 0), (2, 3)]  # batches and channels; of the last, 
 
 @pytest.mark.parametrize("kind", ["avg", "max"])
 @pytest.mark.parametrize("rank", [1, 2, 3])
-def test_adaptive_pools_of_nothing(kind: str, rank: int) -> None:
-    """Where torch's forward pass takes it, ours does, and the gradient has the input's shape; torch refuses some of those in backward."""
+def test_adaptive_pools_of_nothing(both: Any, kind: str, rank: int) -> None:
+    def body(torch: Any, shape: tuple[int, ...], size: int, backward: bool) -> Any:
+        x = torch.zeros(shape, requires_grad=True)
+        y = getattr(torch.nn.functional, f"adaptive_{kind}_pool{rank}d")(x, size)
+        if backward:
+            y.sum().backward()
+        return tuple(y.shape), bool(y.isnan().all()), x.grad
+
     for lead in _EMPTY:
         for sides in ((4,) * rank, (4,) * (rank - 1) + (0,)):
             for size in (2, 1, 0):
-                found = []
-                for torch in (real_torch, mstorch):
-                    x = torch.zeros(lead + sides, requires_grad=True)
-                    try:
-                        y = getattr(torch.nn.functional, f"adaptive_{kind}_pool{rank}d")(x, size)
-                    except RuntimeError as error:
-                        assert "Expected input to have non-zero size for non-batch dimensions" in str(error)
-                        found.append(None)
-                        continue
-                    found.append((tuple(y.shape), bool(y.isnan().all())))
-                    try:
-                        y.sum().backward()
-                        assert x.grad.shape == x.shape
-                    except RuntimeError as error:
-                        assert torch is real_torch and "non-zero size for non-batch" in str(error)
-                assert found[0] == found[1], (lead, sides, size)
+                for backward in (False, True):
+                    both(lambda torch: body(torch, lead + sides, size, backward))
+
+
+@pytest.mark.parametrize("kind", ["avg_pool", "max_pool", "lp_pool"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_pools_of_nothing(both: Any, kind: str, rank: int) -> None:
+    def body(torch: Any, shape: tuple[int, ...]) -> Any:
+        arguments = (2.0, 2) if kind == "lp_pool" else (2,)
+        return tuple(getattr(torch.nn.functional, f"{kind}{rank}d")(torch.zeros(shape), *arguments).shape)
+
+    sides = (6, 5, 4)[:rank]
+    for lead in ((0, 4), (2, 0), (0,), (4,)):
+        both(lambda torch: body(torch, lead + sides))
+    for place in range(rank):
+        both(lambda torch: body(torch, (2, 3, *sides[:place], 0, *sides[place + 1 :])))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_unpooled_batches_of_nothing(both: Any, rank: int) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.zeros(0, 3, *(8, 6, 4)[:rank], requires_grad=True)
+        y, places = getattr(torch.nn, f"MaxPool{rank}d")(2, return_indices=True)(x)
+        back = getattr(torch.nn, f"MaxUnpool{rank}d")(2)(y, places)
+        back.sum().backward()
+        return back, x.grad
+
+    both(body)
 
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")

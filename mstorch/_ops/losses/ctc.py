@@ -58,6 +58,8 @@ def ctc_loss(
     if single:
         log_probs = views.unsqueeze(log_probs, 1)
     steps, batch, classes = shape_of(log_probs)
+    if 0 in (steps, batch, classes):
+        raise RuntimeError("log_probs tensor must not be empty")
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     inputs = _lengths(input_lengths, "input_lengths", batch)

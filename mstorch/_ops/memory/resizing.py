@@ -19,7 +19,7 @@ from ..._core.tensor_base import (
     touch,
     turn_into,
 )
-from ..._core.writable import check_history, check_view
+from ..._core.writable import check_history, check_view, refuse_inference
 from ..._tape.composite import refuse
 from ..._tape.node import bare_twin, edge_of
 from ..._tape.refitted import refit
@@ -32,6 +32,7 @@ from ..shape import views
 @operation(forms=SIZE)
 def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None = None) -> TensorBase:
     """Resize in place; a larger size gets new memory that starts with the old elements. Return the tensor."""
+    refuse_inference(self)
     if is_tracked(self) and not modes.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if LEVELS and is_dual(self):
@@ -79,6 +80,7 @@ def set_(
     """Make the tensor a view of the storage of ``source``, or of a part of it, which may be beyond its end and grow it; return the tensor.
     """
     check_history(self)
+    refuse_inference(self)
     if modes.grad and isinstance(source, TensorBase) and is_tracked(source):
         check_view(self)
     if self._auto is not None:
