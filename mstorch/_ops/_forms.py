@@ -119,7 +119,8 @@ def _deprecated(name: str, order: tuple[str, ...]) -> str:
     if not method and name in ("addmm", "baddbmm"):
         ends.append(f", torch.dtype out_dtype{ends[0]}")
     instead = "".join(f"\n\t{name}({tensors}{end})" for end in ends)
-    return f"This overload of {name} is deprecated:\n\t{name}({typed(order)}{out})\nConsider using one of the following signatures instead:{instead}"
+    given = f"{name}({typed(order)}{out})"
+    return f"This overload of {name} is deprecated:\n\t{given}\nConsider using one of the following signatures instead:{instead}"
 
 
 def without_out_dtype(name: str, out_dtype: dtype | None) -> None:

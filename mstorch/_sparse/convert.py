@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.errors import not_for
 from .._core.above import above
-from .._core.dtype import dtype
+from .._core.dtype import complex32, dtype
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import array_of
@@ -27,6 +28,8 @@ def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None 
         return self if dtype is None else self.to(dtype)
     if dtype is not None:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
+    if self._layout is sparse_coo and self._dtype is complex32:
+        raise not_for("cpublas_axpy_impl", "complex32")
     where, values = where_of(self)
     count = where.shape[0]
     summed = added(values, flat(where, self._size), views.numel_of(self._size[:count]))

@@ -10,6 +10,7 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
+from .._core.tensor_base import is_tracked
 from .._ops._dispatch import shape_args, wrap_dim
 from .._ops.memory.creation import zeros
 from .._ops.memory.placing import expect_options
@@ -67,17 +68,25 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     order[dim0], order[dim1] = dim1, dim0
     if input._layout in COMPRESSED:
         if dim0 == dim1:
-            return input
+            return shown(input.detach(), input) if not is_tracked(input) else input
         batch = input._index[0].dim() - 1
         if sorted((dim0, dim1)) != [batch, batch + 1]:
             raise RuntimeError("transpose: only the dimensions of the matrix of a compressed tensor can be exchanged")
-        return record("Transpose", (input,), lambda: _turned(input, order, batch), lambda gradient: (gradient.transpose(dim0, dim1),))
+        found = record("Transpose", (input,), lambda: _turned(input, order, batch), lambda gradient: (gradient.transpose(dim0, dim1),))
+        return found if is_tracked(input) else shown(found, input)
     count = input.sparse_dim()
     if (dim0 < count) != (dim1 < count):
         raise RuntimeError(f"transpose: exchanging a sparse with a dense dimension is not supported (dims {dim0} and {dim1})")
     if dim0 == dim1:
         return input
     return permute(input, order)
+
+
+def shown(found: Any, input: Any) -> Any:
+    """Return a tensor over another's indices and values, known as a view of it."""
+    base = input._auto.base
+    found._auto.base = input if base is None else base
+    return found
 
 
 def _turned(input: Any, order: list[int], batch: int) -> Tensor:

@@ -146,3 +146,13 @@ def test_sparse_dimensions_that_are_compressed(both: Any, layout: str, dims: int
         return torch.ones(4, 4, 4).to_sparse(dims).to_sparse(layout=getattr(torch, layout), **options).shape
 
     both(body)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[1:])
+def test_transposed_matrices_are_views(both: Any, layout: str) -> None:
+    def body(torch: Any) -> Any:
+        x = weight(torch, layout)
+        views = [x.t(), x.transpose(0, 1), x.transpose(0, 0), x.mT, x.t().t(), x.detach(), x.clone()]
+        return [(view._is_view(), view._base is x, view.layout, view.to_dense()) for view in views]
+
+    both(body)
