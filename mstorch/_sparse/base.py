@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -291,6 +292,8 @@ def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int],
     beside = not ON_CPU and values._storage.__class__ is DeviceMemory
     tensor._index = tuple(part.to(values.device) if beside and part._storage.__class__ is Storage else part for part in index)
     tensor._size = tuple(int(length) for length in size)
+    if math.prod(tensor._size) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
     # One element alone is in order.
     tensor._coalesced = coalesced or (kind is sparse_coo and values.shape[0] < 2)
     if modes.grad and is_tracked(values):
