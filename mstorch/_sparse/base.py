@@ -289,7 +289,7 @@ def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int],
     tensor._offset = 0
     tensor._layout = kind
     # Indices are where the values are; a device keeps what they were made of, so that reading them waits for nothing.
-    beside = not ON_CPU and values._storage.__class__ is DeviceMemory
+    beside = not ON_CPU and values._storage.__class__ is DeviceMemory or is_meta(values)
     tensor._index = tuple(part.to(values.device) if beside and part._storage.__class__ is Storage else part for part in index)
     tensor._size = tuple(int(length) for length in size)
     if math.prod(tensor._size) >= 2**63:

@@ -13,7 +13,7 @@ from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.second_names import operation_of
 from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import TensorBase, is_tracked
+from .._core.tensor_base import TensorBase, is_meta, is_tracked
 from .._core.writable import check_writable
 from .._ops._dispatch import broadcast_shape, finish, is_number, result_dtype, type_word
 from .._ops._operation import record_of
@@ -153,6 +153,8 @@ def _added(input: Any, other: Any, alpha: Any) -> Tensor:
             f"add: expected sizes of 'self' and 'other' to match, but {list(input._size)} != {list(other._size)}"
         )
     kind = result_dtype_of(input, other)
+    if input.is_meta:
+        return like(input, input._kept.to(kind))
     if kind in (bool_, float16) and input._layout is other._layout is sparse_coo:
         raise not_for("cadd_sparse", kind.name)
     if input._layout is not other._layout and sparse_coo not in (input._layout, other._layout):
@@ -365,7 +367,18 @@ def _same_places(label: str, input: Tensor, values: Tensor, index: tuple[Tensor,
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """Return the tensor with another dtype or on another device; self if nothing changes."""
     converted = self._kept.to(*args, **kwargs)
+    if is_meta(converted) and not is_meta(self._kept):
+        return _without_elements(self, converted)
     return self if converted is self._kept else _same_places("ToCopy", self, converted)
+
+
+def _without_elements(input: Any, values: Tensor) -> Tensor:
+    """Return a tensor of the meta device, which has no specified elements, as torch's."""
+    coo = input._layout is sparse_coo
+    batch = 0 if coo else input._index[0].dim() - 1
+    *first, last = input._index
+    index = [*(part.to(values.device) for part in first), last.to(values.device)[..., :0]]
+    return sparse(input._layout, index, values.narrow(batch, 0, 0), input._size, True)
 
 
 def conversion(name: str) -> Callable[..., Any]:

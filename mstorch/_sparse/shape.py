@@ -130,6 +130,8 @@ def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], bac
 def unsqueeze(input: Tensor, dim: int) -> Any:
     """Insert a dimension of length 1 at ``dim``."""
     dim = wrap_dim(dim, input.dim() + 1)
+    if input._layout in COMPRESSED:
+        raise RuntimeError(f"Sparse {WORDS[input._layout][6:].upper()} tensors do not have strides")
     return _placed("Unsqueeze", (input,), lambda: _unsqueezed(input, dim), lambda gradient: (gradient.squeeze(dim),))
 
 
@@ -200,6 +202,9 @@ def select(input: Any, dim: int, index: Any) -> Any:
 
 
 def _selected(input: Any, dim: int, at: int) -> Any:
+    if input._layout in COMPRESSED and dim < input._index[0].dim() - 1:
+        index, values = [part.select(dim, at) for part in input._index], input._values_part.select(dim, at)
+        return sparse(input._layout, index, values, (*input._size[:dim], *input._size[dim + 1 :]), True)
     source = to_sparse_coo(input)
     size = (*source._size[:dim], *source._size[dim + 1 :])
     count = source.sparse_dim()
