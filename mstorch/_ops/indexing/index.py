@@ -142,6 +142,9 @@ def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | N
     check_range(positions, 0, size, lambda wrong: IndexError("index out of range in self") if by_rows else RuntimeError(
         f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}"
     ))  # fmt: skip
+    if not shape and input._dtype.ms is None:  # one that is kept as bytes, which no gather takes
+        found = call(_index_select, (views.reshape(input, (1,)),), 0, views.reshape(positions, (1,)))
+        return finish_exactly(views.reshape(found, ()), out, _SAME.format("index_select"))
     if not shape:
         return finish_exactly(call(_gather, (input,), 0, views.reshape(positions, ())), out, _SAME.format("index_select"))
     if not positions._shape:
