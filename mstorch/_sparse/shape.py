@@ -127,7 +127,7 @@ def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], bac
     return record(label, inputs, compute, rule)
 
 
-def unsqueeze(input: Tensor, dim: int) -> Any:
+def unsqueeze(input: Any, dim: int) -> Any:
     """Insert a dimension of length 1 at ``dim``."""
     dim = wrap_dim(dim, input.dim() + 1)
     if input._layout in COMPRESSED:
