@@ -41,7 +41,7 @@ def test_empty_batches(name: str) -> None:
     assert found[0] == found[1]
 
 
-_EMPTY = [(2, 0), (0, 2), (0, 0), (2, 3)]  # batches and channels; of the last, one side of the image is 0
+_EMPTY = [(2, 0), (0, 2), (0, 0), (2, 3), (0,), (3,)]  # batches and channels, or channels; of the last, one side of the image is 0
 
 
 @pytest.mark.parametrize("kind", ["avg", "max"])

@@ -249,9 +249,9 @@ def _empty(name: str, word: str, shape: Sizes, first: int) -> RuntimeError:
     )
 
 
-def _refused_backward(values: Any, name: str, rank: int) -> Any:
+def _refused_backward(values: Any, name: str, rank: int, single: bool) -> Any:
     """Return the result of adaptive pooling; if it has no elements but for the batch, backward raises torch's error."""
-    shape = values._shape
+    shape = values._shape[single:]
     if 0 in shape[1:] and is_tracked(values):
 
         def refuse(gradient: TensorBase) -> Any:
@@ -276,7 +276,7 @@ def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorB
         values = call(_mean, (input,), tuple(range(rank_of_input - rank, rank_of_input)), True)
     else:
         values = call(_adaptive_avg_pool, (input,), out, label=_label("AdaptiveAvgPool", rank))
-        _refused_backward(values, "adaptive_avg", rank)
+        _refused_backward(values, "adaptive_avg", rank, single)
     if single:
         return _without_batch(values)
     # One value of each channel is a mean to torch, in whose memory format three dimensions count too.
@@ -289,7 +289,7 @@ def adaptive_max_pool(rank: int, input: TensorBase, output_size: Any) -> tuple[A
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
     refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
     values, positions = call(_adaptive_max_pool, (input,), out, label=_label("AdaptiveMaxPool", rank))
-    _refused_backward(values, "adaptive_max", rank)
+    _refused_backward(values, "adaptive_max", rank, single)
     if single:
         return _without_batch(values), _without_batch(positions)
     return _formatted(rank, values, input), _formatted(rank, positions, input)
