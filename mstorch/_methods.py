@@ -22,29 +22,48 @@ def _operand(value: Any) -> bool:
     return isinstance(value, TensorBase) or is_number(value)
 
 
-def _array_operand(value: Any, beside: Any) -> Any:
-    """Convert an operand that is a NumPy array to a tensor. A mindspore.Tensor keeps its gradient and moves to the other operand's device.
-    """
-    if isinstance(value, Raw):
-        return copying.to(border.from_mindspore(value), beside.device)
-    return views_tensor(np.asarray(value))
+def _tensor_of_mindspore(value: Raw, beside: Any) -> Any:
+    """Return a tensor for an operand that is a mindspore.Tensor, which keeps its gradient and moves to the other operand's device."""
+    return copying.to(border.from_mindspore(value), beside.device)
+
+
+def _equal_to_array(function: Callable[..., Any], tensor: Any, other: Any) -> Any:
+    """Compare with a NumPy array, the only operator for which torch makes a tensor of one. NumPy computes the others, in its own dtypes."""
+    if not isinstance(other, np.ndarray) or other.dtype.kind not in "biufc":
+        return NotImplemented
+    return function(tensor, views_tensor(other))
+
+
+def _divided(tensor: Any, other: Any) -> Any:
+    """Divide a NumPy array, as torch does, by a product that NumPy computes."""
+    if not isinstance(other, np.ndarray):
+        return NotImplemented
+    try:
+        return elementwise.reciprocal(tensor) * other
+    except TypeError:  # an array of text
+        return NotImplemented
 
 
 def _operator(function: Callable[..., Any], name: str, reflected: bool = False) -> Callable[..., Any]:
-    """Return a binary operator that returns NotImplemented for operands that are not numbers."""
+    """Return a binary operator that returns NotImplemented for operands that are neither tensors nor numbers."""
     function = getattr(function, "without_forms", function)  # an operator has one form
+    equal, divided = name == "__eq__", name in ("__rtruediv__", "__rdiv__")
 
     def forward(self: Any, other: Any) -> Any:
         if isinstance(other, TensorBase):
             return function(self, other)
         if is_number(other):
             return function(self, other)
-        return function(self, _array_operand(other, self)) if hasattr(other, "__array__") else NotImplemented
+        if isinstance(other, Raw):
+            return function(self, _tensor_of_mindspore(other, self))
+        return _equal_to_array(function, self, other) if equal else NotImplemented
 
     def backward(self: Any, other: Any) -> Any:
         if _operand(other):
             return function(other, self)
-        return function(_array_operand(other, self), self) if hasattr(other, "__array__") else NotImplemented
+        if isinstance(other, Raw):
+            return function(_tensor_of_mindspore(other, self), self)
+        return _divided(self, other) if divided else NotImplemented
 
     method = backward if reflected else forward
     method.__name__ = name

@@ -88,10 +88,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             made: Any = views.alias(args[0])
         elif len(args) == 1 and not isinstance(args[0], int):
             made = creation.empty(args[0]) if isinstance(args[0], Size) else from_data.copied(args[0], kind)
-        elif args:
-            made = creation.empty(*args)
         else:
-            made = creation.empty(0)
+            made = creation.empty(*(args or (0,)))
         return made if cls is Tensor else in_class(made, cls)
 
     # Shape and type
@@ -263,7 +261,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return id(self)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return _text(self) if tensor_contents is None else _tensor_str._str_intern(self, tensor_contents=tensor_contents)
+        text = _text(self) if tensor_contents is None else _tensor_str._str_intern(self, tensor_contents=tensor_contents)
+        return f"Parameter({text})" if getattr(self, "_is_param", False) else text
 
     def __format__(self, spec: str) -> str:
         if not self._shape and not is_meta(self) and type(self) is Tensor:

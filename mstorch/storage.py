@@ -78,7 +78,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
             return
         whole = cell.nbytes // kind.itemsize * kind.itemsize
         memory = cell.memory
-        memory[:whole].view(kind.np)[index] = values
+        memory[:whole].view(kind.in_memory)[index] = values
         if isinstance(cell, DeviceMemory):
             return cell.put_bytes(memory)
         cell.version += 1
@@ -127,7 +127,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
     def elements_in(self, kind: dtype | None) -> np.ndarray:
         """Return the memory as elements of a dtype, int64 by default."""
         kind = kind or int64
-        return self._bytes()[: self.nbytes() // kind.itemsize * kind.itemsize].view(kind.np)
+        return self._bytes()[: self.nbytes() // kind.itemsize * kind.itemsize].view(kind.in_memory)
 
     def tolist(self) -> list[int]:
         """Return the bytes as a list of ints."""
@@ -329,7 +329,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
             made._untyped_storage = wrap_storage.untyped()
             return made
         count = length(cls, legacy, args[0]) if args else 0
-        array = numpy_cast(np.array(args[0]), made.dtype.np) if count is None else zeroed(count, made.dtype.np)
+        array = numpy_cast(np.array(args[0]), made.dtype.in_memory) if count is None else zeroed(count, made.dtype.in_memory)
         made._untyped_storage = untyped_of(Absent(devices.META, array.nbytes) if meta else _cell_of(array))
         return made
 
@@ -341,7 +341,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
     def _elements(self) -> np.ndarray:
         flat = self._untyped_storage._bytes()
         size = self.dtype.itemsize
-        return flat[: flat.size // size * size].view(self.dtype.np)
+        return flat[: flat.size // size * size].view(self.dtype.in_memory)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes()
@@ -416,7 +416,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
         if isinstance(value, str):
             raise TypeError(f"can't assign a str to a torch.{type_word(self.dtype)}Tensor")
         place = index if isinstance(index, slice) else _checked(index, self.size(), "TypedStorage")
-        self._untyped_storage._write(place, numpy_cast(np.array(value), self.dtype.np), self.dtype)
+        self._untyped_storage._write(place, numpy_cast(np.array(value), self.dtype.in_memory), self.dtype)
 
     def fill_(self, value: Any) -> TypedStorage:
         """Set every element; return self."""
@@ -426,10 +426,10 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
         """Copy the elements of a storage of the same length, cast to this dtype; return self."""
         source.cpu()  # which refuses to copy out of the meta device
-        values = source._elements() if isinstance(source, TypedStorage) else source._bytes().view(self.dtype.np)
+        values = source._elements() if isinstance(source, TypedStorage) else source._bytes().view(self.dtype.in_memory)
         if values.size != self.size():
             raise RuntimeError("size mismatch")
-        self._untyped_storage._write(slice(None), numpy_cast(values, self.dtype.np), self.dtype)
+        self._untyped_storage._write(slice(None), numpy_cast(values, self.dtype.in_memory), self.dtype)
         return self
 
     def clone(self) -> TypedStorage:
@@ -458,7 +458,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
         return self._converted(kind)
 
     def _converted(self, kind: Any) -> TypedStorage:
-        return self._with(numpy_cast(self._elements(), kind.np), kind)
+        return self._with(numpy_cast(self._elements(), kind.in_memory), kind)
 
     def is_shared(self) -> bool:
         """Return whether ``share_memory_`` was called."""

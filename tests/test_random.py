@@ -352,3 +352,15 @@ def test_what_has_no_gradient(both: Any) -> None:
         return torch._sample_dirichlet(torch.ones(3, requires_grad=True)).sum().backward()
 
     both(dirichlet)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "bool", "float16"])
+@pytest.mark.parametrize("call", [
+    "t.randn([0], dtype=d)", "t.rand([0], dtype=d)", "t.randn([2], dtype=d).shape", "t.randn(0, 3, dtype=d)", "t.normal(0.0, 1.0, (0,), dtype=d)",
+    "e.normal_()", "e.uniform_()", "e.exponential_()", "e.exponential_(-1)", "e.cauchy_()", "e.log_normal_()", "e.geometric_(0.5)", "e.bernoulli_()",
+    "t.randn_like(e)", "t.rand_like(e)", "t.bernoulli(e)", "e.random_()", "t.randint(3, (0,), dtype=d)", "t.ones(2, dtype=d).log_normal_().shape",
+    "t.ones(2, dtype=d).exponential_().shape",
+])  # fmt: skip
+def test_dtypes_of_nothing_to_draw(both, call, dtype):
+    """torch looks at the dtype of some draws only where there is an element to draw."""
+    both(lambda torch: eval(call, {"t": torch, "d": getattr(torch, dtype), "e": torch.empty(0, dtype=getattr(torch, dtype))}))

@@ -59,7 +59,7 @@ COMPUTED: dict[str, tuple[str, ...]] = {
     "mm": SIGNED, "linear": SIGNED, "linear_bias": SIGNED, "addmm": SIGNED,
     "eq": STORED, "ne": STORED, "isinf": ("float8_e5m2", COMPLEX_HALF), "isfinite": ("float8_e5m2", EXPONENTS, COMPLEX_HALF),
     "add": _HALF, "sub": _HALF, "neg": _HALF, "sgn": _HALF, "conj": _HALF, "real": _HALF, "imag": _HALF, "addcmul": _HALF,
-    "nonzero": _HALF, "any": _HALF, "all": _HALF, "triangle": _HALF, "linear_index": _HALF, "count_nonzero": _HALF,
+    "index_write": _HALF, "nonzero": _HALF, "any": _HALF, "all": _HALF, "triangle": _HALF, "linear_index": _HALF, "count_nonzero": _HALF,
 }  # fmt: skip
 """Dtypes by kernel that torch's CPU computes, in single precision."""
 

@@ -69,6 +69,7 @@ _BY_HAND_OF_BOTH = {
     "any": _TRUTHS, "all": _TRUTHS, "count_nonzero": ("dim: Int | None = None", "dim: Ints"),
     **dict.fromkeys(["movedim", "moveaxis"], ("source: Int, destination: Int", "source: Ints, destination: Ints")),
     **dict.fromkeys(["squeeze", "squeeze_"], ("", "dim: Int", "dim: Ints")),
+    "nonzero": ("*, as_tuple: Bool = False, out: Tensor | None = None",),
 }  # fmt: skip
 NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 # Functions that have forms of an older version besides, which torch does not name.

@@ -12,6 +12,9 @@ from .._backend.raw import MS_DTYPE, NP_DTYPE
 from .._leaving import item_again
 from .naming import is_torch
 
+# The integers that quantized dtypes keep in memory.
+_OF_QUANTIZED = {"qint8": np.int8, "qint32": np.int32, "quint8": np.uint8, "quint4x2": np.uint8, "quint2x4": np.uint8}
+
 
 class dtype:
     """The dtype of a tensor's elements; compare with ``is`` or ``==``.
@@ -42,6 +45,11 @@ class dtype:
     def np(self) -> np.dtype[Any]:
         """NumPy's dtype; raise NotImplementedError for a dtype that no tensor can have."""
         return NP_DTYPE[self.name] if self._np is None else self._np
+
+    @property
+    def in_memory(self) -> Any:
+        """The NumPy dtype of the elements in memory: of a quantized dtype's, integers."""
+        return np.dtype(_OF_QUANTIZED[self.name]) if self.name in _OF_QUANTIZED else self.np
 
     @property
     def ms(self) -> Any:
@@ -248,9 +256,6 @@ class finfo:
     def __hash__(self) -> int:
         return hash(self.dtype)
 
-
-# The integers that quantized dtypes keep in memory.
-_OF_QUANTIZED = {"qint8": np.int8, "qint32": np.int32, "quint8": np.uint8, "quint4x2": np.uint8, "quint2x4": np.uint8}
 
 
 class iinfo:

@@ -95,15 +95,21 @@ def refused_view(tensor: TensorBase, auto: Auto, indirect: bool = False) -> str:
 def check_writable(tensor: TensorBase, uniform: bool = False) -> None:
     """Raise torch's error if an in-place write to the tensor is not allowed now."""
     check_history(tensor)
+    if tensor._auto is not None:
+        refuse_inference(tensor)
+    if not uniform and tensor._stride is not None:
+        refuse_shared_places(tensor)
+    if modes.before_write is not None:
+        modes.before_write(tensor)
+
+
+def refuse_inference(tensor: TensorBase) -> None:
+    """Raise torch's error for a change of a tensor, or of its shape, that was made in inference mode, outside of that mode."""
     if tensor._auto is not None and tensor._auto.inference and not modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
-    if not uniform and tensor._stride is not None:
-        refuse_shared_places(tensor)
-    if modes.before_write is not None:
-        modes.before_write(tensor)
 
 
 def refuse_shared_places(tensor: TensorBase) -> None:

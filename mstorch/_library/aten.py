@@ -9,7 +9,7 @@ from .. import sparse
 from .._core import dtype as dtypes
 from .._core.device import device
 from .._core.dtype import dtype, int64
-from .._core.formats import layout, memory_format
+from .._core.formats import contiguous_format, layout, memory_format
 from .._sparse.pieces import sparse_compressed_tensor_with_dims
 from .._tensor import Tensor
 from ..nn import functional
@@ -55,6 +55,11 @@ def _local_scalar_dense(self: Tensor) -> float:
 def _unsafe_view(self: Tensor, size: Sequence[int]) -> Tensor:
     """Return a view of another shape."""
     return self.view(size)
+
+
+def is_contiguous(self: Tensor, memory_format: Any = contiguous_format) -> bool:
+    """Return whether the elements stand in a format's order."""
+    return self.is_contiguous(memory_format=memory_format)
 
 
 def sym_size(self: Tensor, dim: int | None = None) -> Any:

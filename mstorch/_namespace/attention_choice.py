@@ -8,7 +8,7 @@ from .._core.tensor_base import is_tracked, strides_of
 from .._tensor import Tensor
 
 MATH, FLASH = 0, 1
-ALLOWED: list[Callable[[], Any]] = []  # gives the ways that ``torch.nn.attention`` allows
+ALLOWED: list[Callable[[], list[int]]] = []  # gives the ways that ``torch.nn.attention`` allows
 FASTPATH = {"fastpath": True}  # what ``torch.backends.mha`` sets
 _DTYPES = frozenset(("float32", "float64", "float16", "bfloat16"))
 
@@ -18,7 +18,7 @@ def _fused_sdp_choice(
     scale: Any = None, enable_gqa: bool = False,
 ) -> int:  # fmt: skip
     """Return 1 (flash) if torch has a fused CPU kernel for the call, else 0 (math); raise RuntimeError if neither is allowed."""
-    allowed = list(map(int, ALLOWED[0]())) if ALLOWED else [MATH, FLASH]
+    allowed = ALLOWED[0]() if ALLOWED else [MATH, FLASH]
     if FLASH not in allowed:
         if MATH not in allowed:
             raise RuntimeError(
@@ -50,6 +50,8 @@ def goes_in_one_piece(
 def serves_in_one_piece(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:
     """Return whether torch's fused kernel supports such a call."""
     parts = query, key, value
+    if any(part._nested for part in parts):
+        return False
     ranks = {len(part._shape) for part in parts}
     if ranks != {4} or dropout_p > 0 or query._dtype.name not in _DTYPES or any(0 in part._shape for part in parts):
         return False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from .._core.call_forms import NUMPY_NAMES
@@ -53,8 +53,7 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
     @functools.wraps(function)
     def taking(*args: Any, **kwargs: Any) -> Any:
         if len(args) > limit and old:
-            kwargs.update(_in_order(function.__name__, args, old))
-            args = ()
+            args, kwargs = _in_order(function.__name__, args, kwargs, old)
         elif kwargs:
             args, kwargs = _plain(args, kwargs)
         return function(*args, **kwargs)
@@ -74,6 +73,10 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
             args = (*args, *before, kwargs.pop(forms.star))
         return args, kwargs
 
+    if old:
+        taking.in_place = lambda name, args, kwargs: (  # type: ignore[attr-defined]
+            _in_order(name, args, kwargs, old) if len(args) > limit else (args, kwargs)
+        )
     taking.without_forms = function  # type: ignore[attr-defined]
     if limit > 1 or not old:
         taking.for_keywords = taking  # type: ignore[attr-defined]
@@ -81,14 +84,43 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
     return taking
 
 
-def _in_order(name: str, args: tuple[Any, ...], orders: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
-    """Return arguments in an older version's order, by name."""
+def _in_order(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], orders: tuple[tuple[str, ...], ...]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the tensor, and by name the other arguments, which were given in an older version's order."""
     for order in orders:
         if len(order) == len(args) and isinstance(args[order.index("input")], TensorBase):
             if order != ("input", "other", "alpha"):
-                warn_once(f"This overload of {name} is deprecated:\n\t{name}({', '.join(order)})", key="overload")
-            return dict(zip(order, args))
+                warn_once(_deprecated(name, order), key="overload")
+            named = dict(zip(order, args))
+            return (named.pop("input"),), {**kwargs, **named}
     raise TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})")
+
+
+_OF_NUMBERS = ("beta", "alpha", "value")
+
+
+def _deprecated(name: str, order: tuple[str, ...]) -> str:
+    """Return torch's text about an older order of arguments. A method's lacks the tensor: torch has no function with a number behind that,
+    but where ``beta`` is not one of the numbers.
+    """
+    method = order[0] == "input" and ("beta" in order or name.endswith("_"))
+    numbers = ("beta", "alpha") if "beta" in order else tuple(part for part in order if part in _OF_NUMBERS)
+    out = "" if method else ", *, Tensor out = None"
+
+    def typed(parts: Iterable[str]) -> str:
+        return ", ".join(f"{'Number' if part in _OF_NUMBERS else 'Tensor'} {part}" for part in parts if part != "input" or not method)
+
+    tensors = typed(part for part in order if part not in _OF_NUMBERS)
+    if "input" in order and not method:
+        tensors = "Tensor input, " + typed(part for part in order if part not in (*_OF_NUMBERS, "input"))
+    defaults = ", ".join(f"Number {part} = 1" for part in numbers)
+    ends = [f", *, {defaults}" + ("" if method else ", Tensor out = None")]
+    if not method and name in ("addmm", "baddbmm"):
+        ends.append(f", torch.dtype out_dtype{ends[0]}")
+    instead = "".join(f"\n\t{name}({tensors}{end})" for end in ends)
+    given = f"{name}({typed(order)}{out})"
+    return f"This overload of {name} is deprecated:\n\t{given}\nConsider using one of the following signatures instead:{instead}"
 
 
 def without_out_dtype(name: str, out_dtype: dtype | None) -> None:

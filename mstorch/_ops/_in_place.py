@@ -124,7 +124,13 @@ def in_place_form(
         with grad_set_to(False):
             return method(input, *args, **kwargs)
 
-    made = method if recorded else unrecorded
+    older = getattr(run, "in_place", None)
+
+    def reordered(input: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
+        first, named = older(name, (input, *args), kwargs)  # type: ignore[misc]
+        return method(*first, **named)
+
+    made = unrecorded if not recorded else method if older is None or name in ("add_", "sub_") else reordered
     made.__name__, made.__qualname__ = name, f"Tensor.{name}"
     made.__module__ = function.__module__
     made.__doc__ = f"In-place version of ``{function.__name__}``."

@@ -71,10 +71,12 @@ def filling(value: Any, kind: dtype, count: int) -> complex:
 
 def real_of(value: Any, kind: str) -> Any:
     """Return a number; a complex one with no imaginary part as a real number, else raise RuntimeError. ``kind`` is the C++ type in the
-    message.
+    message. A NaN is no integer.
     """
     if not isinstance(value, complex):
+        if value != value and kind == "int64_t":
+            raise ValueError("cannot convert float NaN to integer")
         return value
-    if value.imag:
+    if value.imag or value != value and kind == "int64_t":
         raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
     return value.real

@@ -10,7 +10,7 @@ from typing import Any
 from .._core import determinism
 from .._core.dtype import dtype, float32, qint8
 from .._core.overriding import MAPPERS, Property, public_name
-from .._core.tensor_base import TensorBase
+from .._core.tensor_base import TensorBase, auto_of
 from .._ops.elementwise import activation, compare, elementwise, math
 from .._ops.memory import copying, creation
 from .._ops.shape import join, views
@@ -131,12 +131,20 @@ def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
         if found._dtype is not INTEGERS[first._dtype]:
             return found
         same = found._storage is first._storage and found._shape == first._shape and found._stride == first._stride
-        return first if same and found._offset == first._offset else quantized(found, own)
+        return first if same and found._offset == first._offset else _shown(quantized(found, own), first)
     if hasattr(found, "_fields"):
         return type(found)(*[_again(item, first, own) for item in found])
     if hasattr(found, "n_sequence_fields"):  # a result with names, torch.return_types
         return type(found)([_again(item, first, own) for item in found])
     return type(found)(_again(item, first, own) for item in found)
+
+
+def _shown(found: Any, first: Tensor) -> Any:
+    """Return a quantized tensor, known as a view of another if it shows that one's memory."""
+    if found._storage is first._storage:
+        base = None if first._auto is None else first._auto.base
+        auto_of(found).base = first if base is None else base
+    return found
 
 
 def _moved_channels(name: str, function: Callable[..., Any], first: Any, others: list[Any], named: dict[str, Any]) -> Tensor:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -18,7 +19,7 @@ from .._core.overriding import FORMED, disabled
 from .._core.size import Size
 from .._core.sparse_parts import is_sparse
 from .._core.storage import Counter, DeviceMemory, Storage
-from .._core.tensor_base import SparseOperand, array_of, auto_of, is_tracked
+from .._core.tensor_base import SparseOperand, array_of, auto_of, is_meta, is_tracked
 from .._core.warned import warn_once
 from .._ops._dispatch import wrap_dim
 from .._ops.memory import copying
@@ -107,6 +108,8 @@ class SparseTensor(Tensor):
     is_sparse = property(lambda self: self._layout is sparse_coo, doc="Whether the layout is sparse COO.")
     is_sparse_csr = property(lambda self: self._layout is sparse_csr, doc="Whether the layout is sparse CSR.")
 
+    is_meta = property(lambda self: is_meta(self._kept), doc="Whether the tensor is on the meta device.")
+
     def stride(self, dim: int | None = None) -> Any:
         """Return zeros for COO. Raise RuntimeError for other layouts."""
         if self._layout is not sparse_coo:
@@ -165,7 +168,7 @@ class SparseTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         names = ("indices",) if self._layout is sparse_coo else tuple(f"{name}_indices" for name in NAMES[self._layout])
-        return text(self, names)
+        return ("Parameter containing:\n" if getattr(self, "_is_param", False) else "") + text(self, names)
 
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
@@ -233,6 +236,17 @@ class SparseTensor(Tensor):
         """A sparse tensor of the same elements, detached from the autograd graph."""
         return self.detach()
 
+    @data.setter
+    def data(self, new: Any) -> None:
+        if not is_sparse(new) or (new._layout is sparse_coo) != (self._layout is sparse_coo):
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+            )
+        own = self._node, self._number
+        replace(self, new)
+        self._node, self._number = own
+        self._counter.version -= 1
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
             raise RuntimeError(
@@ -241,6 +255,7 @@ class SparseTensor(Tensor):
         if id(self) not in memo:
             copied = like(self.detach(), self._kept.clone(), tuple(part.clone() for part in self._index))
             memo[id(self)] = copied.requires_grad_(self.requires_grad)
+            copied.__dict__.update(copy.deepcopy(self.__dict__, memo))  # whether it is a parameter, and what the user set
             if self.grad is not None:
                 copied.grad = copy.deepcopy(self.grad, memo)
         return memo[id(self)]
@@ -280,9 +295,11 @@ def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int],
     tensor._offset = 0
     tensor._layout = kind
     # Indices are where the values are; a device keeps what they were made of, so that reading them waits for nothing.
-    beside = not ON_CPU and values._storage.__class__ is DeviceMemory
+    beside = not ON_CPU and values._storage.__class__ is DeviceMemory or is_meta(values)
     tensor._index = tuple(part.to(values.device) if beside and part._storage.__class__ is Storage else part for part in index)
     tensor._size = tuple(int(length) for length in size)
+    if math.prod(tensor._size) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
     # One element alone is in order.
     tensor._coalesced = coalesced or (kind is sparse_coo and values.shape[0] < 2)
     if modes.grad and is_tracked(values):

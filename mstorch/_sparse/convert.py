@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.errors import not_for
 from .._core.above import above
-from .._core.dtype import dtype
+from .._core.dtype import complex32, dtype, int64
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import array_of
 from .._ops._dispatch import refuse_codes
+from .._ops.memory.creation import zeros
 from .._ops.shape import views
 from .._tape.windows import no_view
 from .._tensor import Tensor
@@ -27,6 +29,10 @@ def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None 
         return self if dtype is None else self.to(dtype)
     if dtype is not None:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
+    if self._layout is sparse_coo and self._dtype is complex32:
+        raise not_for("cpublas_axpy_impl", "complex32")
+    if self.is_meta and self._layout is not sparse_coo:
+        return zeros(self._size, dtype=self._dtype, device=self.device)
     where, values = where_of(self)
     count = where.shape[0]
     summed = added(values, flat(where, self._size), views.numel_of(self._size[:count]))
@@ -137,6 +143,10 @@ def _compress(self: Any, kind: layout, blocksize: Any, dense_dim: int | None, na
     elif blocksize is not None:
         raise _unsupported(name, self, kind, "with blocksize argument given")
     if is_sparse(self):
+        if self._layout is sparse_coo and self.sparse_dim() != 2:
+            raise RuntimeError(
+                f"sparse_coo_to_sparse: conversion from Sparse to {WORDS[kind]} for input tensors with sparse_dim()!=2 is not supported"
+            )
         if self._layout in BLOCKED and kind in BLOCKED:
             own = tuple(self._values_part.shape[self._index[0].dim() :][:2])
             if own != blocksize:
@@ -205,18 +215,20 @@ def _grouped(source: Any, kind: layout, batch: int, block: tuple[int, int], name
     return sparse(kind, (index_tensor(compressed), index_tensor(plain)), parts, size, True)
 
 
-def nothing_of(layout: layout, size: tuple[int, ...], dtype: dtype, requires_grad: bool) -> Tensor:
+def nothing_of(layout: layout, size: tuple[int, ...], dtype: dtype, requires_grad: bool, device: Any = None) -> Tensor:
     """Return a tensor of a sparse layout without specified elements."""
-    if layout in BLOCKED:
-        raise RuntimeError(f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {WORDS[layout]}")
     if layout is not sparse_coo and len(size) < 2:
         raise RuntimeError(
             f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}"
         )
-    found = nothing(size, dtype)
-    if layout is not sparse_coo:
-        found = _compress(found, layout, None, None)
-    return found.requires_grad_(requires_grad)
+    if layout in BLOCKED:
+        raise RuntimeError(f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {WORDS[layout]}")
+    if layout is sparse_coo:
+        return nothing(size, dtype, None, device).requires_grad_(requires_grad)
+    batch, lines = size[:-2], size[-2] if layout in BY_ROWS else size[-1]
+    starts = zeros((*batch, lines + 1), dtype=int64, device=device)
+    index = starts, zeros((*batch, 0), dtype=int64, device=device)
+    return sparse(layout, index, zeros((*batch, 0), dtype=dtype, device=device), size, True).requires_grad_(requires_grad)
 
 
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:

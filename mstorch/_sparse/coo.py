@@ -16,6 +16,7 @@ from .._ops.indexing.index import index_select
 from .._ops.indexing.scatter import index_add
 from .._ops.memory.creation import zeros
 from .._ops.memory.from_data import tensor
+from .._ops.shape import views
 from .._tensor import Tensor
 from .base import host, index_tensor, layout_word, sparse
 from .nodes import record
@@ -219,7 +220,8 @@ def values(self: Any) -> Any:
         raise RuntimeError(f"values expected sparse tensor layout but got {layout_word(self)}")
     if self._layout is sparse_coo and not self._coalesced:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
-    return self._values_part
+    found = self._values_part
+    return found if found._node is not None or found._is_view() else views.alias(found)
 
 
 def raw_indices(self: Any) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import autograd
 from .._core.device import device
+from .._core.device import is_meta as is_meta_device
 from .._core.dtype import dtype
 from .._core.formats import sparse_coo
 from .._core.second_names import operation_of
@@ -41,6 +42,12 @@ def _unary_forms() -> dict[str, Function]:
 _UNARY = _unary_forms()
 def _empty_like(input: Any, *, dtype: Any = None, layout: Any = None, requires_grad: bool = False, **options: Any) -> Tensor:
     """Return a tensor of the same size and layout, whose values nobody filled."""
+    place = options.get("device")
+    if place is not None and is_meta_device(place) and layout in (None, input._layout):
+        if input._layout is sparse_coo:
+            return shape.zeros_like(input, dtype=dtype, device=place, requires_grad=requires_grad)
+        values, index = input._kept.to(place, dtype), tuple(part.to(place) for part in input._index)
+        return elementwise.like(input, values, index).requires_grad_(requires_grad)
     if input._layout is sparse_coo or options.get("memory_format") is not None:
         return shape.empty_like(input, dtype=dtype, layout=layout, requires_grad=requires_grad, **options)
     return pieces.empty_like_compressed(input, dtype or input._dtype, layout, requires_grad)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from .._backend.errors import not_for
-from .._core.dtype import bool_
+from .._core.dtype import bool_, float16
 from .._core.formats import memory_format, sparse_coo, sparse_csr
 from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.second_names import operation_of
 from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import TensorBase, is_tracked
+from .._core.tensor_base import TensorBase, is_meta, is_tracked
 from .._core.writable import check_writable
 from .._ops._dispatch import broadcast_shape, finish, is_number, result_dtype, type_word
 from .._ops._operation import record_of
@@ -127,7 +127,14 @@ def _added(input: Any, other: Any, alpha: Any) -> Tensor:
             # As in torch, it is the sparse operand that is scaled.
             return to_dense(input) * alpha + other
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
-    scaled = other if alpha.__class__ is int and alpha == 1 else mul(other, alpha)
+    if alpha.__class__ is int and alpha == 1:
+        scaled = other
+    else:  # in the dtype of the sum, in which a narrow one does not overflow
+        kind = result_dtype_of(input, other)
+        if kind is bool_ and is_sparse(input):
+            raise not_for("cadd_sparse", "bool")
+        alpha = bool(alpha) if kind is bool_ else alpha
+        scaled = mul(other if other._dtype is kind else other.to(kind), alpha)
     if not is_sparse(input):
         own = tuple(input.shape) if isinstance(input, TensorBase) else ()
         if own != other._size:
@@ -145,9 +152,11 @@ def _added(input: Any, other: Any, alpha: Any) -> Tensor:
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(input._size)} != {list(other._size)}"
         )
-    kind = result_dtype_of(input, scaled)
-    if kind is bool_:
-        raise not_for("cadd_sparse", "bool")
+    kind = result_dtype_of(input, other)
+    if input.is_meta:
+        return like(input, input._kept.to(kind))
+    if kind in (bool_, float16) and input._layout is other._layout is sparse_coo:
+        raise not_for("cadd_sparse", kind.name)
     if input._layout is not other._layout and sparse_coo not in (input._layout, other._layout):
         column = next(WORDS[one] for one in (input._layout, other._layout) if one not in BY_ROWS)
         raise RuntimeError(f"crow_indices expected sparse row compressed tensor layout but got {column}")
@@ -216,6 +225,7 @@ def _add_compressed(input: Any, other: Any, kind: Any) -> Tensor:
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """Return ``input - alpha * other``; at least one of the two is sparse."""
+    elementwise.check_subtraction(*(_probe(part) if is_sparse(part) else part for part in (input, other)))
     for tensor in (input, other):
         if is_sparse(tensor) and tensor._layout is not sparse_coo:
             raise RuntimeError(f"unsupported tensor layout: {WORDS[tensor._layout]}")
@@ -230,6 +240,11 @@ def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     if is_number(other) or (not is_sparse(other) and other.dim() == 0):
         return stored(_scaled(input, other), out, checked=False)
     if is_sparse(other):
+        if result_dtype_of(input, other) is bool_ and input._size == other._size and input._size:
+            raise not_for("mul_out_sparse", "bool")
+        if not input._size or not other._size:
+            number, rest = (input, other) if not input._size else (other, input)
+            return stored(_scaled(rest, to_dense(number)), out, checked=False)
         if input._size != other._size:
             raise RuntimeError("mul: expected 'self' and 'other' to have same sizes when they are sparse")
         _check_layouts(input, other)
@@ -352,7 +367,18 @@ def _same_places(label: str, input: Tensor, values: Tensor, index: tuple[Tensor,
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """Return the tensor with another dtype or on another device; self if nothing changes."""
     converted = self._kept.to(*args, **kwargs)
+    if is_meta(converted) and not is_meta(self._kept):
+        return _without_elements(self, converted)
     return self if converted is self._kept else _same_places("ToCopy", self, converted)
+
+
+def _without_elements(input: Any, values: Tensor) -> Tensor:
+    """Return a tensor of the meta device, which has no specified elements, as torch's."""
+    coo = input._layout is sparse_coo
+    batch = 0 if coo else input._index[0].dim() - 1
+    *first, last = input._index
+    index = [*(part.to(values.device) for part in first), last.to(values.device)[..., :0]]
+    return sparse(input._layout, index, values.narrow(batch, 0, 0), input._size, True)
 
 
 def conversion(name: str) -> Callable[..., Any]:

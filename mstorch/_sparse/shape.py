@@ -10,8 +10,10 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
+from .._core.tensor_base import is_tracked
 from .._ops._dispatch import shape_args, wrap_dim
 from .._ops.memory.creation import zeros
+from .._ops.memory.placing import expect_options
 from .._ops.shape import join
 from .._tensor import Tensor
 from .base import BLOCKED, COMPRESSED, WORDS, host, index_tensor, layout_word, replace, sparse
@@ -66,17 +68,25 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     order[dim0], order[dim1] = dim1, dim0
     if input._layout in COMPRESSED:
         if dim0 == dim1:
-            return input
+            return shown(input.detach(), input) if not is_tracked(input) else input
         batch = input._index[0].dim() - 1
         if sorted((dim0, dim1)) != [batch, batch + 1]:
             raise RuntimeError("transpose: only the dimensions of the matrix of a compressed tensor can be exchanged")
-        return record("Transpose", (input,), lambda: _turned(input, order, batch), lambda gradient: (gradient.transpose(dim0, dim1),))
+        found = record("Transpose", (input,), lambda: _turned(input, order, batch), lambda gradient: (gradient.transpose(dim0, dim1),))
+        return found if is_tracked(input) else shown(found, input)
     count = input.sparse_dim()
     if (dim0 < count) != (dim1 < count):
         raise RuntimeError(f"transpose: exchanging a sparse with a dense dimension is not supported (dims {dim0} and {dim1})")
     if dim0 == dim1:
         return input
     return permute(input, order)
+
+
+def shown(found: Any, input: Any) -> Any:
+    """Return a tensor over another's indices and values, known as a view of it."""
+    base = input._auto.base
+    found._auto.base = input if base is None else base
+    return found
 
 
 def _turned(input: Any, order: list[int], batch: int) -> Tensor:
@@ -117,9 +127,11 @@ def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], bac
     return record(label, inputs, compute, rule)
 
 
-def unsqueeze(input: Tensor, dim: int) -> Any:
+def unsqueeze(input: Any, dim: int) -> Any:
     """Insert a dimension of length 1 at ``dim``."""
     dim = wrap_dim(dim, input.dim() + 1)
+    if input._layout in COMPRESSED:
+        raise RuntimeError(f"Sparse {WORDS[input._layout][6:].upper()} tensors do not have strides")
     return _placed("Unsqueeze", (input,), lambda: _unsqueezed(input, dim), lambda gradient: (gradient.squeeze(dim),))
 
 
@@ -190,6 +202,9 @@ def select(input: Any, dim: int, index: Any) -> Any:
 
 
 def _selected(input: Any, dim: int, at: int) -> Any:
+    if input._layout in COMPRESSED and dim < input._index[0].dim() - 1:
+        index, values = [part.select(dim, at) for part in input._index], input._values_part.select(dim, at)
+        return sparse(input._layout, index, values, (*input._size[:dim], *input._size[dim + 1 :]), True)
     source = to_sparse_coo(input)
     size = (*source._size[:dim], *source._size[dim + 1 :])
     count = source.sparse_dim()
@@ -454,10 +469,16 @@ def _check_numbers(size: tuple[int, int], sparse_dim: int, dense_dim: int) -> No
 
 def resize_as_sparse_(input: Any, the_template: Any) -> Tensor:
     """Resize a sparse tensor to the size and numbers of dimensions of another."""
-    if not is_sparse(the_template):
-        raise RuntimeError("resize_as_sparse_ expects a sparse template")
-    if input._layout in COMPRESSED and the_template._layout in COMPRESSED:
+    pair = {"self": input, "src": the_template}
+    if any(is_sparse(part) and part._layout in COMPRESSED for part in pair.values()):
+        for name, part in pair.items():
+            if not is_sparse(part) or part._layout not in COMPRESSED:
+                raise RuntimeError(
+                    f"resize_as_sparse_compressed_: {name}  expected sparse compressed tensor layout but got {layout_word(part)}"
+                )
         return _resize_compressed(input, the_template)
+    if not is_sparse(the_template):
+        return sparse_resize_(input, the_template.shape, 0, the_template.dim())
     return sparse_resize_(input, the_template._size, the_template.sparse_dim(), the_template.dense_dim())
 
 
@@ -477,6 +498,7 @@ def _resize_compressed(input: Any, template: Any) -> Tensor:
 
 def zeros_into(*size: Any, out: Any, **options: Any) -> Tensor:
     """Implement ``torch.zeros`` and ``torch.empty`` with a sparse ``out``, which loses its elements."""
+    expect_options(out, options.get("dtype"), options.get("layout"), options.get("device"))
     shape = shape_args(size) if size else tuple(options.pop("size"))
     wanted = options.pop("requires_grad", False)
     if out._layout is sparse_coo:

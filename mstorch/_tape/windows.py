@@ -135,7 +135,7 @@ def view(
         refuse(source)
         return made
     _enter_view(made, source, again)
-    if modes.grad and forward is not None and back is not None and is_tracked(source):
+    if modes.grad and forward is not None and back is not None and is_tracked(source) and not made._auto.inference:  # type: ignore[union-attr]
         refuse_history(made._dtype)
         made._node = linear_node(source, forward, back, label)
     if LEVELS and forward is not None:
@@ -169,7 +169,7 @@ def sorted_view(
         return view(source, label, shape, strides, offset, read, forward, back)
     made = make_window(source, shape, strides, offset)
     _enter_view(made, source, None)
-    if modes.grad and (source._node is not None or is_tracked(source)):
+    if modes.grad and (source._node is not None or is_tracked(source)) and not made._auto.inference:  # type: ignore[union-attr]
         refuse_history(made._dtype)
         made._node = linear_node(source, *sort.maps(source._shape, argument), label)
     if LEVELS:
@@ -463,7 +463,7 @@ def views(
         refuse(source)
         return made
     node: Any = None
-    if modes.grad and is_tracked(source):
+    if modes.grad and is_tracked(source) and not (source._auto is not None and source._auto.inference):
         refuse_history(source._dtype)
         node = named(Parts, label)((edge_of(source),))
         node.shape, node.keys, node.kind = source._shape, keys, source._dtype

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._hook import missing as _missing
-from ._filled import _input_mask, _output_mask  # noqa: F401 - torch has them here
+from ._filled import _input_mask, _output_mask, _where  # noqa: F401 - torch has them here
 from .normalizations import log_softmax, logaddexp, normalize, softmax, softmin
 from .reductions import (
     amax,

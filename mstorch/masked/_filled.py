@@ -79,3 +79,24 @@ def _output_mask(op: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
     dims = canonical_dims(args[0] if args else kwargs.get("dim"), len(shape_of(input)))
     marked = _input_mask(input, *args, **kwargs)
     return marked.any(dims, bool(kwargs.get("keepdim", False))) if dims else marked
+
+
+def _where(mask: Any, input: Any, fill_value: Any) -> Any:
+    """Return the input's elements where the mask is True. A sparse mask gives a tensor of its own layout, with zeros for elements that the
+    input does not specify; ``fill_value`` fills strided masks, and the dense dimensions of hybrid ones.
+    """
+    torch = above.torch
+    if mask.layout is torch.strided:
+        return torch.where(mask, input, fill_value)
+    if mask.layout is torch.sparse_csr:
+        return _where(mask.to_sparse(), input.to_sparse(), fill_value).to_sparse_csr()
+    if mask.layout is not torch.sparse_coo:
+        raise ValueError(f"_where expects strided or sparse COO or sparse CSR tensor but got {mask.layout}")
+    mask = mask.coalesce()
+    shown = mask.values()
+    rows = shown if shown.dim() == 1 else shown.flatten(1).any(1)
+    index = mask.indices()[:, rows]
+    values = input.to_dense()[tuple(index)]
+    if shown.dim() > 1:
+        values = torch.where(shown[rows], values, fill_value)
+    return torch.sparse_coo_tensor(index, values, input.shape)._coalesced_(True)

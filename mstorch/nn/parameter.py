@@ -39,7 +39,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if isinstance(data, TensorBase) and type(data) not in (Tensor, cls) and not isinstance(data, Parameter) and (
-            overrides(data) or dispatches(type(data))
+            data._sparse or overrides(data) or dispatches(type(data))
         ):
             return _of_subclass(data, requires_grad)
         if data is None:
@@ -86,7 +86,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return self
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return "Parameter containing:\n" + Tensor.__repr__(self)
+        text = Tensor.__repr__(self)
+        return "Parameter containing:\n" + (text if type(self) is Parameter else f"Parameter({text})")
 
 
 join(Parameter)

@@ -188,3 +188,16 @@ def test_files_that_say_wrong_things_are_refused(parts: str) -> None:
     schemes = {"s": mstorch.per_tensor_affine, "c": mstorch.per_channel_affine, "m": mstorch.per_tensor_symmetric}
     with pytest.raises(RuntimeError, match="quantized tensor"):
         adapter.build_quantized(mstorch.zeros(2, 3, dtype=mstorch.int8), "qint8", eval(parts, schemes), False)
+
+
+@pytest.mark.parametrize("view", [
+    "q.ravel()", "q.view(-1)", "q.t()", "q[0]", "q[1:]", "q.reshape(6)", "q.unsqueeze(0)", "q.select(0, 1)", "q.chunk(2)[1]", "q[0][1:]",
+    "q.as_strided((2, 2), (1, 1))", "q.detach()", "q.clone()", "q.int_repr()", "q.contiguous()", "q.t().contiguous()", "q.expand(2, 2, 3)",
+])  # fmt: skip
+def test_views_know_their_base(view: str) -> None:
+    found = []
+    for torch in (real_torch, mstorch):
+        q = torch.quantize_per_tensor(torch.arange(6.0).view(2, 3), 0.5, 3, torch.quint8)
+        shown = eval(view, {"q": q})
+        found.append((shown._is_view(), shown._base is q, shown._base is None))
+    assert found[0] == found[1]

@@ -326,3 +326,9 @@ def test_operators_of_torchs_database(kind: str) -> None:
             wrong[label] = found
     assert tried > 2000 and not wrong
     assert renamed < tried / 10  # torch's kernel is called by its name nine times in ten
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"])
+def test_the_only_element_selected(both, dtype):
+    for index in ([0], 0):
+        both(lambda torch: torch.tensor(3.0).to(getattr(torch, dtype)).index_select(0, torch.tensor(index)).float())

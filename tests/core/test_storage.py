@@ -245,3 +245,16 @@ def test_set_beyond_a_storage(both, length, held, kind):
         return tuple(target.shape), source.untyped_storage().nbytes()
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["QInt8Storage", "QUInt8Storage", "QInt32Storage", "QUInt4x2Storage", "QUInt2x4Storage"])
+def test_storages_of_quantized_dtypes_hold_integers(both, name):
+    def body(torch):
+        kind = getattr(torch, name)
+        storage = kind(4).fill_(1)
+        storage[1] = 3
+        storage[2:] = 7
+        given = kind([1, 2])
+        return storage.tolist(), storage[1], list(storage), storage.clone().tolist(), storage.nbytes(), storage.element_size(), given.tolist(), len(kind())
+
+    both(body)

@@ -131,6 +131,43 @@ def test_numpy_operands_and_ufuncs_give_tensors() -> None:
     assert kinds(mstorch) == kinds(real_torch)
 
 
+_BINARY = "+ - * / // % ** @ & | ^ << >> == != < <= > >=".split()
+
+
+@_TORCHS_OWN
+@pytest.mark.parametrize("kind", ["int32", "float32", "complex64", "bool"])
+@pytest.mark.parametrize("operator", _BINARY)
+def test_operators_of_tensors_and_arrays(both: Any, operator: str, kind: str) -> None:
+    """NumPy computes what tensors do not take, with its dtypes; torch makes a tensor of an array for ``==`` alone."""
+
+    def body(torch: Any, text: str, array: Any) -> Any:
+        t = torch.tensor([1, 2]).to(getattr(torch, kind))
+        try:
+            found = eval(text, {"t": t, "a": array})
+        except TypeError as error:
+            return "TypeError", str(error).split(" not supported for")[0].split("loop with")[0]
+        return type(found).__name__, found
+
+    for dtype in ("int16", "int64", "float64", "complex64", "bool", "U1"):
+        for array in (np.array([1, 3]).astype(dtype), np.array(2).astype(dtype)):
+            for text in (f"t {operator} a", f"a {operator} t"):
+                both(lambda torch: body(torch, text, array), message="")
+
+
+@_TORCHS_OWN
+def test_in_place_operators_of_tensors_and_arrays(both: Any) -> None:
+    def body(torch: Any, text: str) -> Any:
+        names = {"t": torch.ones(2), "a": np.full(2, 3.0), "n": np.float64(2), "torch": torch}
+        exec(text, names)
+        return type(names["t"]).__name__, names["t"], type(names["a"]).__name__
+
+    for operator in ("+", "-", "*", "/", "//", "%", "**"):
+        for text in (f"t {operator}= a", f"a {operator}= t", f"t {operator}= n", f"t = n {operator} t"):
+            both(lambda torch: body(torch, text), message="")
+    for text in ("t = t.requires_grad_() * a", "t = a * t.requires_grad_()", "t = t.requires_grad_() * n", "t = (t.requires_grad_() == a)"):
+        both(lambda torch: body(torch, text), message="")
+
+
 # DLPack
 
 

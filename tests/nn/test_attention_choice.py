@@ -78,3 +78,25 @@ def test_inference_of_several_heads(both, how, weights):
             torch.backends.mha.set_fastpath_enabled(True)
 
     both(body)
+
+
+def test_backends_are_no_numbers(both):
+    def body(torch):
+        kinds = torch.nn.attention.SDPBackend
+        math, flash = kinds.MATH, kinds.FLASH_ATTENTION
+        return (
+            isinstance(math, int), math == 0, math in (0, 1), int(flash), [0, 1, 2][flash], str(math), repr(flash), hash(flash), kinds(1) == flash,
+            list(kinds.__members__), math.value, math.name,
+        )  # fmt: skip
+
+    both(body)
+    for text in ("kinds.MATH < kinds.FLASH_ATTENTION", "kinds.MATH + 1", "kinds.MATH | 1"):
+        both(lambda torch: eval(text, {"kinds": torch.nn.attention.SDPBackend}))
+
+
+def test_nested_tensors_take_the_plain_way(both):
+    def body(torch):
+        x = torch.nested.nested_tensor([torch.ones(4, 3, 8), torch.ones(4, 5, 8)]).transpose(1, 2)
+        return torch._fused_sdp_choice(x, x, x), torch._fused_sdp_choice(x, x, x, dropout_p=0.5)
+
+    both(body)

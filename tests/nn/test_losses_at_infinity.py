@@ -163,3 +163,20 @@ def test_resizing_of_infinities():
     weight = np.ones((2, 2, 2), "float32")
     for a, b in itertools.product(PLACES[:6], PLACES[:6]):
         assert _same(lambda t, x, y, w: t.nn.functional.bilinear(x, y, w), np.float32([[a, 1.0]]), np.float32([[2.0, b]]), weight)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("zero_infinity", [False, True])
+@pytest.mark.parametrize("targets", [(0, 0, 0), (1, 1, 0), (0, 2, 1)])
+@pytest.mark.parametrize("steps", [(0, 0, 0), (0, 4, 2), (1, 0, 4)])
+def test_ctc_of_inputs_without_steps(both, steps, targets, zero_infinity, reduction):
+    def body(torch):
+        x = torch.linspace(-1, 2, 4 * 3 * 5).sin().reshape(4, 3, 5).log_softmax(2).requires_grad_()
+        target = torch.tensor([[1, 2], [3, 1], [4, 2]])
+        loss = torch.nn.functional.ctc_loss(
+            x, target, torch.tensor(steps), torch.tensor(targets), reduction=reduction, zero_infinity=zero_infinity
+        )
+        loss.sum().backward()
+        return loss, x.grad
+
+    both(body)

@@ -184,3 +184,15 @@ def test_bases_that_make_objects_too(both):
         return [(one.given, sum(p.numel() for p in one.parameters()), isinstance(one, Kept)) for one in made]
 
     both(body)
+
+
+@pytest.mark.parametrize("held", ["5", "torch.zeros(2)", "torch.nn.Parameter(torch.zeros(2))", "torch.nn.Linear(1, 1)", "torch.nn.Buffer(torch.zeros(2))"])
+@pytest.mark.parametrize("given", ["torch.nn.Buffer(torch.ones(2))", "torch.nn.Parameter(torch.ones(2))", "torch.nn.Linear(1, 1)", "torch.ones(2)", "None"])
+def test_attributes_that_take_the_place_of_others(both, held, given):
+    def body(torch):
+        module = torch.nn.Module()
+        module.name = eval(held, {"torch": torch})
+        module.name = eval(given, {"torch": torch})
+        return list(module._parameters), list(module._buffers), list(module._modules), "name" in module.__dict__
+
+    both(body)

@@ -212,3 +212,15 @@ def test_what_comes_later_may_be_no_number(both, value):
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
     both(body, strides=False)
+
+
+@pytest.mark.parametrize("bounds", [(-5.0, 1.0), (-1.0, -0.5), (0.1, 0.3), (-1.0, 1.0)])
+@pytest.mark.parametrize("training", [False, True])
+def test_rrelu_in_place_with_negative_slopes(both, bounds, training):
+    def body(torch):
+        x = torch.tensor([-1.0, 1.0, -2.0, 0.0], requires_grad=True)
+        y = torch.nn.functional.rrelu_(x.clone(), *bounds, training)
+        y.backward(torch.ones(4))
+        return y, x.grad
+
+    both(body, message=None if bounds[0] > 0 else "call out-of-place version instead")

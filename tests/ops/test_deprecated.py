@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch as real_torch
 
 import mstorch
 
@@ -66,3 +67,26 @@ def test_asking_for_all(both: Callable[..., Any]) -> None:
         return before, torch.is_warn_always_enabled()
 
     both(body)
+
+
+@pytest.mark.parametrize("call", [
+    f"{start}{name}{form}" for name in ("addmm", "addbmm", "baddbmm", "addmv", "addr")
+    for start, form in (("m.", "(2, a, b)"), ("m.", "_(2, a, b)"), ("m.", "(2, 3, a, b)"), ("m.", "_(2, 3, a, b)"), ("torch.", "(2, m, 3, a, b)"),
+                        ("torch.", "(2, m, a, b)"))
+] + ["m.addcmul_(2, a, b)", "m.addcdiv_(2, a, b)", "torch.addcmul(m, 2, a, b)", "torch.addcdiv(m, 2, a, b)", "torch.add(m, 2, a)"])  # fmt: skip
+def test_texts_of_older_orders_of_arguments(call):
+    shapes = {"addbmm": ((2, 2), (2, 2, 2), (2, 2, 2)), "baddbmm": ((2, 2, 2),) * 3, "addmv": ((2,), (2, 2), (2,)), "addr": ((2, 2), (2,), (2,))}
+    own = shapes.get(call.split(".")[1].split("(")[0].rstrip("_"), ((2, 2),) * 3)
+    texts = []
+    for torch in (real_torch, mstorch):
+        names = {"torch": torch, **{name: torch.ones(shape) for name, shape in zip("mab", own)}}
+        before = torch.is_warn_always_enabled()
+        torch.set_warn_always(True)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = eval(call, names)
+        finally:
+            torch.set_warn_always(before)
+        texts.append((found.tolist(), [str(w.message).split(" (Triggered")[0] for w in caught]))
+    assert texts[0] == texts[1]

@@ -316,3 +316,10 @@ def test_interpolation_with_infinite_ends(with_gradients, dtype):
     end = np.array([[np.inf, 2.0, 1.0, np.inf], [np.inf, -np.inf, np.inf, 1.0]], dtype)
     with_gradients(lambda torch, x, y, w: torch.lerp(x, y, w), first, end, np.array([0.2, 0.5, 0.7, np.nan], dtype))
     with_gradients(lambda torch, x, y, w: torch.lerp(x, y, w), first, end, np.array([[0.2], [np.inf]], dtype))
+
+
+@pytest.mark.parametrize("alpha", ["1", "1.0", "True", "2", "2.0", "False", "1 + 0j", "1j"])
+@pytest.mark.parametrize("dtype", ["int64", "bool", "float32", "complex64", "float16"])
+def test_types_of_alpha(both, dtype, alpha):
+    for name in ("add", "sub", "rsub"):
+        both(lambda torch: getattr(torch, name)(*[torch.ones(2).to(getattr(torch, dtype))] * 2, alpha=eval(alpha)))

@@ -336,3 +336,31 @@ def test_factors_of_zero(both, name, alpha, beta, kind):
         return [torch.view_as_real(part.resolve_conj()) if part.is_complex() else part for part in parts]
 
     both(body, strides=False)
+
+
+@pytest.mark.parametrize("driver", ["gelsy", "gelsd", "gelss", None])
+@pytest.mark.parametrize("rcond", [None, 0.01, 0.9, 1.0, 2.0, -1.0])
+@pytest.mark.parametrize("matrix", ["full", "deficient", "wide", "zero", "batch"])
+def test_shares_of_singular_values_that_lstsq_takes_for_0(both, driver, rcond, matrix):
+    """A negative share is the machine's precision; gelsd takes one of 1 and more for that, too, and gelsy keeps a column."""
+    if driver in ("gelsy", None) and rcond is not None and not 0 < rcond < 0.9:
+        pytest.skip("LAPACK's own rounding, of a matrix without full rank, or with columns left out")
+
+    def body(torch):
+        A = {
+            "full": torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]]), "deficient": torch.ones(3, 2), "zero": torch.zeros(2, 2),
+            "wide": torch.tensor([[1.0, 2.0, 3.0], [1.0, 0.0, 6.0]]), "batch": torch.stack([torch.eye(2), torch.ones(2, 2)]),
+        }[matrix]  # fmt: skip
+        B = torch.arange(1.0, 1 + A[..., :1].numel()).reshape(*A.shape[:-1], 1)
+        return tuple(torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
+
+    both(body, rtol=1e-4, atol=1e-5, strides=False)
+
+
+@pytest.mark.parametrize("matrix", ["torch.ones(3, 2)", "torch.zeros(3, 2)", "torch.stack([torch.eye(2), torch.ones(2, 2)])", "torch.eye(3, 2)"])
+def test_gels_expects_full_rank(both, matrix):
+    def body(torch):
+        A = eval(matrix, {"torch": torch})
+        return torch.linalg.lstsq(A, torch.ones(*A.shape[:-1], 1), driver="gels").solution
+
+    both(body)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -224,3 +226,30 @@ def test_in_place_out_and_aliases(both):
 )
 def test_errors(both, body):
     both(body, message="")
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_small_and_large_complex_numbers_of_log1p(both, dtype):
+    large = 1e30 if dtype == "complex64" else 1e250
+    parts = [0.0, 1e-19, -1e-18, 0.1, -0.3, 0.5, 2.0, -1.0, -2.0, large, 1 / large, math.inf, math.nan]
+    numbers = [complex(a, b) for a in parts for b in parts[: -2 if math.isfinite(a) else None]]  # torch has NaN for 0.1 + inf j
+    rtol = 1e-6 if dtype == "complex64" else 1e-14
+
+    def body(torch):
+        found = torch.log1p(torch.tensor(numbers, dtype=getattr(torch, dtype)))
+        return found.real, found.imag
+
+    both(body, rtol=rtol, atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_logaddexp_of_complex_numbers_that_are_not_finite(both, dtype):
+    parts = [0.0, 1.0, -2.0, math.inf, -math.inf, math.nan]
+    numbers = [complex(a, b) for a in parts for b in parts]
+
+    def body(torch):
+        x = torch.tensor(numbers, dtype=getattr(torch, dtype))
+        found = torch.logaddexp(x[:, None], x)
+        return found.real, found.imag
+
+    both(body)

@@ -86,3 +86,20 @@ def test_channels_rearranged_keep_the_format(both):
         return found
 
     both(body)
+
+
+@pytest.mark.parametrize("form", [None, "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"])
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 3, 4, 5, 6), (3, 4), (4,), (2, 1, 3, 3)])
+@pytest.mark.parametrize("order", ["contiguous", "last", "turned"])
+def test_formats_that_tensors_are_resized_to(both, form, shape, order):
+    def body(torch, resized):
+        template, x = torch.zeros(shape), torch.zeros(7)
+        if order == "last" and len(shape) > 3:
+            template = template.contiguous(memory_format=torch.channels_last if len(shape) == 4 else torch.channels_last_3d)
+        elif order == "turned":
+            template = template.transpose(0, -1)
+        resized(x, template, None if form is None else getattr(torch, form))
+        return x.shape, x.stride()
+
+    both(lambda torch: body(torch, lambda x, template, form: x.resize_(template.shape, memory_format=form)))
+    both(lambda torch: body(torch, lambda x, template, form: x.resize_as_(template, memory_format=form)))

@@ -157,3 +157,9 @@ def test_scalars_of_numpys_beside_tensors(both, kind, scalar):
         return found
 
     both(body)
+
+
+@pytest.mark.parametrize("value", ["1.5", "float('nan')", "float('inf')", "1 + 0j", "1 + 2j", "complex('nan')", "True", "3", "[1, 2]", "[]", "[2.5]"])
+@pytest.mark.parametrize("kind", ["int(x)", "float(x)", "complex(x)", "bool(x)", "x.__index__()", "round(x)", "x.item()", "'a' * x", "hex(x)"])
+def test_numbers_of_python(both, kind, value):
+    both(lambda torch: repr(eval(kind, {"x": torch.tensor(eval(value))})))

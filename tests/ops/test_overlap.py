@@ -204,3 +204,19 @@ def test_parts_of_a_tensor_put_into_it_by_a_mask(both, key, value):
         return names["t"]
 
     both(body)
+
+
+@pytest.mark.parametrize("write", [
+    "i.index_fill_(0, i, 0)", "i.index_fill_(0, i[:1], 0)", "i[:2].index_fill_(0, i[2:], 0)", "i.index_fill_(0, i.clone(), i[0])",
+    "i.index_put_((i,), i.clone())", "i.index_put_((i,), i.clone(), True)", "i.index_put_((i.clone(),), i, True)",
+    "y.index_put_((i,), y[0], True)", "y.index_put_((i,), y[3:], True)", "y.index_put_((i,), y[:3], True)", "i[i] = 0", "i[i] = i.clone()",
+    "i[i[:2]] = 1", "i[i[0]] = 5", "i[i > 0] = i[0]", "i[i] += 1", "i[:2][i[2:]] = 0", "f[i] = f", "f[:, i] = f[0]", "f[i, i] = f[0]",
+    "f[0][i] = f[1]", "m[m] = False", "m[m] = m[0]", "i[[0, 1]] = i[1]", "i.put_(i, i.clone())", "i.scatter_(0, i, 5)",
+])  # fmt: skip
+def test_indices_in_the_memory_that_they_choose_from(both, write):
+    def body(torch):
+        names = {"i": torch.tensor([2, 1, 0]), "y": torch.arange(6.0), "f": torch.arange(9.0).view(3, 3), "m": torch.tensor([True, False])}
+        exec(write, names)
+        return [names[name] for name in "iyfm"]
+
+    both(body)

@@ -294,3 +294,22 @@ def test_a_scatter_that_combines_has_no_gradient(both, name, source, how):
         return found, None
 
     both(body)
+
+
+@pytest.mark.parametrize("call", [
+    "x.scatter(0, i, s[:0])", "z.scatter(2, i2, s2)", "x.scatter_add(0, i, s[:0])", "x.scatter_reduce(0, i, s[:0], 'sum')",
+    "x.scatter_reduce(0, i, s[:0], 'amax')", "x.clone().scatter_(0, i, s[:0])", "x.clone().scatter_add_(0, i, s[:0])", "z.scatter_add(2, i2, s2)",
+    "y.scatter(0, i, s[:0])", "y.scatter_add(0, i, s[:0])", "x.index_add(0, i, s[:0])", "x.index_copy(0, i, s[:0])", "x.put(i, s[:0])", "x.scatter(0, i, 2.0)",
+])  # fmt: skip
+def test_sources_of_no_indices_take_part(both, call):
+    def body(torch):
+        names = {
+            "x": torch.zeros(3), "y": torch.ones(3, requires_grad=True), "z": torch.zeros(0, 3, 8), "s": torch.ones(3, requires_grad=True),
+            "s2": torch.ones(0, 3, 4, requires_grad=True), "i": torch.zeros(0, dtype=torch.long), "i2": torch.zeros(0, 3, 4, dtype=torch.long),
+        }  # fmt: skip
+        found = eval(call, names)
+        if found.requires_grad:
+            found.sum().backward()
+        return found, names["y"].grad, names["s"].grad, names["s2"].grad
+
+    both(body)

@@ -1,6 +1,8 @@
 """Sorting, largest elements, medians, modes and quantiles, against torch."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -322,3 +324,9 @@ def test_how_often_backward_goes(both, name, shape):
         return x.grad, None
 
     both(body)
+
+
+@pytest.mark.parametrize("function", ["quantile", "nanquantile"])
+@pytest.mark.parametrize("q", [[0.5, 1.1], [-0.1, 0.5], [math.nan], [0.0, 1.0], [], 1.1, -1.0])
+def test_quantiles_outside_of_0_and_1(both, function, q):
+    both(lambda torch: getattr(torch, function)(torch.arange(4.0), torch.tensor(q) if isinstance(q, list) else q))

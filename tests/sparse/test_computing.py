@@ -245,3 +245,28 @@ def test_products_of_csr_by_largest_and_smallest(both):
         return [t.sparse.mm(matrix, t.arange(6.0).reshape(3, 2) - 2, name) for name in ("max", "min", "amax", "amin", "mean", "sum")]
 
     both(body)
+
+
+@pytest.mark.parametrize("first", ["uint8", "int8", "int16", "float16", "float32", "bool"])
+@pytest.mark.parametrize("second", ["uint8", "int8", "int64", "float16", "float32", "bool"])
+@pytest.mark.parametrize("call", [
+    "p.to_sparse().sub(q.to_sparse())", "p.sub(q.to_sparse())", "p.to_sparse().add(q.to_sparse(), alpha=3)", "p.add(q.to_sparse(), alpha=3)",
+    "p.to_sparse().add(q.to_sparse())", "p.clone().sub_(q.to_sparse())", "p.to_sparse() * q.to_sparse()",
+    "p.to_sparse() * torch.tensor(2).to(q.dtype).to_sparse()",
+])  # fmt: skip
+def test_sums_of_narrow_dtypes(both, call, first, second):
+    """The second operand is scaled in the dtype of the sum."""
+
+    def body(torch):
+        p = torch.tensor([[1, 0], [0, 100]]).to(getattr(torch, first))
+        q = torch.tensor([[3, 0], [100, 0]]).to(getattr(torch, second))
+        found = eval(call, {"p": p, "q": q, "torch": torch})
+        return found.to_dense() if found.is_sparse else found
+
+    both(body)
+
+
+def test_numbers_of_elements_that_overflow(both):
+    size = (100_001,) * 4
+    both(lambda torch: torch.sparse_coo_tensor(torch.zeros(4, 0, dtype=torch.long), torch.zeros(0), size))
+    both(lambda torch: torch.zeros(size, layout=torch.sparse_coo))

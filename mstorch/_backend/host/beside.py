@@ -58,19 +58,13 @@ def _sinc(x: np.ndarray) -> np.ndarray:
     return np.where(x == 0, 1, np.sin(turned) / np.where(x == 0, 1, turned))
 
 
-def _logaddexp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    first = x.real >= y.real
-    large, small = np.where(first, x, y), np.where(first, y, x)
-    return np.where(np.isinf(large.real) & (x == y), large, large + np.log1p(np.exp(small - large)))
-
-
 _OF_COMPLEX: dict[str, Callable[..., Any]] = {
     "pow": np.power, "scalar_power": lambda x, exponent: np.power(x, x.dtype.type(exponent)),
     "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
     "reciprocal": lambda x: 1 / x, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "exp2": lambda x: np.exp(x * math.log(2)),
-    "sinc": _sinc, "logaddexp": _logaddexp, "silu": lambda x: x / (1 + np.exp(-x)),
+    "sinc": _sinc, "silu": lambda x: x / (1 + np.exp(-x)),
 }  # fmt: skip
 for _op, _function in _OF_COMPLEX.items():
     define_host(_op, _complex(_function), COMPLEX, spare=True)

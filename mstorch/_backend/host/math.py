@@ -11,7 +11,8 @@ from ..._quiet import quiet, silent
 from ..blocks import share
 from ..onednn import elementwise
 from ..table import define_host
-from ._ufunc import FLOATS, HALF, INTS, exact, exact_two, number, one, two
+from ._ufunc import COMPLEX, FLOATS, HALF, INTS, exact, exact_two, number, one, two
+from .scan import log_of_sum
 
 _BLOCK_COST = 0.5 * elementwise.BLOCK  # nanoseconds that oneDNN takes for a block
 _FEW = 1 << 11  # elements for which a call of the library takes longer than NumPy
@@ -37,7 +38,7 @@ def numpy_sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 _UFUNCS = {
-    "exp": np.exp, "log": np.log, "expm1": np.expm1, "log1p": np.log1p, "log2": np.log2, "log10": np.log10, "sin": np.sin,
+    "exp": np.exp, "log": np.log, "expm1": np.expm1, "log2": np.log2, "log10": np.log10, "sin": np.sin,
     "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh, "asin": np.arcsin, "acos": np.arccos,
     "atan": np.arctan, "exp2": np.exp2,
 }  # fmt: skip
@@ -105,9 +106,36 @@ def numpy_logit(x: np.ndarray, low: float | None = None, high: float | None = No
 for _name, _function in {"asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh}.items():
     define_host(_name, one(_function), FLOATS, HALF)
 for _name, _ufunc in {
-    "hypot": np.hypot, "copysign": np.copysign, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
+    "hypot": np.hypot, "copysign": np.copysign, "logaddexp2": np.logaddexp2,
 }.items():  # fmt: skip
     define_host(_name, two(_ufunc), FLOATS, HALF)
+_real_log1p, _real_logaddexp = exact(np.log1p), two(np.logaddexp)
+
+
+def numpy_log1p(x: np.ndarray) -> np.ndarray:
+    """Return ``log(1 + x)``, of complex numbers in double precision: NumPy's function loses the real part of small ones."""
+    if x.dtype.kind != "c":
+        return _real_log1p(x)
+    with quiet():
+        re, im = x.real.astype(np.float64), x.imag.astype(np.float64)
+        beyond = re * (2 + re) + im * im  # |1 + x|² - 1
+        near = np.where((beyond == 0) & (np.abs(re) < 0.5), re, 0.5 * np.log1p(beyond))
+        found = np.empty(x.shape, x.dtype)
+        found.real = np.where(np.isnan(x), np.nan, np.where(np.abs(beyond) < 0.5, near, np.log(np.hypot(1 + re, im))))
+        found.imag = np.arctan2(im, 1 + re)
+    return found
+
+
+def numpy_logaddexp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return ``log(exp(x) + exp(y))``."""
+    if x.dtype.kind != "c":
+        return _real_logaddexp(x, y)
+    with quiet():
+        return log_of_sum(*np.broadcast_arrays(x.astype(np.complex128), y.astype(np.complex128))).astype(x.dtype)
+
+
+define_host("log1p", numpy_log1p, (*FLOATS, *COMPLEX), HALF)
+define_host("logaddexp", numpy_logaddexp, (*FLOATS, *COMPLEX), HALF)
 define_host("atan2", exact_two(np.arctan2), FLOATS, HALF)
 define_host("heaviside", numpy_heaviside, (*FLOATS, *INTS, "bool"), HALF)
 define_host("xlogy", _xlog(np.log), (*FLOATS, *HALF))

@@ -35,12 +35,13 @@ def numpy_complex_logcumsumexp(x: np.ndarray, dim: int) -> np.ndarray:
     total = np.full(entries.shape[1:], complex(-np.inf, 0))
     with quiet():
         for entry, result in zip(entries, results[..., None]):
-            total = _log_of_sum(entry, total)
+            total = log_of_sum(entry, total)
             result[..., 0] = total
     return out
 
 
-def _log_of_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def log_of_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return ``log(exp(a) + exp(b))`` of complex numbers, with torch's results for infinite ones and NaN."""
     smaller = a.real < b.real
     low, high = np.where(smaller, a, b), np.where(smaller, b, a)
     ratio = np.exp(low - high)

@@ -98,6 +98,11 @@ def _scaled(other: Any, alpha: complex, first: Any) -> Any:
     return mul(other, alpha) if isinstance(alpha, TensorBase) else other * alpha
 
 
+def _is_odd(alpha: Any, input: Any, other: Any) -> bool:
+    """Return whether an alpha that equals 1 needs a look, because it isn't of a type that every sum takes."""
+    return alpha.__class__ is not float or result_dtype((input, other)).is_integral
+
+
 def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled") -> bool:
     """Return whether a device has one kernel for ``input + alpha * other``, or for ``op`` of two tensors and a number."""
     if alpha.__class__ not in (int, float) or not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
@@ -128,7 +133,7 @@ def _rounded(value: Any, kind: dtype) -> float:
 @operation(forms=ALPHA)
 def add(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None) -> Any:
     """Return ``input + alpha * other``, elementwise."""
-    if alpha != 1 or alpha.__class__ is bool:
+    if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
         if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
             return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
         if adds_in_one_kernel(input, other, alpha):
@@ -137,13 +142,12 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None
     return binary(_add, input, other, out)
 
 
-def _check_subtraction(input: TensorBase | float, other: TensorBase | float) -> None:
+def check_subtraction(input: TensorBase | float, other: TensorBase | float) -> None:
+    """Raise torch's error for a difference with booleans."""
     first, second = kind_of(input), kind_of(other)
     if first.category == 0 and second.category == 0:
         raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-            "operator "
-            "instead."
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
         )
     if first.category == 0 or second.category == 0:
         raise RuntimeError(
@@ -156,8 +160,8 @@ def _check_subtraction(input: TensorBase | float, other: TensorBase | float) -> 
 @operation(forms=ALPHA)
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None) -> Any:
     """Return ``input - alpha * other``, elementwise."""
-    _check_subtraction(input, other)
-    if alpha != 1 or alpha.__class__ is bool:
+    check_subtraction(input, other)
+    if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
         if _halves(input, other) and alpha.__class__ is not bool:
             return finish(sub(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
         if adds_in_one_kernel(input, other, alpha):

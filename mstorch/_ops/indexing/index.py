@@ -142,6 +142,9 @@ def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | N
     check_range(positions, 0, size, lambda wrong: IndexError("index out of range in self") if by_rows else RuntimeError(
         f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}"
     ))  # fmt: skip
+    if not shape and input._dtype.ms is None:  # one that is kept as bytes, which no gather takes
+        found = call(_index_select, (views.reshape(input, (1,)),), 0, views.reshape(positions, (1,)))
+        return finish_exactly(views.reshape(found, ()), out, _SAME.format("index_select"))
     if not shape:
         return finish_exactly(call(_gather, (input,), 0, views.reshape(positions, ())), out, _SAME.format("index_select"))
     if not positions._shape:
@@ -256,6 +259,8 @@ def _expect_long(name: str, out: TensorBase | None) -> None:
 
 def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> Any:
     """Return the indices of nonzero elements: a matrix with a row each, or a tuple of a vector per dimension."""
+    if as_tuple.__class__ is not bool:
+        raise wrong_type(f"nonzero(): argument 'as_tuple' must be bool, not {type(as_tuple).__name__}")
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     _expect_long("nonzero", out)
@@ -319,6 +324,9 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
         return self if self._node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
     refuse_exponents(self)
+    for read in (values, *indices):
+        if isinstance(read, TensorBase):
+            refuse_partial_overlap(self, read, alike=False)
     return _added_at(self, key, values)
 
 
@@ -403,7 +411,7 @@ def _put_at(input: Any, index: Any, source: Any, accumulate: bool = False) -> Te
 _put_anywhere = in_place_form(_put_at, "put_", uniform=True)
 
 
-@operation(numpy_names=True, one_device=OneDevice(words=found_two, numbers=("value",)))
+@operation(numpy_names=True, reads_while_it_writes=True, one_device=OneDevice(words=found_two, numbers=("value",)))
 @node_called(by_value("IndexFillBackward", 3, "value"))
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
     """Return a copy with ``value`` in the slices ``index`` of a dimension."""

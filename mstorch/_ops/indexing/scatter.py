@@ -27,6 +27,7 @@ from .._named import node_called
 from .._numbers import fitting
 from .._operation import operation
 from ..shape import views
+from ..shape.join import cat
 from ._index_checks import check_index_dim, check_range, index_tensor
 
 _scatter = kernel("scatter")
@@ -98,7 +99,7 @@ def _written_along(
     if source is None:
         source = input.new_full(positions._shape, fitting(python_number(src), input._dtype))
     if 0 in positions._shape:
-        return finish_exactly(input.clone(memory_format=contiguous_format), out)
+        return finish_exactly(_as_it_is(input, src), out)
     if reduce is None and not isinstance(src, TensorBase):
         return finish_exactly(_with_number(input, source, dim, positions), out)
     if reduce is None:
@@ -110,6 +111,14 @@ def _written_along(
         found = _combined(input, dim, positions, source, reduce)
     error = RuntimeError(f"derivative for aten::{name} is not implemented")
     return refuse("NotImplemented", "scatter", input, found, error, src if isinstance(src, TensorBase) else None)
+
+
+def _as_it_is(input: Any, source: Any) -> TensorBase:
+    """Return a copy of the input, to which nothing is written; a source that requires grad takes part in its history, as in torch."""
+    copy = input.clone(memory_format=contiguous_format)
+    if not (isinstance(source, TensorBase) and is_tracked(source)):
+        return copy
+    return views.reshape(cat((views.reshape(copy, (-1,)), views.reshape(source, (-1,))[:0])), shape_of(input))
 
 
 def _combined(input: TensorBase, dim: int, positions: TensorBase, source: TensorBase, reduce: str) -> TensorBase:
@@ -142,7 +151,7 @@ def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase,
     """Return a copy with ``src`` added along ``dim`` at ``index``."""
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions._shape:
-        return finish_exactly(input.clone(memory_format=contiguous_format), out)
+        return finish_exactly(_as_it_is(input, src), out)
     return finish_exactly(_scattered(input, dim, positions, source, "add"), out)
 
 
@@ -165,7 +174,7 @@ def scatter_reduce(
         return watch(found, input, index, src, found)
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions._shape:
-        return finish_exactly(input.clone(memory_format=contiguous_format), out)
+        return finish_exactly(_as_it_is(input, src), out)
     return finish_exactly(_reduced(input, dim, positions, source, reduce, include_self), out)
 
 

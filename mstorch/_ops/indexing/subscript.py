@@ -487,6 +487,9 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         fitting(value.item(), current._dtype)
     _check_bounds(shape, advanced)  # last, as in torch
     indices = tuple(advanced[d] for d in dims)
+    for index in indices:
+        if index._storage is current._storage:
+            refuse_partial_overlap(current, index, alike=False)
     _put_indexed(current, advanced, source, indices, common, adjacent)
 
 

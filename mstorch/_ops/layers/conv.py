@@ -16,6 +16,7 @@ from .._autocast import LOWER
 from .._dispatch import call, cpp_word, shape_of, type_word, with_format
 from .._operation import operation
 from ..shape import views
+from ..shape.join import cat
 
 _conv = kernel("conv")
 _conv2d = kernel("conv2d")
@@ -170,7 +171,9 @@ def _convolve(
         padding = expand_numbers(padding, rank, "padding")
     _check(shape_of(input), shape_of(weight), bias, stride, padding, dilation, groups, False)
     _check_types(input, weight, bias)
-    if _is_direct(input, rank < 3) and count_of(input._shape) and count_of(weight._shape):
+    if not input._shape[1]:
+        result = _without_channels(input, weight, bias, stride, padding, dilation)
+    elif _is_direct(input, rank < 3) and count_of(input._shape) and count_of(weight._shape):
         result = _direct(rank, input, weight, bias, stride, padding, dilation, groups)
     elif bias is None:
         result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
@@ -178,6 +181,16 @@ def _convolve(
         result = call(_conv, (input, weight, bias), stride, padding, dilation, groups)
     no_view(result)
     return views.squeeze(result, 0) if single else with_format(result, input, weight)
+
+
+def _without_channels(
+    input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> TensorBase:
+    """Return what torch makes of an input of no channels: a result of none, whatever the weight's number of outputs."""
+    sizes = zip(input._shape[2:], weight._shape[2:], stride, padding, dilation)
+    shape = (input._shape[0], 0, *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes))
+    parts = [views.reshape(part, (-1,))[:0] for part in (input, weight, bias) if part is not None]
+    return views.reshape(cat(parts), shape)
 
 
 _DIRECT = ("float32", "float16", "bfloat16")

@@ -7,7 +7,7 @@ from typing import Any
 from ..._backend.table import kernel
 from ..._core.dtype import float64, int64
 from ..._core.strides import channels_last_strides, is_channels_last, normalize
-from ..._core.tensor_base import TensorBase, in_order
+from ..._core.tensor_base import TensorBase, in_order, is_tracked
 from ..._tape.windows import no_view
 from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import call, finish_exactly, refuse_dtype, type_word, with_format
@@ -79,8 +79,7 @@ def _prepare(
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
             )
-    if "max" in function:
-        _check_not_empty(rank, shape)
+    _check_not_empty("max_pool3d_with_indices_out_cpu_template" if "max" in function else function, rank, shape)
     sizes = shape[len(shape) - rank :]
     out = pooled_sizes(sizes, kernel_, stride_, padding_, dilation_, ceil_mode)
     if any(o < 1 for o in out):
@@ -112,15 +111,15 @@ def _check_line(shape: Sizes, kernel_: Sizes, stride: Sizes, padding: Sizes, dil
         raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {d}")
 
 
-def _check_not_empty(rank: int, shape: Sizes) -> None:
-    """Raise torch's errors of max pooling for dimensions of length 0."""
+def _check_not_empty(function: str, rank: int, shape: Sizes) -> None:
+    """Raise torch's errors of pooling for dimensions of length 0."""
     first = len(shape) - rank - 1
     if 0 not in shape[first:]:
         return
     if rank == 3:
         raise RuntimeError(
-            "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, but input "
-            f"has a shape of {list(shape)} and non-batch dimension {shape.index(0, first)} has length zero!"
+            f"{function}(): Expected input's non-batch dimensions to have positive length, but input "
+            f"has a shape of {list(shape)} and non-batch dimension 0 has length zero!"
         )
     seen = list(shape) if rank == 2 else [*shape[:-1], 1, *shape[-1:]]
     raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{seen}")
@@ -237,13 +236,29 @@ def _adaptive(rank: int, name: str, input: TensorBase, output_size: Any) -> tupl
     # Means look at the sides of an image alone, and where one value of each is asked for, at nothing.
     first = 1 if "max" in name or rank == 3 else len(shape) - rank
     if 0 in shape[first:] and not ("avg" in name and set(out) == {1}):
-        place = next(i for i in range(first, len(shape)) if shape[i] == 0)
-        raise RuntimeError(
-            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)} with "
-            f"dimension {place} being empty"
-        )
+        wide = rank == 1 and "avg" in name  # which is an image of one line to torch
+        raise _empty(name.replace("1d", "2d"), "input", (*shape[:-1], 1, shape[-1]), first) if wide else _empty(name, "input", shape, first)
     single = len(shape) == rank + 1
     return views.unsqueeze(input, 0) if single else input, single, out
+
+
+def _empty(name: str, word: str, shape: Sizes, first: int) -> RuntimeError:
+    return RuntimeError(
+        f"{name}(): Expected {word} to have non-zero size for non-batch dimensions, but {word} has sizes {list(shape)} with "
+        f"dimension {shape.index(0, first)} being empty"
+    )
+
+
+def _refused_backward(values: Any, name: str, rank: int, single: bool) -> Any:
+    """Return the result of adaptive pooling; if it has no elements but for the batch, backward raises torch's error."""
+    shape = values._shape[single:]
+    if 0 in shape[1:] and is_tracked(values):
+
+        def refuse(gradient: TensorBase) -> Any:
+            raise _empty(f"{name}_pool{max(rank, 2)}d_backward", "grad_output", (*shape[:-1], 1, shape[-1]) if rank == 1 else shape, 1)
+
+        values.register_hook(refuse)
+    return values
 
 
 @node_called(_of_a_line)
@@ -261,6 +276,7 @@ def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorB
         values = call(_mean, (input,), tuple(range(rank_of_input - rank, rank_of_input)), True)
     else:
         values = call(_adaptive_avg_pool, (input,), out, label=_label("AdaptiveAvgPool", rank))
+        _refused_backward(values, "adaptive_avg", rank, single)
     if single:
         return _without_batch(values)
     # One value of each channel is a mean to torch, in whose memory format three dimensions count too.
@@ -273,6 +289,7 @@ def adaptive_max_pool(rank: int, input: TensorBase, output_size: Any) -> tuple[A
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
     refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
     values, positions = call(_adaptive_max_pool, (input,), out, label=_label("AdaptiveMaxPool", rank))
+    _refused_backward(values, "adaptive_max", rank, single)
     if single:
         return _without_batch(values), _without_batch(positions)
     return _formatted(rank, values, input), _formatted(rank, positions, input)

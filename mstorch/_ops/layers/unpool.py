@@ -1,6 +1,7 @@
 """Max unpooling: values at the indices of the maxima."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def max_unpool(
         )
     flat = scatter(
         zeros((*lead, count), dtype=input._dtype, device=input.device), len(lead),
-        views.reshape(indices, (*lead, -1)), views.reshape(input, (*lead, -1))
+        *(views.reshape(part, (*lead, math.prod(shape[len(lead) :]))) for part in (indices, input))
     )
     result = no_view(views.reshape(flat, (*lead, *sizes)))
     if rank == 2 and input._stride is not None and suggests_channels_last(shape, input._stride):

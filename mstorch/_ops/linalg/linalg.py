@@ -40,6 +40,7 @@ from ..shape import views
 from ..shape.join import cat
 from ..shape.shape import tril, triu
 from .linalg_factor import (
+    LinAlgError,
     attach,
     batch_of,
     by_columns,
@@ -50,6 +51,7 @@ from .linalg_factor import (
     check_system,
     eigh_pair,
     is_vector,
+    qr,
     solve_matrices,
     svd_parts,
     svdvals,
@@ -359,12 +361,14 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None, out: 
     right = views.unsqueeze(B, -1) if vector else B
     if shape[-2] != shape_of(right)[-2]:
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
-    limit = max(shape[-2:]) * np.finfo(A._dtype.np).eps.item() if rcond is None else rcond
-    solution = pinv(A, rtol=limit) @ right
     values = svdvals(A.detach())
+    limit, counted = _limits_of(driver, rcond, np.finfo(A._dtype.np).eps.item(), max(shape[-2:]))
+    if driver == "gels":
+        _expect_full_rank(A, values)
+    solution = pinv(A, rtol=limit) @ right
     nothing, counts = zeros(0, dtype=A._dtype.to_real(), device=A.device), zeros(0, dtype=int64, device=A.device)
     rank = nothing
-    ranks = reduce.sum(values > values[..., :1] * limit, -1) if A.numel() else zeros(shape[:-2], dtype=int64, device=A.device)
+    ranks = reduce.sum(values > values[..., :1] * counted, -1) if A.numel() else zeros(shape[:-2], dtype=int64, device=A.device)
     residuals = nothing
     if shape[-2] > shape[-1] and (driver == "gels" or bool((ranks == shape[-1]).all())) and driver != "gelsy":
         rest = A @ solution - right
@@ -378,6 +382,35 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None, out: 
     singular = values if driver in ("gelsd", "gelss") else nothing
     found = return_types.linalg_lstsq((solution, residuals, rank, singular))
     return found if out is None else finish_safely(found, out, "torch.linalg.lstsq", "solution", "residuals", "rank", "singular_values")
+
+
+def _limits_of(driver: str, rcond: float | None, eps: float, size: int) -> tuple[float, float]:
+    """Return the share of the largest singular value below which LAPACK's driver takes another one for 0, and that of its ranks."""
+    if rcond is None:
+        return size * eps, size * eps
+    if driver == "gelsd":  # it takes shares of at least 1 for no share at all
+        return (rcond, rcond) if 0 < rcond < 1 else (eps, eps)
+    if driver == "gelsy":  # it counts by columns, of which the first one always counts
+        return (eps, -1.0) if rcond < 0 else (min(rcond, 1 - eps),) * 2
+    return (eps, eps) if rcond < 0 else (rcond, rcond)
+
+
+def _expect_full_rank(A: TensorBase, values: TensorBase) -> None:
+    """Raise torch's error where LAPACK meets a zero in the triangle of a matrix that is not all zeros."""
+    least = readable(values[..., -1:] / values[..., :1]) if 0 not in values._shape else None
+    if least is None or not (least <= max(A._shape[-2:]) * np.finfo(least.dtype).eps).any():
+        return
+    inner = A.detach()
+    triangle = qr(inner if inner._shape[-2] >= inner._shape[-1] else inner.mH, "r")[1]
+    zeros_of = array_of(triangle.diagonal(dim1=-2, dim2=-1)) == 0
+    zeros_of = (zeros_of & ~zeros_of.all(-1, keepdims=True)).reshape(-1, zeros_of.shape[-1])
+    for place, row in enumerate(zeros_of):
+        if row.any():
+            batch = f"(Batch element {place}): " if len(A._shape) > 2 else ""
+            raise LinAlgError(
+                f"torch.linalg.lstsq: {batch}The least squares solution could not be computed because the input matrix does not have full "
+                f"rank (error code: {int(row.argmax()) + 1})."
+            )
 
 
 def _no_gradients(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[Any, Any]:

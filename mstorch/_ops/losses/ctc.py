@@ -58,6 +58,8 @@ def ctc_loss(
     if single:
         log_probs = views.unsqueeze(log_probs, 1)
     steps, batch, classes = shape_of(log_probs)
+    if 0 in (steps, batch, classes):
+        raise RuntimeError("log_probs tensor must not be empty")
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     inputs = _lengths(input_lengths, "input_lengths", batch)
@@ -87,7 +89,10 @@ def _reduced_losses(
     # The kernel refuses a target that cannot fit: equal neighbours need a blank between them.
     repeats = np.array([(row[1:n] == row[: n - 1]).sum() if n > 1 else 0 for row, n in zip(rows, wanted)], np.int64)
     fits = wanted + repeats <= inputs
-    loss = call(_ctc, (log_probs,), rows, inputs, np.where(fits, wanted, 0), blank, zero_infinity)
+    some = inputs > 0  # of no steps the kernel reads what is not there
+    loss = call(_ctc, (log_probs,), rows, np.maximum(inputs, 1), np.where(fits & some, wanted, 0), blank, zero_infinity)
+    if not some.all():
+        loss = where(beside(made(some), loss), loss, -0.0)
     if not fits.all():
         loss = where(beside(made(fits), loss), loss, 0.0 if zero_infinity else _infinite(log_probs, inputs, fits))
     if zero_infinity:  # which the kernel overlooks where log-probabilities are -inf

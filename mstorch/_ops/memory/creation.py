@@ -93,9 +93,9 @@ def _size_and_out(
     return _filled(shape, value, kind or get_default_dtype(), requires_grad, place)
 
 
-def _unspecified(layout: layout, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool) -> TensorBase:
+def _unspecified(layout: layout, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool, place: Any) -> TensorBase:
     """Return a tensor of a sparse layout without specified elements."""
-    return above.nothing_of(layout, shape, kind or get_default_dtype(), requires_grad)
+    return above.nothing_of(layout, shape, kind or get_default_dtype(), requires_grad, place)
 
 
 def _strided_only(layout: layout | None) -> None:
@@ -115,7 +115,7 @@ def zeros(
     if any(isinstance(length, int) and length < 0 for length in size):
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     if layout is not None and layout is not strided:
-        return _unspecified(layout, shape_args(size), dtype, requires_grad)
+        return _unspecified(layout, shape_args(size), dtype, requires_grad, device)
     return _size_and_out("zeros", size, out, 0, dtype, device, requires_grad)
 
 
@@ -150,7 +150,7 @@ def empty(
     if pin_memory:
         devices.refuse_pinning(device)
     if layout is not None and layout is not strided:
-        return _unspecified(layout, shape_args(size), dtype, requires_grad)
+        return _unspecified(layout, shape_args(size), dtype, requires_grad, device)
     made_tensor = _unset(_size_and_out("empty", size, out, 0, dtype, device, requires_grad))
     if memory_format is preserve_format:
         raise RuntimeError("unsupported memory format Preserve")
@@ -276,7 +276,7 @@ def zeros_like(
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     if layout is not None and layout is not strided:
-        return _unspecified(layout, tuple(input.shape), dtype or input._dtype, requires_grad)
+        return _unspecified(layout, tuple(input.shape), dtype or input._dtype, requires_grad, device)
     return _like(input, 0, dtype, device, requires_grad, memory_format)
 
 

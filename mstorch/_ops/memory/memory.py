@@ -20,7 +20,7 @@ from ..._core.size import Size
 from ..._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
 from ..._core.tensor_base import array_of as memory_of
 from ..._core.warned import warn
-from ..._core.writable import check_history
+from ..._core.writable import check_history, refuse_inference
 from ..._tape.moving import beside
 from ..._tape.writes import review
 from .._deprecated import warn_of
@@ -251,6 +251,7 @@ def module_load(self: Any, other: Any, assign: bool = False) -> Any:
 
 def as_strided_(input: TensorBase, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> TensorBase:
     """Change the tensor's size, strides and storage offset in place; return the tensor."""
+    refuse_inference(input)
     check_history(input)
     review(input, views.as_strided(input, size, stride, storage_offset))
     return input

@@ -14,6 +14,7 @@ from ..._core.tensor_base import (
     require_grad,
 )
 from ..._tape.moving import moved
+from .._dispatch import type_word
 from .device_factories import made_on_device
 
 
@@ -34,7 +35,37 @@ def placed(function: Any = None, /, *, like: bool = False, drawn: bool = False) 
 
 def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[..., Any]:
     there = runtime.FAKE_DEVICE if drawn else runtime.device_type() != "cpu"
-    return _placing(function, like, drawn) if there else function
+    made = _placing(function, like, drawn) if there else function
+    return _fitting_out(made) if {"out", "layout"} <= set(function.__code__.co_varnames) else made
+
+
+def _fitting_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a factory refuse a ``dtype``, ``layout`` or ``device`` that ``out`` does not have, before anything else."""
+
+    @functools.wraps(function)
+    def factory(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.get("out")
+        if out is not None and isinstance(out, TensorBase):
+            expect_options(out, kwargs.get("dtype"), kwargs.get("layout"), kwargs.get("device"))
+        return function(*args, **kwargs)
+
+    return factory
+
+
+def expect_options(out: Any, dtype: Any, layout: Any, device: Any) -> None:
+    """Raise torch's error for the first option of a factory that is given and that ``out`` does not have."""
+    if dtype is not None and dtype is not out.dtype and hasattr(dtype, "itemsize"):
+        raise RuntimeError(f"dtype {type_word(dtype)} does not match dtype of out parameter ({type_word(out.dtype)})")
+    if layout is not None and layout is not out.layout:
+        raise RuntimeError(f"layout {_layout_word(layout)} does not match layout of out parameter ({_layout_word(out.layout)})")
+    if device is not None and (kind := devices.resolve(device).type) != out.device.type:
+        raise RuntimeError(f"device type {kind} does not match device type of out parameter ({out.device.type})")
+
+
+def _layout_word(layout: Any) -> str:
+    """Return a layout's name in torch's C++."""
+    word = "".join(part.capitalize() for part in str(layout).removeprefix("torch.").split("_"))
+    return word.removesuffix("Coo")
 
 
 def _of_stream(kwargs: dict[str, Any], place: Any, like: bool) -> dict[str, Any]:
@@ -65,10 +96,6 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         if place is not None and len(args) > place:
             wanted = args[place]
         target = kwargs.get("out")
-        if wanted is not None and isinstance(target, TensorBase):
-            kind, own = devices.resolve(wanted).type, target.device.type  # type: ignore[attr-defined]
-            if kind != own:
-                raise RuntimeError(f"device type {kind} does not match device type of out parameter ({own})")
         model = args[0] if args else kwargs.get("input")
         if wanted is None and like and isinstance(model, TensorBase):
             wanted = model.device  # type: ignore[attr-defined]

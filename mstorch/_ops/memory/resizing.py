@@ -5,10 +5,10 @@ from typing import Any
 
 from ..._backend.geometry import contiguous_strides
 from ..._core.above import above
-from ..._core.formats import contiguous_format, memory_format
+from ..._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from ..._core.modes import modes
 from ..._core.storage import refuse_growth
-from ..._core.strides import beyond_storage, channels_last_strides, normalize
+from ..._core.strides import beyond_storage, channels_last_strides, normalize, suggests_channels_last
 from ..._core.tangents import LEVELS, is_dual
 from ..._core.tensor_base import (
     TensorBase,
@@ -19,7 +19,7 @@ from ..._core.tensor_base import (
     touch,
     turn_into,
 )
-from ..._core.writable import check_history, check_view
+from ..._core.writable import check_history, check_view, refuse_inference
 from ..._tape.composite import refuse
 from ..._tape.node import bare_twin, edge_of
 from ..._tape.refitted import refit
@@ -32,6 +32,7 @@ from ..shape import views
 @operation(forms=SIZE)
 def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None = None) -> TensorBase:
     """Resize in place; a larger size gets new memory that starts with the old elements. Return the tensor."""
+    refuse_inference(self)
     if is_tracked(self) and not modes.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if LEVELS and is_dual(self):
@@ -40,8 +41,9 @@ def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None =
     if shape and min(shape) < 0:
         raise RuntimeError("numel: integer multiplication overflow")
     if memory_format is not None and memory_format is not contiguous_format:
+        steps = _strides_of_format(shape, memory_format)
         resize_(self, shape)
-        self._stride, self._array = normalize(shape, channels_last_strides(shape)), None
+        self._stride, self._array = normalize(shape, steps), None
         return self
     if shape == shape_of(self):
         return self
@@ -50,10 +52,26 @@ def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None =
     return self
 
 
+_RANKS = {channels_last: 4, channels_last_3d: 5}
+
+
+def _strides_of_format(shape: tuple[int, ...], memory_format: memory_format) -> tuple[int, ...]:
+    rank = _RANKS.get(memory_format)
+    if rank is None:
+        raise RuntimeError("Unsupported memory formatPreserve")
+    if len(shape) != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
+    return channels_last_strides(shape)
+
+
 @operation(forms=Forms({"input": "self"}))
 def resize_as_(self: TensorBase, the_template: TensorBase, *, memory_format: memory_format | None = None) -> TensorBase:
-    """Resize in place to another tensor's size; return the tensor."""
-    return resize_(self, shape_of(the_template))
+    """Resize in place to another tensor's size, in a format (that of the other tensor with ``preserve_format``); return the tensor."""
+    shape = shape_of(the_template)
+    if memory_format is preserve_format:
+        last = suggests_channels_last(shape, strides_of(the_template))
+        memory_format = (channels_last if len(shape) == 4 else channels_last_3d) if last else None
+    return resize_(self, shape, memory_format=memory_format)
 
 
 def set_(
@@ -62,6 +80,7 @@ def set_(
     """Make the tensor a view of the storage of ``source``, or of a part of it, which may be beyond its end and grow it; return the tensor.
     """
     check_history(self)
+    refuse_inference(self)
     if modes.grad and isinstance(source, TensorBase) and is_tracked(source):
         check_view(self)
     if self._auto is not None:

@@ -16,6 +16,7 @@ from ..._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches,
 from ..._core.storage import Absent
 from ..._core.tensor_base import TensorBase, in_class, on_subclass, require_grad, window
 from ..shape import views
+from .policies import follow_policy
 
 S = TypeVar("S", bound=TensorBase)
 
@@ -30,13 +31,16 @@ def as_subclass(self: Any, cls: type[S]) -> S:
     return in_class(views.alias(self), cls)
 
 
-def make_subclass(cls: type, data: TensorBase, require_grad: bool = False, **options: Any) -> Any:
+def make_subclass(
+    cls: type, data: TensorBase, require_grad: bool = False, *, dispatch_sizes_strides_policy: str | None = None,
+    dispatch_device: bool = False, dispatch_layout: bool = False,
+) -> Any:  # fmt: skip
     """Return a leaf of a Tensor subclass over the elements of ``data``."""
-    if options:
-        raise NotImplementedError(f"mstorch: Tensor._make_subclass does not take {', '.join(options)}")
+    if dispatch_device or dispatch_layout:
+        raise NotImplementedError("mstorch: Tensor._make_subclass lets no class answer for its device or layout")
     if not isinstance(data, TensorBase):
         raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
-    return _leaf(cls, data, require_grad)
+    return follow_policy(_leaf(cls, data, require_grad), dispatch_sizes_strides_policy)
 
 
 def _leaf(cls: type, data: TensorBase, wanted: bool) -> Any:
@@ -62,15 +66,15 @@ def make_wrapper_subclass(
         raise TypeError("cls must be a type (got a class that is not a subclass of Tensor)")
     if not hasattr(cls, "__torch_dispatch__"):
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
-    if memory_format is not None or dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
-        raise NotImplementedError("mstorch: Tensor._make_wrapper_subclass takes sizes, strides, dtype and device")
+    if memory_format is not None or dispatch_device or dispatch_layout:
+        raise NotImplementedError("mstorch: Tensor._make_wrapper_subclass takes no memory_format, dispatch_device or dispatch_layout")
     shape = tuple(int(length) for length in size)
     steps = None if strides is None else tuple(int(step) for step in strides)
     memory = Absent(Device("cpu" if device is None else device))
     made = in_class(window(memory, dtype or get_default_dtype(), shape, steps, storage_offset or 0), cls)
     if requires_grad:
         require_grad(made, True)
-    return made
+    return follow_policy(made, dispatch_sizes_strides_policy)
 
 
 def _asked_below(cls: type) -> None:

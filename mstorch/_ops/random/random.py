@@ -59,11 +59,14 @@ _CALLED = {
     "permutation": "randperm", "random_all": "random_kernel_cpu", "trunc_normal": "normal_kernel_cpu",
     "bernoulli": "bernoulli_scalar_cpu_", "bernoulli_each": "bernoulli_tensor_cpu_self_",
 }
+_LAST_REFUSED = ("normal", "exponential", "log_normal", "geometric")  # torch looks at the dtype where there are elements to draw
 
 
 @tells_no_memory
 def draw(name: str, engine: Any, *args: Any) -> Any:
     """Draw numbers by the function ``name`` of ``_mt19937`` or, for an accelerator's stream, of ``random_device``; one thread at a time."""
+    if name in _LAST_REFUSED and 0 in args[0]:
+        return np.zeros(args[0], np.float32)
     if name in ("uniform", "normal") and args[-1] == COMPLEX_HALF:  # its parts, one after the other
         shape, first, second, _ = args
         halves = draw(name, engine, (*shape, 2), first, second / math.sqrt(2.0) if name == "normal" else second, "float16")
@@ -136,9 +139,9 @@ def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs
     return tuple(like.detach() * 0 for like in inputs)
 
 
-def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
+def _floating(kind: dtype | None, out: Any, name: str, shape: Sequence[int] = ()) -> dtype:
     kind = kind or (out._dtype if out is not None else get_default_dtype())
-    if kind.is_integral or kind.ms is None and kind is not complex32:
+    if 0 not in shape and (kind.is_integral or kind.ms is None and kind is not complex32):
         raise not_for(name, kind.name)
     return kind
 
@@ -178,7 +181,7 @@ def randn(
     """Return standard normal random numbers."""
     if pin_memory:
         devices.refuse_pinning(device)
-    kind = _floating(dtype, out, "normal_kernel_cpu")
+    kind = _floating(dtype, out, "normal_kernel_cpu", shape_args(size))
     return _standard("randn", "normal", size, kind, generator, out, device, requires_grad)
 
 
@@ -420,7 +423,7 @@ def normal(
             return _around(mean, std, kind, out)
         return _drawn_around([item for item in (mean, std) if isinstance(item, TensorBase)], mean, std, engine, kind, out)
     _check_std(std)
-    kind = _floating(dtype, out, "normal_kernel_cpu")
+    kind = _floating(dtype, out, "normal_kernel_cpu", size)
     found = None if out is not None else without_values(device, kind, _checked_size(tuple(size)), None, requires_grad)
     if found is not None:
         return found
@@ -535,7 +538,7 @@ def _drawn_chances(input: TensorBase, p: float | None, engine: Any, kind: dtype)
     if p is not None:
         _check_probability(p)
         return draw("bernoulli", engine, shape_of(input), float(p), kind.name)
-    if kind.is_integral:
+    if kind.is_integral and 0 not in shape_of(input):
         raise not_for("bernoulli_tensor_cpu_p_", kind.name)
     return draw("bernoulli_each", engine, _chances(input, engine, shape_of(input)), kind.name)
 
@@ -546,7 +549,7 @@ def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | N
     check_writable(self)
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    if not self._dtype.is_floating_point:
+    if not self._dtype.is_floating_point and 0 not in self._shape:
         raise RuntimeError(
             "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified "
             f"{type_word(self._dtype)}"
@@ -587,5 +590,5 @@ def log_normal_(self: TensorBase, mean: float = 1, std: float = 2, *, generator:
     check_writable(self)
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    engine, name = _stream(generator, self, "log_normal"), _floating(self._dtype, None, "log_normal_cpu").name
+    engine, name = _stream(generator, self, "log_normal"), _floating(self._dtype, None, "log_normal_cpu", self._shape).name
     return _put(self, _drawn(self, lambda shape, _: draw("log_normal", engine, shape, float(mean), float(std), name)))

@@ -407,6 +407,9 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q._dtype is not input._dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    values = readable(q)
+    if values is not None and not ((values >= 0) & (values <= 1)).all():
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
     whole = dim is None
     rank = len(shape)
     dim = wrap_dim(0 if whole else dim, 1 if whole else rank)

@@ -21,7 +21,7 @@ from ..._core.tensor_base import (
     tensor_of,
     whole_storage,
 )
-from ..._core.writable import check_history
+from ..._core.writable import check_history, refuse_inference
 from ..._tape.apply import of_sizes
 from ..._tape.composite import record
 from ..._tape.node import named
@@ -524,6 +524,7 @@ view_copy = _copying(_viewed, "view_copy")
 
 def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def method(self: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
+        refuse_inference(self)
         check_history(self)
         review(self, function(self, *args, **kwargs))
         return self

@@ -123,7 +123,7 @@ def rrelu(
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        found = _done(acts.leaky_relu, input, inplace, (lower + upper) / 2)
+        found = _not_below_zero(_done(acts.leaky_relu, input, inplace, (lower + upper) / 2), "leakyReLu", (lower + upper) / 2, inplace)
         return found if inplace else row_major(found)
     # torch draws for the elements that are not positive only, in their order.
     drawn = slopes(input, lower, upper)

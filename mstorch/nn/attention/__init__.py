@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import AbstractContextManager
-from enum import IntEnum
+from enum import Enum
 from typing import Any
 
 from ..._hook import missing as _missing
@@ -20,7 +20,7 @@ from ._registry import (
 WARN_FOR_UNFUSED_KERNELS = False
 
 
-class SDPBackend(IntEnum):
+class SDPBackend(Enum):
     """The kernels among which torch selects. mstorch has one kernel that serves for all of them."""
 
     ERROR = -1
@@ -35,6 +35,14 @@ class SDPBackend(IntEnum):
 
     def __str__(self) -> str:
         return f"SDPBackend.{self.name}"
+
+    def __int__(self) -> int:
+        return self.value  # type: ignore[no-any-return]
+
+    __index__ = __int__
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
 
 _NAMES = {
@@ -52,7 +60,7 @@ class _Chosen(threading.local):
 
 
 _chosen = _Chosen()
-ALLOWED.append(lambda: _chosen.enabled)
+ALLOWED.append(lambda: list(map(int, _chosen.enabled)))
 
 
 def _backend_from_string(name: str) -> SDPBackend:

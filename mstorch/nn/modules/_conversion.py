@@ -11,7 +11,7 @@ from ..._core import device as devices
 from ..._core import dtype as dtypes
 from ..._core.above import above
 from ..._core.swap import swap_tensors
-from ..._core.tensor_base import auto_of, is_meta, is_tracked
+from ..._core.tensor_base import auto_of, is_tracked
 from ..._core.warned import warn
 from ..._ops.memory.copying import parse_to
 from ..._tensor import Tensor, replace_data
@@ -67,7 +67,7 @@ class ConversionMixin:
 
         def convert(tensor: Tensor) -> Tensor:
             wanted = kind if kind is not None and not tensor.dtype.is_integral else None
-            if target is not None and is_meta(tensor) and not devices.is_meta(target):
+            if target is not None and tensor.is_meta and not devices.is_meta(target):
                 raise NotImplementedError(
                     "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
                     "when moving module from meta to a different device."
@@ -155,16 +155,24 @@ def _converted(module: Any, name: str, parameter: Tensor, fn: Callable[[Tensor],
                 raise RuntimeError(f"_apply(): Couldn't swap {title}.grad") from error
             parameter.grad = gradient
         return parameter
-    replaced = switches.get_overwrite_module_params_on_conversion()
+    overwritten = switches.get_overwrite_module_params_on_conversion()
+    replaced = overwritten or parameter._sparse != fresh._sparse
     result = Parameter(fresh, is_tracked(parameter)) if replaced else parameter
     if not replaced:
-        replace_data(parameter, fresh)
+        _take_data(parameter, fresh)
     if gradient is not None:
         with no_grad():
             changed = fn(gradient)
-        if replaced:
+        if overwritten or gradient._sparse != changed._sparse:
             result.grad = changed.requires_grad_(gradient.requires_grad)
         else:
-            replace_data(gradient, changed)
-            auto_of(parameter).grad = gradient
+            _take_data(gradient, changed)
+            auto_of(result).grad = gradient
     return result
+
+
+def _take_data(tensor: Any, new: Tensor) -> None:
+    if tensor._sparse:
+        tensor.data = new
+    else:
+        replace_data(tensor, new)

@@ -10,7 +10,7 @@ from typing import Any
 from ... import __future__ as switches
 from ..._core.hooks import RemovableHandle
 from ..._core.swap import swap_tensors
-from ..._core.tensor_base import TensorBase, is_meta, is_tracked
+from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.warned import warn
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
@@ -282,7 +282,7 @@ def _load_one(
                 f"is {value.shape}."
             )
             return
-    if is_meta(value) and not is_meta(given) and not assign and not is_lazy(value):
+    if value.is_meta and not given.is_meta and not assign and not is_lazy(value):
         warn(
             f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a no-op. "
             "(Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the module instead "

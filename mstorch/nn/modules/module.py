@@ -267,6 +267,8 @@ class Module(ModuleParts):
         if isinstance(value, Buffer):
             if buffers is None:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
+            if name in members:
+                raise KeyError(f"attribute '{name}' already exists")
             self._mstorch_forget(name, "_parameters", "_modules")
             if type(self).register_buffer is Module.register_buffer:
                 self.register_buffer(name, value, value.persistent)

@@ -1,0 +1,107 @@
+"""Subclasses that answer for their sizes and strides themselves (``dispatch_sizes_strides_policy``)."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..._core.above import above
+from ..._core.formats import contiguous_format
+from ..._core.size import Size
+from ..._core.tensor_base import TensorBase
+
+_POLICY = "_sizes_strides_policy"
+_OF_SIZES, _OF_BOTH = ("sizes",), ("sizes", "strides")
+_given: set[type] = set()
+
+
+def follow_policy(tensor: Any, policy: str | None) -> Any:
+    """Let a tensor's ``__torch_dispatch__`` be asked for its strides ("strides"), or for its sizes too ("sizes"); return the tensor."""
+    if policy is None:
+        return tensor
+    if policy not in _OF_BOTH:
+        raise ValueError(f"Unknown sizes_strides_policy: {policy}; expected 'strides' or 'sizes'")
+    tensor.__dict__[_POLICY] = policy
+    _give(type(tensor))
+    return tensor
+
+
+def _give(cls: type) -> None:
+    """Set the members that ask on a class, where neither it nor a base of the user's has its own."""
+    if cls in _given:
+        return
+    _given.add(cls)
+    kinds = cls.__mro__[: [kind.__module__.partition(".")[0] for kind in cls.__mro__].index("mstorch")]
+    for name, member in _MEMBERS.items():
+        if not any(name in vars(kind) for kind in kinds):
+            setattr(cls, name, member)
+
+
+def _asked(tensor: Any, policies: tuple[str, ...], name: str, *args: Any, overload: str = "default") -> Any:
+    """Return what the class answers to an operator, or None: if it gives no answer, or is not to be asked."""
+    if tensor.__dict__.get(_POLICY) not in policies:
+        return None
+    operator = getattr(getattr(above.torch.ops.aten, name), overload)
+    found = type(tensor).__torch_dispatch__(operator, (type(tensor),), (tensor, *args), {})
+    return None if found is NotImplemented else found
+
+
+def _plain(name: str) -> Any:
+    return getattr(above.torch.Tensor, name)
+
+
+def _place(tensor: Any, dim: int) -> int:
+    rank = tensor.dim()
+    if not -rank <= dim < rank:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
+    return dim
+
+
+def _size(self: TensorBase, dim: int | None = None) -> Any:
+    """Return the size, or one length of it."""
+    if dim is not None:
+        dim = _place(self, dim)
+    found = _asked(self, _OF_SIZES, "sym_size")
+    if found is None:
+        return _plain("size")(self) if dim is None else _plain("size")(self, dim)
+    return Size(found) if dim is None else found[dim]
+
+
+def _stride(self: TensorBase, dim: int | None = None) -> Any:
+    """Return the strides, or one of them."""
+    found = _asked(self, _OF_BOTH, "sym_stride")
+    if found is None:
+        return _plain("stride")(self) if dim is None else _plain("stride")(self, dim)
+    return tuple(found) if dim is None else found[dim]
+
+
+def _number(name: str, operator: str) -> Callable[..., Any]:
+    def method(self: TensorBase) -> Any:
+        found = _asked(self, _OF_SIZES, operator)
+        return _plain(name)(self) if found is None else found
+
+    method.__name__, method.__doc__ = name, f"Return what the class answers to ``aten.{operator}``."
+    return method
+
+
+def _is_contiguous(self: TensorBase, memory_format: Any = contiguous_format) -> Any:
+    """Return whether the class says that the elements stand in a format's order."""
+    if memory_format is contiguous_format:
+        found = _asked(self, _OF_BOTH, "is_contiguous")
+    else:
+        found = _asked(self, _OF_BOTH, "is_contiguous", memory_format, overload="memory_format")
+    return _plain("is_contiguous")(self, memory_format=memory_format) if found is None else found
+
+
+def _length(self: Any) -> int:
+    if not self.dim():
+        raise TypeError("len() of a 0-d tensor")
+    found = _asked(self, _OF_SIZES, "sym_size")
+    return (_plain("size")(self) if found is None else found)[0]  # type: ignore[no-any-return]
+
+
+_dim, _numel = _number("dim", "dim"), _number("numel", "sym_numel")
+_MEMBERS: dict[str, Any] = {
+    "size": _size, "shape": property(_size), "dim": _dim, "ndimension": _dim, "ndim": property(_dim), "numel": _numel,
+    "nelement": _numel, "stride": _stride, "is_contiguous": _is_contiguous, "__len__": _length,
+    "storage_offset": _number("storage_offset", "sym_storage_offset"),
+}  # fmt: skip
