@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _methods, _tensor_str
+from ._backend.arrays import Array
 from ._backend.cast import in_python
 from ._backend.cell import set_value
 from ._backend.float8 import shown
@@ -209,11 +210,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if count != 1:
             raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
-        return in_python(array_of(self).reshape(())).item()  # type: ignore[no-any-return]
+        return in_python(array_of(self).reshape(())).item()
 
     def tolist(self) -> list[Any]:
         """Return the elements as nested lists of Python numbers; a number for a 0-d tensor."""
-        return in_python(array_of(self)).tolist()  # type: ignore[no-any-return]
+        return in_python(array_of(self)).tolist()
 
     def __bool__(self) -> bool:
         count = count_of(self._shape)
@@ -255,9 +256,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):
             return bool(self.eq(element).any())  # type: ignore[arg-type]
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __hash__(self) -> int:
         return id(self)
@@ -294,14 +293,14 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             FIXED.add(self._storage)  # memory that an array shows, too, cannot grow
         return array_of(self).view()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         array = self.numpy()
         if dtype is not None and array.dtype != np.dtype(dtype):
             return array.astype(dtype)
         return array.copy() if copy else array
 
     def __array_wrap__(
-        self, array: np.ndarray, context: tuple[Any, tuple[TensorBase | int, ...], int] | None = None, return_scalar: bool = False
+        self, array: Array, context: tuple[Any, tuple[TensorBase | int, ...], int] | None = None, return_scalar: bool = False
     ) -> Tensor:
         if array.dtype == bool:
             array = array.astype("uint8")

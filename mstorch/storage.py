@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ._backend import tape
+from ._backend.arrays import Array
 from ._backend.cast import in_python, numpy_cast
 from ._backend.raw import from_numpy
 from ._core import device as devices
@@ -35,7 +36,7 @@ from ._storage_forms import TypedForms, UntypedForms
 _OBJECTS: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
 
 
-def _cell_of(array: np.ndarray) -> Cell:
+def _cell_of(array: Array) -> Cell:
     return from_data.made(array)._storage
 
 
@@ -63,10 +64,10 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
             raise TypeError(f"UntypedStorage(): expected a size or a sequence of bytes, got {type(args[0]).__name__}")
         return untyped_of(Absent(devices.META, array.nbytes) if meta else _cell_of(array))
 
-    def _flat(self) -> np.ndarray:
+    def _flat(self) -> Array:
         return self._cell.memory
 
-    def _bytes(self) -> np.ndarray:
+    def _bytes(self) -> Array:
         if isinstance(self._cell, Absent):
             raise NotImplementedError("Not available for 'meta' device type")
         return self._cell.memory
@@ -124,7 +125,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         """Return self."""
         return self
 
-    def elements_in(self, kind: dtype | None) -> np.ndarray:
+    def elements_in(self, kind: dtype | None) -> Array:
         """Return the memory as elements of a dtype, int64 by default."""
         kind = kind or int64
         return self._bytes()[: self.nbytes() // kind.itemsize * kind.itemsize].view(kind.np)
@@ -338,7 +339,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
     ) -> None:
         """Do nothing: ``__new__``, which may return another class, does everything."""
 
-    def _elements(self) -> np.ndarray:
+    def _elements(self) -> Array:
         flat = self._untyped_storage._bytes()
         size = self.dtype.itemsize
         return flat[: flat.size // size * size].view(self.dtype.np)
@@ -346,18 +347,18 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes()
 
-    def elements_in(self, kind: Any) -> np.ndarray:
+    def elements_in(self, kind: Any) -> Array:
         """Return the elements. Raise RuntimeError if another dtype is requested."""
         if kind is not None and kind is not self.dtype:
             words = type_word(kind), type_word(self.dtype)
             raise RuntimeError("Expected a Storage of type {} or an UntypedStorage, but got {}".format(*words))
         return self._elements()
 
-    def _with(self, array: np.ndarray, kind: Any) -> TypedStorage:
+    def _with(self, array: Array, kind: Any) -> TypedStorage:
         return TypedStorage(wrap_storage=untyped_of(_cell_of(array)), dtype=kind)
 
     def _python(self, value: Any) -> float:
-        return in_python(np.asarray(value)).item()  # type: ignore[no-any-return]
+        return in_python(np.asarray(value)).item()
 
     @property
     def device(self) -> device:

@@ -119,7 +119,7 @@ _TensorMeta = type(Tensor)
 TensorBase = Tensor
 _set_grad_enabled = set_grad_enabled
 
-DispatchKey = enum.Enum(  # type: ignore[misc]
+DispatchKey = enum.Enum(
     "DispatchKey",
     "Undefined CPU CUDA XPU MPS Meta Autograd AutogradCPU AutogradCUDA Functionalize Python PythonDispatcher "
     "AutocastCPU AutocastCUDA AutocastXPU AutocastMPS PrivateUse1 CompositeImplicitAutograd CompositeExplicitAutograd "

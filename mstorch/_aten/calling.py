@@ -132,7 +132,7 @@ class Derived(Node):
     places: Any
 
     @property
-    def width(self) -> int:  # type: ignore[override]
+    def width(self) -> int:
         """Number of results of the operation."""
         return self.results
 

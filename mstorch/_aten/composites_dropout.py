@@ -13,14 +13,14 @@ _ALPHA = 1.7580993408473766
 
 
 def _times(input: Tensor, factor: Tensor, inplace: bool) -> Tensor:
-    return aten("mul_.Tensor" if inplace else "mul.Tensor", input, factor)  # type: ignore[no-any-return]
+    return aten("mul_.Tensor" if inplace else "mul.Tensor", input, factor)
 
 
 def _drawn(input: Tensor, p: float, channels: bool) -> Tensor:
     """Return a Bernoulli(1 - p) mask, per element or per channel."""
     shape = [*input.shape[:2], *[1] * (input.dim() - 2)]
     memory = aten("new_empty", input, shape) if channels else aten("empty_like", input)
-    return aten("bernoulli_.float", memory, *([] if p == 0.5 else [1 - p]))  # type: ignore[no-any-return]
+    return aten("bernoulli_.float", memory, *([] if p == 0.5 else [1 - p]))
 
 
 def _dropped(input: Tensor, p: float, train: bool, *, channels: bool = False, alpha: bool = False, inplace: bool = False) -> Tensor:
@@ -37,7 +37,7 @@ def _dropped(input: Tensor, p: float, train: bool, *, channels: bool = False, al
         return _times(input, aten("div_.Scalar", noise, 1 - p), inplace)
     scale = 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     shift = aten("add_.Scalar", aten("mul_.Scalar", aten("add.Scalar", noise, -1), _ALPHA * scale), _ALPHA * scale * p)
-    return aten("add_.Tensor", _times(input, aten("mul_.Scalar", noise, scale), inplace), shift)  # type: ignore[no-any-return]
+    return aten("add_.Tensor", _times(input, aten("mul_.Scalar", noise, scale), inplace), shift)
 
 
 @composite("dropout")
@@ -93,7 +93,7 @@ def _rrelu(
         if options[-1] != default:
             break
         options.pop()
-    return aten(f"rrelu_with_noise{'_' * inplace}", input, noise, *options)  # type: ignore[no-any-return]
+    return aten(f"rrelu_with_noise{'_' * inplace}", input, noise, *options)
 
 
 @composite("rrelu_")

@@ -18,7 +18,7 @@ Cell = nn.Cell
 _context = context._context()
 
 
-_make = Cell.__base__.__init__  # type: ignore[misc]
+_make = Cell.__base__.__init__
 
 
 def _init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -27,7 +27,7 @@ def _init(self: Any, *args: Any, **kwargs: Any) -> None:
 
 _init.__name__, _init.__qualname__, _init.__module__ = "__init__", "Cell_.__init__", Cell.__base__.__module__
 # Programs walk along ``__mro__`` and ask each class what its ``__init__`` takes; inspect has no answer for a function of pybind11's.
-Cell.__base__.__init__ = _init  # type: ignore[misc]
+Cell.__base__.__init__ = _init
 
 
 def init_cell(cell: Any) -> None:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import Array
 from .raw import NP_DTYPE, ON_CPU, Raw, from_numpy
 
 _SMALL = 64  # bytes
 _MOST = 4096
-_KEPT: OrderedDict[tuple[np.dtype, tuple[int, ...], bytes], Raw] = OrderedDict()
+_KEPT: OrderedDict[tuple[np.dtype[Any], tuple[int, ...], bytes], Raw] = OrderedDict()
 
 
 _NUMBERS: dict[tuple[float, str], Raw] = {}
@@ -29,7 +30,7 @@ def number_of(number: Any, name: str) -> Raw:
     return found
 
 
-def constant_of(array: np.ndarray) -> Raw:
+def constant_of(array: Array) -> Raw:
     """Return an array as a read-only tensor; small ones are cached on the device."""
     if ON_CPU or array.nbytes > _SMALL:
         return from_numpy(np.ascontiguousarray(array).reshape(array.shape))

@@ -19,6 +19,7 @@ import mindspore
 import numpy as np
 
 from . import runtime
+from .arrays import Array
 from .geometry import contiguous_strides, flat_index
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
@@ -144,12 +145,12 @@ def full(shape: Sizes, value: Any, name: str) -> Raw:
     return _made("FillScalar", (shape, value, MS_DTYPE[name]), lambda: np.full(shape, value, NP_DTYPE[name]))
 
 
-def arange(start: Any, end: Any, step: Any, name: str, host: Callable[[], np.ndarray]) -> Raw:
+def arange(start: Any, end: Any, step: Any, name: str, host: Callable[[], Array]) -> Raw:
     """Return the range from ``start`` to ``end`` in new memory; ``host`` computes it if the stand-in device has no kernel."""
     return _made("Arange", (start, end, step, MS_DTYPE[name]), host)
 
 
-def _made(name: str, args: tuple[Any, ...], host: Callable[[], np.ndarray]) -> Raw:
+def _made(name: str, args: tuple[Any, ...], host: Callable[[], Array]) -> Raw:
     if not HAS_WINDOWS:
         return from_numpy(host())
     return stand_in[0].factory(name, args, host) if stand_in else run(name, *args)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._quiet import quiet
+from .arrays import Array
 from .table import Function
 
 Sizes = tuple[int, ...]
@@ -30,24 +31,24 @@ WITHOUT_BATCH = frozenset(
 """Kernels of (N, C, …) whose result shapes, except for N, are those of an empty batch."""
 
 
-def _cat(arrays: Sequence[np.ndarray], dim: int) -> Sizes:
+def _cat(arrays: Sequence[Array], dim: int) -> Sizes:
     shapes = [array.shape for array in arrays if array.shape != (0,)] or [arrays[0].shape]
     return (*shapes[0][:dim], sum(shape[dim] for shape in shapes), *shapes[0][dim + 1 :])
 
 
-def _stack(arrays: Sequence[np.ndarray], dim: int) -> Sizes:
+def _stack(arrays: Sequence[Array], dim: int) -> Sizes:
     shape = arrays[0].shape
     return (*shape[:dim], len(arrays), *shape[dim:])
 
 
-def _pad(x: np.ndarray, pads: Sizes, how: Any) -> Sizes:
+def _pad(x: Array, pads: Sizes, how: Any) -> Sizes:
     shape = list(x.shape)
     for number in range(len(pads) // 2):
         shape[-1 - number] += pads[2 * number] + pads[2 * number + 1]
     return tuple(shape)
 
 
-def _tile(x: np.ndarray, repeats: Sizes) -> Sizes:
+def _tile(x: Array, repeats: Sizes) -> Sizes:
     shape = (1,) * (len(repeats) - x.ndim) + x.shape
     return tuple(length * count for length, count in zip(shape, (1,) * (len(shape) - len(repeats)) + tuple(repeats)))
 
@@ -72,7 +73,7 @@ def told(op: str, kernel: Function, inputs: Sequence[Any], args: Sequence[Any]) 
     return kernel(*inputs, *args)
 
 
-def _empty(shape: Sizes, kind: np.dtype[Any]) -> np.ndarray:
+def _empty(shape: Sizes, kind: np.dtype[Any]) -> Array:
     """Return zeros of a shape that occupy one element."""
     return np.broadcast_to(np.zeros((), kind), shape)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from .._quiet import quiet
 from . import runtime
+from .arrays import Array
 from .cast import cast
 from .errors import not_for
 from .float8 import (
@@ -235,7 +236,7 @@ def _else(direct: Function, least: int, spare: Function) -> Function:
     return call_unless_few if least else call
 
 
-def _host_through(function: Function, asked: np.dtype, computing: np.dtype, wide: tuple[int, ...]) -> Function:
+def _host_through(function: Function, asked: np.dtype[Any], computing: np.dtype[Any], wide: tuple[int, ...]) -> Function:
     """Wrap a NumPy kernel to compute in another dtype than requested."""
     wider: Function = widened if computing == np.float32 else lambda array: array.astype(computing)
 
@@ -272,7 +273,7 @@ def _raw_of(value: Any) -> Any:
 def through_mindspore(function: Function) -> Function:
     """Wrap a kernel of MindSpore tensors as a kernel of NumPy arrays; its results own their memory."""
 
-    def fresh(result: Any, given: Sequence[np.ndarray]) -> Any:
+    def fresh(result: Any, given: Sequence[Array]) -> Any:
         if isinstance(result, (tuple, list)):
             return tuple(fresh(item, given) for item in result)
         if not isinstance(result, Raw):
@@ -289,7 +290,7 @@ def through_mindspore(function: Function) -> Function:
     return call
 
 
-class HostKernel(dict):
+class HostKernel(dict[Any, Any]):
     """The functions of one operation on NumPy arrays, resolved by dtype name; MindSpore's function where NumPy has none."""
 
     __slots__ = ("device",)
@@ -348,12 +349,12 @@ class HostKernel(dict):
             if refused:
                 raise not_for(refused, name)
             function = computing if moving is None or op == "put" and args[3] else moving  # what is put may be added
-            return function(*args)  # type: ignore[misc]  # one of them is there
+            return function(*args)  # one of them is there
 
         return call
 
 
-class Kernel(dict):
+class Kernel(dict[Any, Any]):
     """The functions of one operation, resolved by dtype name: ``kernel["float32"](raw, …)`` on MindSpore tensors,
     ``kernel.host["float32"](array, …)`` on NumPy arrays.
     """

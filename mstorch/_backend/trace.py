@@ -165,7 +165,7 @@ _INSTEAD: dict[str, Callable[..., Raw]] = {
 }
 
 
-class Capture(_jit.TraceJitContext):  # type: ignore[misc]
+class Capture(_jit.TraceJitContext):
     """A run of a function under the recorder: tracks which MindSpore tensors depend on inputs, which come from outside, and which values
     are read.
     """

@@ -90,7 +90,7 @@ class OptimizedModule(Module):
         self.__dict__["_compiled"] = compiled_call(mod, fullgraph, limit, graphs)
 
     @property
-    def training(self) -> bool:  # type: ignore[override]
+    def training(self) -> bool:
         """Whether the original module is in training mode."""
         return self._orig_mod.training
 

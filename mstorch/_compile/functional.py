@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.geometry import contiguous_strides
 from .._backend.raw import ON_CPU, Raw
 from .._backend.trace import GraphBreak
@@ -211,6 +212,6 @@ def delivered(number: Any, tensors: Sequence[Any]) -> Any:
     return tensors[number] if isinstance(number, int) else constant(number)
 
 
-def array_source(number: Any, raws: Sequence[Raw]) -> np.ndarray:
+def array_source(number: Any, raws: Sequence[Raw]) -> Array:
     """Return the array of a graph output, given by its number, or of a constant."""
     return raws[number].asnumpy() if isinstance(number, int) else number

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.device_memory import HAS_WINDOWS, dense, is_dense, primitive_window
 from .._backend.primitives import run
 from .._backend.raw import NAME_OF, ON_CPU, Raw, from_numpy
@@ -84,7 +85,7 @@ def result_of(raw: Raw, kept: bool) -> Any:
     return wrap(copy_of(raw)) if kept else raw
 
 
-def constant(array: np.ndarray) -> Any:
+def constant(array: Array) -> Any:
     """Return a constant result as a tensor on the device of the graph."""
     return tensor_of(array.copy()) if ON_CPU else wrap(from_numpy(array.copy()))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
+from .._backend.arrays import Array
 from .._backend.raw import NAME_OF, ON_CPU, Raw, from_numpy, to_arrays
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
@@ -95,7 +96,7 @@ def _whole(tensor: Any) -> Any:
     return tensor if tensor._stride is None and tensor.numel() == whole.numel() else whole
 
 
-def _as_it_lies(values: np.ndarray, tensor: Any) -> np.ndarray:
+def _as_it_lies(values: Array, tensor: Any) -> Array:
     """Return the values in memory order, for a tensor that covers its memory."""
     if tensor._stride is None:
         return values
@@ -136,7 +137,7 @@ def _compare_run(
             same(zeros if want is None else want, zeros if given is None else given, "gradient", noise)
 
 
-def _gradients(roots: Sequence[Any], seeds: Sequence[np.ndarray], ends: Sequence[Any]) -> list[Raw | None]:
+def _gradients(roots: Sequence[Any], seeds: Sequence[Array], ends: Sequence[Any]) -> list[Raw | None]:
     """Return the eager gradients, outside MindSpore's autograd."""
     tape.stop_recording()
     with native_set_to(False):
@@ -145,7 +146,7 @@ def _gradients(roots: Sequence[Any], seeds: Sequence[np.ndarray], ends: Sequence
     return [None if gradient is None else from_numpy(np.ascontiguousarray(to_arrays(gradient))) for gradient in found]
 
 
-def _finite(raw: Raw) -> np.ndarray:
+def _finite(raw: Raw) -> Array:
     array = raw.asnumpy()
     array = array.astype(np.float32) if NAME_OF[raw.dtype] == "bfloat16" else array
     return array[np.isfinite(array)]

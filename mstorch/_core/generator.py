@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import runtime, seeds
+from .._backend.arrays import Array
 from .._backend.device_random import DeviceStream
 from .._backend.forked import forked
 from .._backend.raw import ON_CPU
@@ -208,7 +209,7 @@ class randomness(Block):
         _blocks.stack[END:] = (self,)
         return begin_slice
 
-    def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> np.ndarray:
+    def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Array:
         """Return the draw for this slice; ``further(args)`` draws for this slice only."""
         self._place += 1
         if any(isinstance(arg, np.ndarray) for arg in args):

@@ -407,7 +407,7 @@ def entry(
             foreign = of_mindspore(given, named, refused or error) or (None if refused else from_below(known_as, given, named, error))
             if refused is None and foreign is None:
                 raise
-            raise foreign or refused from None  # type: ignore[misc]  # one of them is an error
+            raise foreign or refused from None  # one of them is an error
 
     known = _known(entered, function, module, name)
     return known
@@ -525,7 +525,7 @@ def shown_built_in(function: Function, module: str, name: str) -> Function:
 def _shortest(function: Function) -> Function:
     """Return the fast path for calls with at most two positional arguments and no keywords."""
     while getattr(function, "for_keywords", None) is function:
-        function = function.__wrapped__  # type: ignore[attr-defined]
+        function = function.__wrapped__
     return function
 
 
@@ -573,13 +573,13 @@ def entered_property(of: property, name: str) -> Property:
 
     def put(self: TensorBase, value: TensorBase | None) -> None:
         if type(self) in PLAIN and not MODES:
-            write(self, value)  # type: ignore[misc]
+            write(self, value)
         else:
             dispatch(made.__set__, write, (self, value), {})  # type: ignore[arg-type]
 
     def drop(self: TensorBase) -> None:
         if type(self) in PLAIN and not MODES:
-            remove(self)  # type: ignore[misc]
+            remove(self)
         else:
             dispatch(made.__delete__, remove, (self,), {})  # type: ignore[arg-type]
 

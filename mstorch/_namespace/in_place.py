@@ -51,7 +51,7 @@ _threshold_ = in_place_form(acts.threshold, "threshold_", uniform=True)  # torch
 
 def threshold_(input: Any, threshold: float, value: float) -> Any:
     """In-place version of ``threshold``."""
-    return _threshold_(input, threshold, value)  # type: ignore[no-any-return]
+    return _threshold_(input, threshold, value)
 
 
 @operation(draws=BY_TENSOR)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._aten.kinds import changes_view, gives_view
+from .._backend.arrays import Array
 from .._core.dtype import dtype
 from .._core.overriding import FORMED, MAPPERS, Property, disabled, public_name
 from .._core.storage import Counter, Mirror
@@ -50,11 +51,11 @@ class Unresolved(Tensor):
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """Raise RuntimeError as torch does, or return a copy with ``force``."""
         if force:
-            return resolved(self.detach()).numpy()  # type: ignore[no-any-return]
+            return resolved(self.detach()).numpy()
         bit, way = ("conjugate", "resolve_conj") if signs_of(self)[0] else ("negative", "resolve_neg")
         raise RuntimeError(f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{way}().numpy() instead.")
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return self.numpy()
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -167,12 +168,12 @@ def _looks_otherwise(function: Callable[..., Any], first: Tensor, rest: tuple[An
 
 def _conj(input: Any) -> TensorBase:
     """Return the conjugate as a view."""
-    return complex_views.conj(input)  # type: ignore[no-any-return]
+    return complex_views.conj(input)
 
 
 def _neg_view(input: Any) -> TensorBase:
     """Return the negative as a view."""
-    return complex_views.neg_view(input)  # type: ignore[no-any-return]
+    return complex_views.neg_view(input)
 
 
 MAPPERS.append(take)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.cast import cast, numpy_cast
 from .._backend.errors import nameless, not_for, wrong_type
 from .._backend.raw import from_numpy
@@ -159,7 +160,7 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     return made
 
 
-def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
+def _cast_in_order(array: Array, target: np.dtype[Any]) -> Array:
     """Cast an array and keep its memory order; an array expanded from a single element stays expanded."""
     found = numpy_cast(array, target=target, order="K")
     if found.size == 1 and found.ndim and repeats(array):
@@ -370,7 +371,7 @@ def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None
     assign(target, values)
 
 
-def write_array(target: TensorBase, array: np.ndarray, uniform: bool = False, label: str = "CopyBackwards") -> None:
+def write_array(target: TensorBase, array: Array, uniform: bool = False, label: str = "CopyBackwards") -> None:
     """Write an array of the target's dtype, broadcast to the target's shape, as a constant that autograd does not track."""
     check_writable(target, uniform)
     put_constant(target, array)
@@ -472,13 +473,13 @@ def without_grad() -> grad_set_to:
     return grad_set_to(False)
 
 
-def readable(tensor: Any) -> np.ndarray | None:
+def readable(tensor: Any) -> Array | None:
     """Return the values for an argument check; None in a capture, on the meta device, and on a device, which would have to be synchronized.
     """
     return array_of(tensor) if home(tensor).reads_are_free else None
 
 
-def values_of(tensor: TensorBase) -> np.ndarray | None:
+def values_of(tensor: TensorBase) -> Array | None:
     """Return the values, synchronizing a device; None in a capture, or on the meta device."""
     return array_of(tensor) if home(tensor).has_elements else None
 
@@ -494,7 +495,7 @@ def whole(value: Any) -> int:
         if value.__class__ is bool:
             raise wrong_type("'bool' object cannot be interpreted as an integer")
         return operator.index(value)
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def wrap_dim(dim: int, rank: int) -> int:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.geometry import flat_index
 from .._core.strides import dense_order
 from .._core.tensor_base import TensorBase, count_of, strides_of
@@ -60,5 +61,5 @@ def refuse_parts(out: Any, input: TensorBase, shape: tuple[int, ...] | None = No
         refuse_partial_overlap(target, input)
 
 
-def _places(tensor: TensorBase) -> np.ndarray:
+def _places(tensor: TensorBase) -> Array:
     return flat_index(shape_of(tensor), strides_of(tensor), tensor._offset)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _tensor_str
+from .._backend.arrays import Array
 from .._core.above import above
 from .._core.dtype import dtype, float32, float64, int8, int32, int64, qint8, qint32, quint8, uint8
 from .._core.formats import memory_format
@@ -70,11 +71,11 @@ class QuantizedTensor(Tensor):
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
 
-    def numpy(self, *, force: bool = False) -> np.ndarray:
+    def numpy(self, *, force: bool = False) -> Array:
         """Raise TypeError: NumPy has no quantized dtype; use ``int_repr()`` or ``dequantize()`` first."""
         raise TypeError(f"Got unsupported ScalarType {WORDS[self._dtype.name]}")
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return self.numpy()
 
     def tolist(self) -> Any:
@@ -85,7 +86,7 @@ class QuantizedTensor(Tensor):
         """Return the only element, dequantized, as a Python number."""
         if views.numel_of(self._shape) != 1:
             raise RuntimeError(f"a Tensor with {views.numel_of(self._shape)} elements cannot be converted to Scalar")
-        return dequantize(self).item()  # type: ignore[no-any-return]
+        return dequantize(self).item()
 
     def __bool__(self) -> bool:
         if views.numel_of(self._shape) != 1:

@@ -29,6 +29,8 @@ from mstorch._tape.mirrored import CLASSES, can_be_lazy, signs_of, with_signs
 from mstorch._tensor import Tensor
 from mstorch.storage import TypedStorage, UntypedStorage, typed_storage
 
+from .._backend.arrays import Array
+
 NUMPY_DTYPES = {
     name: np.dtype(name)
     for name in ("bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
@@ -172,7 +174,7 @@ def nested_parts_of(tensor: Any) -> tuple[str, tuple[Any, ...]]:
 
 def nested_class() -> type:
     """Return the class of jagged nested tensors."""
-    return above.nested.nested_tensor.NestedTensor  # type: ignore[no-any-return]
+    return above.nested.nested_tensor.NestedTensor
 
 
 def jagged_maker() -> Any:
@@ -281,7 +283,7 @@ class TensorParts:
     stride: tuple[int, ...]
     requires_grad: bool
     location: str
-    array: Callable[[], np.ndarray]
+    array: Callable[[], Array]
     signs: dict[str, bool]  # "conj" and "neg", where the memory holds the conjugates or negatives
 
 
@@ -307,7 +309,7 @@ def cell_nbytes(cell: Any) -> int:
     return int(cell.nbytes)
 
 
-def cell_bytes(array: np.ndarray) -> np.ndarray:
+def cell_bytes(array: Array) -> Array:
     """Return a contiguous array's memory as bytes."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
@@ -340,7 +342,7 @@ def user_state(tensor: Tensor) -> Any:
     kind = type(tensor)
     own = getattr(kind, "__getstate__", None)
     if own is not None and own is not getattr(object, "__getstate__", None):
-        return own(tensor)  # type: ignore[no-any-return]
+        return own(tensor)
     found = {name: value for name, value in tensor.__dict__.items() if name not in _OWN_ATTRIBUTES}
     slots = subclasses.slots_of(tensor) if kind is not tensor_class() else {}
     return (found, slots) if slots else found or None
@@ -402,7 +404,7 @@ def storage_kinds() -> tuple[type, type]:
     return TypedStorage, UntypedStorage
 
 
-def storage_parts(storage: TypedStorage | UntypedStorage) -> tuple[Any, str, str, Callable[[], np.ndarray]]:
+def storage_parts(storage: TypedStorage | UntypedStorage) -> tuple[Any, str, str, Callable[[], Array]]:
     """Return a storage's cell, its saved dtype ("" for untyped), its location tag, and a function that returns its bytes."""
     cell = storage.untyped()._cell
     kind = storage.dtype.name if hasattr(storage, "dtype") else ""
@@ -426,7 +428,7 @@ def refresh(storage: LoadedStorage) -> None:
         base.detach().copy_(_base(LoadedStorage(storage.data.copy()), dtype, tuple(base.shape)))
 
 
-def from_numpy(array: np.ndarray) -> Any:
+def from_numpy(array: Array) -> Any:
     """Return a tensor over a NumPy array's memory."""
     return from_data.from_numpy(array)
 

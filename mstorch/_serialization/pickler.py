@@ -138,7 +138,7 @@ class _Rules:
         if not adapter.has_default_reduce(tensor):
             return NotImplemented
         warn_if_has_hooks(tensor)
-        hooks: OrderedDict = OrderedDict()
+        hooks: OrderedDict[Any, Any] = OrderedDict()
         if adapter.is_parameter(tensor):
             state = adapter.user_state(tensor)
             plain = adapter.plain_data(tensor)
@@ -153,7 +153,7 @@ class _Rules:
         kind = type(tensor) if not adapter.is_exact_tensor(tensor) else self.named("torch", "Tensor")
         return self.named("torch._tensor", "_rebuild_from_type_v2"), (function, kind, arguments, state or {})
 
-    def _plain(self, tensor: Tensor, hooks: OrderedDict) -> tuple[_Global | Callable[..., Any], tuple[Any, ...]]:
+    def _plain(self, tensor: Tensor, hooks: OrderedDict[Any, Any]) -> tuple[_Global | Callable[..., Any], tuple[Any, ...]]:
         if tensor.is_meta:
             # Each a tuple of its own, as in torch: what is the same object becomes a reference in the pickle.
             shape = tuple(tensor.shape), (*tensor.stride(),)

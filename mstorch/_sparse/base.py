@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.raw import ON_CPU
 from .._core.above import above
 from .._core.auto import Auto
@@ -96,7 +97,7 @@ class SparseTensor(Tensor):
     @property
     def device(self) -> device:
         """The device of the values."""
-        return self._values_part.device  # type: ignore[no-any-return]
+        return self._values_part.device
 
     @property
     def layout(self) -> layout:
@@ -145,7 +146,7 @@ class SparseTensor(Tensor):
 
     untyped_storage = storage
 
-    def numpy(self, *, force: bool = False) -> np.ndarray:
+    def numpy(self, *, force: bool = False) -> Array:
         """Raise TypeError: NumPy has no sparse arrays."""
         raise TypeError(f"can't convert {WORDS[self._layout]} layout tensor to numpy. Use Tensor.to_dense() first.")
 
@@ -199,7 +200,7 @@ class SparseTensor(Tensor):
             raise RuntimeError("attempting to assign a gradient to a tensor that has data of a different type")
         Tensor.grad.fset(self, value)  # type: ignore[attr-defined]
 
-    grad = property(Tensor.grad.fget, _set_grad, Tensor.grad.fdel, "The gradient that backward accumulated, of any layout, or None.")  # type: ignore[attr-defined,assignment]
+    grad = property(Tensor.grad.fget, _set_grad, Tensor.grad.fdel, "The gradient that backward accumulated, of any layout, or None.")  # type: ignore[attr-defined]
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Set requires_grad of a leaf; return the tensor."""
@@ -300,12 +301,12 @@ def replace(tensor: Tensor, other: Tensor) -> Tensor:
 FORMED.add(SparseTensor)
 
 
-def host(tensor: Tensor) -> np.ndarray:
+def host(tensor: Tensor) -> Array:
     """Return indices as a host array."""
     return np.asarray(array_of(tensor))
 
 
-def index_tensor(array: np.ndarray, beside: Tensor | None = None) -> Any:
+def index_tensor(array: Array, beside: Tensor | None = None) -> Any:
     """Return an array as an int64 tensor on another tensor's device."""
     found = made(np.ascontiguousarray(array, np.int64))
     return found if beside is None else copying.to(found, beside.device)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
@@ -157,7 +158,7 @@ def _word(tensor: Any) -> str:
     return type_word(tensor._dtype)
 
 
-def places(self: Any) -> tuple[np.ndarray, Any]:
+def places(self: Any) -> tuple[Array, Any]:
     """Return the full indices of a compressed tensor's elements (batch dimensions, row, column), and the values (nnz, *)."""
     kind, (compressed, plain), values = self._layout, self._index, self._values_part
     starts, others = host(compressed).astype(np.int64), host(plain).astype(np.int64)

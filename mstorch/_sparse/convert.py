@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.above import above
 from .._core.dtype import dtype
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
@@ -33,7 +34,7 @@ def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None 
     return no_view(summed.reshape(self._size))
 
 
-def _specified(self: Tensor, count: int) -> np.ndarray:
+def _specified(self: Tensor, count: int) -> Array:
     """Return the indices (count, nnz) of nonzero entries in the first ``count`` dimensions of a strided tensor."""
     refuse_codes("nonzero_count_cpu", self)
     array = np.asarray(array_of(self))

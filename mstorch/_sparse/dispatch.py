@@ -313,7 +313,7 @@ def _backward(tensors: Tensor, grad_tensors: Tensor | None = None, *args: Any, *
 def install() -> None:
     """Make autograd's functions accept sparse tensors."""
     autograd.grad = aware(autograd.grad, _grad)
-    autograd.backward = aware(autograd.backward, _backward)  # type: ignore[assignment]
+    autograd.backward = aware(autograd.backward, _backward)
 
 
 give_methods()

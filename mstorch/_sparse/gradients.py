@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.above import above
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import MAKERS, is_sparse
@@ -23,7 +24,7 @@ from .compressed import places
 from .coo import coalesce, flat, taken
 
 
-def where_of(tensor: Any) -> tuple[np.ndarray, Any]:
+def where_of(tensor: Any) -> tuple[Array, Any]:
     """Return indices (sparse dimensions, nnz) and values (nnz, *) of a tensor of any sparse layout."""
     if tensor._layout is sparse_coo:
         return host(tensor._index[0]), tensor._values_part

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.errors import not_for
 from .._core.dtype import dtype
 from .._core.formats import sparse_coo
@@ -97,7 +98,7 @@ def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Tensor:
     return input._values_part.sum() if _numbers(dim) is None else sum(input, dim)
 
 
-def _grouped(input: Any, dim: int) -> tuple[np.ndarray, int]:
+def _grouped(input: Any, dim: int) -> tuple[Array, int]:
     where = host(input._index[0])
     rest = np.delete(where, dim, axis=0)
     if not rest.shape[0]:
@@ -107,7 +108,7 @@ def _grouped(input: Any, dim: int) -> tuple[np.ndarray, int]:
     return group, int(group.max()) + 1 if group.size else 0
 
 
-def _shifted(values: Tensor, group: np.ndarray, count: int) -> Tensor:
+def _shifted(values: Tensor, group: Array, count: int) -> Tensor:
     """Return the values minus the maximum of their group, detached."""
     array = np.asarray(value_of(values.detach()).asnumpy())
     greatest = np.full((count, *array.shape[1:]), -np.inf, array.dtype)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
@@ -219,7 +220,7 @@ def index_select(input: Any, dim: int, index: Any, *, out: Tensor | None = None)
     return _placed("IndexSelect", (input,), lambda: _indexed(input, dim, wanted), back)
 
 
-def _indexed(input: Any, dim: int, wanted: np.ndarray) -> Any:
+def _indexed(input: Any, dim: int, wanted: Array) -> Any:
     source = to_sparse_coo(input)
     size = (*source._size[:dim], wanted.size, *source._size[dim + 1 :])
     count = source.sparse_dim()
@@ -228,7 +229,7 @@ def _indexed(input: Any, dim: int, wanted: np.ndarray) -> Any:
         return sparse(sparse_coo, source._index, values, size, source._coalesced)
     where = host(source._index[0])
     order = np.argsort(where[dim], kind="stable")
-    ends = [np.searchsorted(where[dim], wanted, side, sorter=order) for side in ("left", "right")]  # type: ignore[call-overload]
+    ends = [np.searchsorted(where[dim], wanted, side, sorter=order) for side in ("left", "right")]
     counts = ends[1] - ends[0]
     rows = order[np.arange(counts.sum()) + np.repeat(ends[0] - (counts.cumsum() - counts), counts)]
     picked = where[:, rows]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.raw import Raw
 from .._backend.table import Kernel
 from .._core import fallback  # noqa: F401 - tells of it
@@ -61,7 +62,7 @@ class Applied(Node):
     results: Any  # how many, where they are several
 
     @property
-    def width(self) -> int:  # type: ignore[override]
+    def width(self) -> int:
         """Number of results of the operation."""
         return self.results or 1
 
@@ -77,7 +78,7 @@ class Applied(Node):
             raise does_not_fit(self, error) from error
         return found if found.__class__ is tuple else (found,)
 
-    def kept(self, gradient: TensorBase | np.ndarray, place: int = 0) -> Any:
+    def kept(self, gradient: TensorBase | Array, place: int = 0) -> Any:
         """Return a saved value: as a tensor if ``gradient`` is a tensor, else as a raw array."""
         return self.saved[place].value(self, isinstance(gradient, TensorBase))
 
@@ -437,7 +438,7 @@ class Constant:
 
     __slots__ = ("array",)
 
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, array: Array) -> None:
         self.array = array
 
     unpack = None

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.raw import from_numpy
 from .._backend.table import Kernel
 from .._core.dtype import dtype
@@ -106,7 +107,7 @@ class Call:
             return self.op.host[self.kind.name](*given, *self.args)
         return apply(self.op, self.kind, given, self.args)
 
-    def pull(self, tangent: TensorBase | np.ndarray, place: int = 0) -> Any:
+    def pull(self, tangent: TensorBase | Array, place: int = 0) -> Any:
         """Apply the gradient rule to a value; return the result for the input at ``place``."""
         node = applied_node(RULES[self.op.op], self.kind, self.inputs, self.args, self.results, [True] * len(self.inputs))
         found = node.run([tangent], not self.plain)
@@ -189,7 +190,7 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     _give_all(levels, results, tangents_at)
 
 
-def _apart(found: TensorBase | np.ndarray, tangents: list[Any]) -> Any:
+def _apart(found: TensorBase | Array, tangents: list[Any]) -> Any:
     """Return a tangent that shares no memory with the tangents from which it was computed, so that it may be written to."""
     if found.__class__ is np.ndarray:
         shared = found.base is not None or any(found is one for one in tangents)
@@ -309,7 +310,7 @@ def _tangent(item: TensorBase, level: int, kind: dtype | None) -> TensorBase | N
     return found if found is None or found._dtype is wanted else _in_kind(found, wanted)
 
 
-def _cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+def _cast(array: Array, kind: np.dtype[Any]) -> Array:
     return (array.real if kind.kind != "c" else array).astype(kind)
 
 
@@ -381,7 +382,7 @@ def _transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], prob
     return made
 
 
-def _own(value: TensorBase | np.ndarray) -> Any:
+def _own(value: TensorBase | Array) -> Any:
     """Return a tangent that owns its memory."""
     if isinstance(value, np.ndarray) and (value.base is not None or not value.flags.writeable):
         value = np.array(value, order="C")
@@ -456,7 +457,7 @@ def _relaid(tangent: TensorBase, like: TensorBase) -> TensorBase:
     return made
 
 
-def _copied(array: np.ndarray) -> np.ndarray:
+def _copied(array: Array) -> Array:
     return np.array(array, order="C")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.cast import cast, numpy_cast
 from .._backend.constants import constant_of
 from .._backend.device_memory import full
@@ -16,7 +17,7 @@ from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.strides import Strides, may_overlap
 
-Map = Callable[[np.ndarray], np.ndarray]
+Map = Callable[[Array], Array]
 OnRaw = Callable[[Raw], Raw]
 Geometry = tuple[tuple[int, ...], Strides, int]
 """Shape, strides and offset of a window on memory."""
@@ -35,11 +36,11 @@ class Move:
         self.array = array
         self.raw = raw
 
-    def __call__(self, array: np.ndarray) -> np.ndarray:
+    def __call__(self, array: Array) -> Array:
         return self.array(array)
 
 
-def _unchanged(array: np.ndarray) -> np.ndarray:
+def _unchanged(array: Array) -> Array:
     return array
 
 

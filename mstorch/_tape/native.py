@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape as native_tape
+from .._backend.arrays import Array
 from .._backend.forked import forked
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import LOCK, Kernel, through_mindspore
@@ -116,7 +117,7 @@ def _found(function: Callable[..., Any], tensors: list[Any], results: int, count
     return full
 
 
-def _unwrapped(raw: Raw, tensors: list[Any]) -> np.ndarray:
+def _unwrapped(raw: Raw, tensors: list[Any]) -> Array:
     return raw.asnumpy().copy() if tensors[0]._storage.__class__ is Storage else raw
 
 
@@ -155,7 +156,7 @@ def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[
     _attach(label, function, [None] * len(tensors), (), list(tensors), results)
 
 
-class _Rowless(dict):
+class _Rowless(dict[Any, Any]):
     """An operation that is not in the kernel table, given as a function of MindSpore tensors and one of NumPy arrays."""
 
     op = ""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.device_memory import primitive_window
 from .._core.auto import DEFAULT
 from .._core.dtype import dtype
@@ -492,7 +493,7 @@ def on_host(tensor: TensorBase) -> bool:
     return tensor._storage.__class__ is Storage
 
 
-def dressed(value: TensorBase | np.ndarray) -> Any:
+def dressed(value: TensorBase | Array) -> Any:
     """Return a tensor that shares the memory of a raw array; a tensor is returned unchanged."""
     if isinstance(value, TensorBase) or value is None:
         return value
@@ -501,7 +502,7 @@ def dressed(value: TensorBase | np.ndarray) -> Any:
     return wrap(value) if modes.native is not None or (value.is_contiguous() and value.size > 1) else _expanded_raw(value)
 
 
-def repeats(array: np.ndarray) -> bool:
+def repeats(array: Array) -> bool:
     """Return whether an array is expanded (has strides of 0)."""
     if array.size > 1:
         return 0 in array.strides
@@ -511,7 +512,7 @@ def repeats(array: np.ndarray) -> bool:
     return isinstance(array.base, np.ndarray) and array.base.size == 1
 
 
-def _expanded(array: np.ndarray) -> TensorBase:
+def _expanded(array: Array) -> TensorBase:
     """Return a tensor that stays expanded, as torch's gradient of a sum does."""
     if not array.size:
         one = tensor_of(np.array(array.base, array.dtype).reshape(1))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import shapes
+from .._backend.arrays import Array
 from .._backend.constants import constant_of
 from .._backend.float8 import STORED
 from .._backend.raw import ON_CPU, Raw, from_numpy
@@ -77,7 +78,7 @@ def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return tuple(found)
 
 
-def as_array(item: TensorBase | bool | np.ndarray) -> Any:
+def as_array(item: TensorBase | bool | Array) -> Any:
     if isinstance(item, TensorBase):
         return array_of(item)
     if item.__class__ is np.ndarray or item.__class__ in _SIMPLE:

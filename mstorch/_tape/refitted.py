@@ -22,7 +22,7 @@ class Refitted(Node):
     number: int
 
     @property
-    def width(self) -> int:  # type: ignore[override]
+    def width(self) -> int:
         """Number of outputs, large enough for the output number of the tensor."""
         return self.number + 1
 

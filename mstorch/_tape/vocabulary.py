@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.cast import cast
 from .._backend.geometry import inverse_order
 from .._backend.halves import narrowed, widened
@@ -54,7 +55,7 @@ def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) 
     return mm(*first), mm(*second)
 
 
-def conj(value: TensorBase | np.ndarray) -> Any:
+def conj(value: TensorBase | Array) -> Any:
     """Return the conjugate; return a real value unchanged."""
     if value.__class__ is np.ndarray and value.dtype.kind not in "cV":
         return value
@@ -74,7 +75,7 @@ def mapped(value: Any, forward: Any, back: Any, label: str, raw: Any = None, raw
     return movement.apply_map(forward, value) if raw is None else raw(value)
 
 
-def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+def sum_array(array: Array, shape: Sequence[int]) -> Array:
     """Sum an array over its broadcast dimensions to ``shape``."""
     lead = array.ndim - len(shape)
     axes = tuple(i for i in range(array.ndim) if i < lead or (shape[i - lead] == 1 and array.shape[i] != 1))
@@ -87,7 +88,7 @@ def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     return np.asarray(found).astype(array.dtype, copy=False).reshape(shape)
 
 
-def fit(gradient: TensorBase | np.ndarray, shape: tuple[int, ...]) -> Any:
+def fit(gradient: TensorBase | Array, shape: tuple[int, ...]) -> Any:
     """Reduce the gradient of a broadcast operand to ``shape`` by summation."""
     own = gradient.shape if gradient.__class__ is np.ndarray else shape_of(gradient)
     if own == shape or own == tuple(shape):
@@ -115,14 +116,14 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
     )  # fmt: skip
 
 
-def alias(value: TensorBase | np.ndarray) -> Any:
+def alias(value: TensorBase | Array) -> Any:
     """Return a view of a 0-d value, as torch's ``expand`` to the same shape does."""
     if value.__class__ is np.ndarray:
         return expanded(value, value.shape)
     return mapped(value, np.ndarray.view, np.asarray, "ExpandBackward0", movement.same, movement.same)
 
 
-def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def expanded(array: Array, shape: tuple[int, ...]) -> Array:
     """Faster ``np.broadcast_to`` (0.4 instead of 4 µs) for row-major arrays of frequent dtypes."""
     lead = len(shape) - array.ndim
     if lead < 0 or array.dtype.char not in "fd" or not array.flags.c_contiguous or not array.size:
@@ -132,12 +133,12 @@ def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         if own != length and own != 1:
             return np.broadcast_to(array, shape)  # which raises
         steps.append(0 if own != length else step)
-    made: np.ndarray = np.ndarray(shape, array.dtype, array, 0, steps)
+    made: Array = np.ndarray(shape, array.dtype, array, 0, steps)
     made.flags.writeable = False
     return made
 
 
-def reshape(value: TensorBase | np.ndarray, shape: Sequence[int]) -> Any:
+def reshape(value: TensorBase | Array, shape: Sequence[int]) -> Any:
     """Return the value reshaped."""
     if value.__class__ is np.ndarray:
         return value.reshape(shape)
@@ -163,7 +164,7 @@ def permute(value: Any, order: Sequence[int]) -> Any:
     )  # fmt: skip
 
 
-def transpose(value: TensorBase | np.ndarray) -> Any:
+def transpose(value: TensorBase | Array) -> Any:
     """Swap the last two dimensions."""
     if value.__class__ is np.ndarray:
         return value.swapaxes(-1, -2)
@@ -171,17 +172,17 @@ def transpose(value: TensorBase | np.ndarray) -> Any:
     return permute(value, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def total(value: TensorBase | np.ndarray, axes: tuple[int, ...], keepdim: bool = True) -> Any:
+def total(value: TensorBase | Array, axes: tuple[int, ...], keepdim: bool = True) -> Any:
     """Sum the value along ``axes``."""
     return _sum(value, axes, keepdim)
 
 
-def times(value: TensorBase | np.ndarray, number: Any) -> Any:
+def times(value: TensorBase | Array, number: Any) -> Any:
     """Multiply a value by a Python number."""
     return mul(value, factor(number, value))
 
 
-def plus(value: TensorBase | np.ndarray, number: Any) -> Any:
+def plus(value: TensorBase | Array, number: Any) -> Any:
     """Add a Python number to a value."""
     return add(value, constant(number, value))
 
@@ -206,12 +207,12 @@ def where(condition: Any, first: Any, second: Any) -> Any:
     return _where.kernel[name](condition if condition.__class__ is Raw else from_numpy(np.asarray(condition)), first, second)
 
 
-def bare_condition(value: TensorBase | np.ndarray) -> Any:
+def bare_condition(value: TensorBase | Array) -> Any:
     """Return the raw array of a condition, which may be a tensor."""
     return bare(value) if isinstance(value, TensorBase) else value
 
 
-def sum_of(first: TensorBase | np.ndarray | None, second: TensorBase | np.ndarray | None) -> Any:
+def sum_of(first: TensorBase | Array | None, second: TensorBase | Array | None) -> Any:
     """Return the sum of two values, either of which may be None for zero."""
     return second if first is None else first if second is None else add(first, second)
 
@@ -219,10 +220,10 @@ def sum_of(first: TensorBase | np.ndarray | None, second: TensorBase | np.ndarra
 def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Return the map that indexes an array with a key; its transpose scatters into zeros of a shape."""
 
-    def part(array: np.ndarray) -> np.ndarray:
+    def part(array: Array) -> Array:
         return array[key]
 
-    def placed(array: np.ndarray) -> np.ndarray:
+    def placed(array: Array) -> Array:
         whole = np.zeros(shape, array.dtype)
         put(whole, key, array)
         return whole
@@ -253,7 +254,7 @@ def zeros_beside(shape: Sequence[int], value: Any) -> Any:
     return dressed(raw) if isinstance(value, TensorBase) else raw
 
 
-def tensor_beside(array: np.ndarray, like: TensorBase) -> TensorBase:
+def tensor_beside(array: Array, like: TensorBase) -> TensorBase:
     """Return an array as a constant tensor on the device of ``like``."""
     return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ in NATIVE else tensor_of(array)
 
@@ -281,7 +282,7 @@ abs_, log1p, log2 = elementwise("abs"), elementwise("log1p"), elementwise("log2"
 flip, pad = Primitive("flip"), Primitive("pad")
 
 
-def like(array: np.ndarray, value: Any) -> Any:
+def like(array: Array, value: Any) -> Any:
     """Return a raw array as a constant beside ``value``: on the same device, and as a tensor if ``value`` is a tensor."""
     if array.__class__ is Raw:
         return dressed(array) if isinstance(value, TensorBase) else array
@@ -294,12 +295,12 @@ def like(array: np.ndarray, value: Any) -> Any:
     return from_numpy(array)
 
 
-def zeros(shape: tuple[int, ...], kind: dtype) -> np.ndarray:
+def zeros(shape: tuple[int, ...], kind: dtype) -> Array:
     """Return a zero-filled array."""
     return np.zeros(shape, kind.np)
 
 
-def host_array(value: Any) -> np.ndarray:
+def host_array(value: Any) -> Array:
     """Return a value as a NumPy array, for conditions and counts, which are not differentiated."""
     found = bare_condition(value)
     found = found if found.__class__ is np.ndarray else found.asnumpy()
@@ -324,28 +325,28 @@ def negated(condition: Raw) -> Raw:
     return kernel("logical_not")["bool"](condition)
 
 
-def positive(value: TensorBase | np.ndarray) -> Any:
+def positive(value: TensorBase | Array) -> Any:
     """Return a raw boolean array: True where a value is positive."""
     if _raw(value) is not None:
         return compared(gt, value, 0)
     return host_array(value) > 0
 
 
-def positive_or_nan(value: TensorBase | np.ndarray) -> np.ndarray:
+def positive_or_nan(value: TensorBase | Array) -> Array:
     """Return a raw boolean array: True where a value is positive or NaN."""
     if _raw(value) is not None:
         return negated(compared(le, value, 0))
     return np.logical_not(host_array(value) <= 0)
 
 
-def is_zero(value: TensorBase | np.ndarray) -> np.ndarray:
+def is_zero(value: TensorBase | Array) -> Array:
     """Return a raw boolean array: True where a value is zero."""
     if _raw(value) is not None:
         return compared(eq, value, 0)
     return np.asarray(host_array(value) == 0)
 
 
-def at_least_zero(value: TensorBase | np.ndarray) -> Any:
+def at_least_zero(value: TensorBase | Array) -> Any:
     """Return a raw boolean array: True where a real value is nonnegative; True everywhere for complex values."""
     raw = _raw(value)
     if raw is not None:
@@ -365,7 +366,7 @@ def in_one_kernel(op: str, slope: Callable[[Any, Any], Any], array: Callable[[An
 _REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 
-def converted(value: TensorBase | np.ndarray, name: str) -> Any:
+def converted(value: TensorBase | Array, name: str) -> Any:
     """Cast a value to another dtype; complex numbers are cast to a real dtype by their real part."""
     return mapped(value, movement.conversion(name), movement.conversion(dtype_name(value)), "ToCopyBackward0")
 
@@ -383,14 +384,14 @@ def cat(values: Sequence[Any], axis: int) -> Any:
 _cat = kernel("cat")
 
 
-def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def both(first: Array, second: Array) -> Array:
     """Return the logical and of two conditions."""
     if first.__class__ is Raw or second.__class__ is Raw:
         return kernel("logical_and")["bool"](*(item if item.__class__ is Raw else from_numpy(np.asarray(item)) for item in (first, second)))
     return np.logical_and(first, second)
 
 
-def either(first: np.ndarray, second: np.ndarray) -> Any:
+def either(first: Array, second: Array) -> Any:
     """Return the logical or of two conditions."""
     if first.__class__ is Raw:
         return kernel("logical_or")["bool"](first, second)
@@ -400,7 +401,7 @@ def either(first: np.ndarray, second: np.ndarray) -> Any:
 sgn, erf = elementwise("sgn"), elementwise("erf")
 
 
-def signs(value: Any) -> np.ndarray:
+def signs(value: Any) -> Array:
     """Return the sign of each element of a real value as a raw array; 0 for NaN, as in torch."""
     raw = _raw(value)
     if raw is not None:
@@ -409,7 +410,7 @@ def signs(value: Any) -> np.ndarray:
     return np.asarray(np.greater(array, 0).astype(array.dtype) - np.less(array, 0).astype(array.dtype))
 
 
-def shares(first: TensorBase | np.ndarray, second: TensorBase | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def shares(first: TensorBase | Array, second: TensorBase | Array) -> tuple[Array, Array]:
     """Return each operand's share of the gradient of a maximum, as raw arrays: half each if equal, all to both for NaN."""
     a, b = _raw(first), _raw(second)
     if a is not None and b is not None:
@@ -451,7 +452,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
     return computed
 
 
-def _with_values(found: TensorBase, values: np.ndarray) -> TensorBase:
+def _with_values(found: TensorBase, values: Array) -> TensorBase:
     """Replace the values of a composition's results by ``values``, computed in one step; gradients still follow the composition."""
     for result, value in zip(found, values) if found.__class__ is tuple else ((found, values),):
         if isinstance(result, TensorBase):
@@ -459,7 +460,7 @@ def _with_values(found: TensorBase, values: np.ndarray) -> TensorBase:
     return found
 
 
-def less_than(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
+def less_than(value: TensorBase | Array, bound: float) -> Array:
     """Return a raw boolean array: True where a value is less than a number."""
     if _raw(value) is not None:
         return compared(lt, value, bound)
@@ -467,7 +468,7 @@ def less_than(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
     return np.less(array, array.dtype.type(bound))
 
 
-def at_most(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
+def at_most(value: TensorBase | Array, bound: float) -> Array:
     """Return a raw boolean array: True where a value is at most a number."""
     if _raw(value) is not None:
         return compared(le, value, bound)
@@ -475,7 +476,7 @@ def at_most(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
     return np.less_equal(array, array.dtype.type(bound))
 
 
-def above(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
+def above(value: TensorBase | Array, bound: float) -> Array:
     """Return a raw boolean array: True where a value is greater than a number."""
     if _raw(value) is not None:
         return compared(gt, value, bound)
@@ -483,7 +484,7 @@ def above(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
     return np.greater(array, array.dtype.type(bound))
 
 
-def comparable(value: TensorBase | np.ndarray) -> np.ndarray:
+def comparable(value: TensorBase | Array) -> Array:
     """Return a value as a NumPy array that can be compared with numbers: half precision is cast to float32."""
     array = host_array(value)
     return widened(array) if array.dtype.itemsize == 2 else array
@@ -503,7 +504,7 @@ def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
     return laid_out(np.zeros(own, g._dtype.np), preserved_strides(own, strides_of(g)))
 
 
-def flat_in(found: TensorBase | np.ndarray, value: Any) -> Any:
+def flat_in(found: TensorBase | Array, value: Any) -> Any:
     """Return the gradient ``found``, whose derivative in ``value`` is zero almost everywhere, with a node that depends on ``value``, as in
     torch.
     """
@@ -511,7 +512,7 @@ def flat_in(found: TensorBase | np.ndarray, value: Any) -> Any:
         return found
     shape, name = value._shape, value._dtype.name
 
-    def nothing(_: Any) -> np.ndarray:
+    def nothing(_: Any) -> Array:
         return np.zeros(shape, NP_DTYPE[name])
 
     def nothing_raw(_: Raw) -> Raw:

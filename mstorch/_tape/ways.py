@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import trace
+from .._backend.arrays import Array
 from .._backend.raw import Raw
 from .._core.dtype import dtype
 from .._core.modes import modes
@@ -58,7 +59,7 @@ def is_known(tensor: TensorBase) -> bool:
     return bool(home(tensor).reads_are_free)
 
 
-def values_if_any(tensor: TensorBase) -> np.ndarray | None:
+def values_if_any(tensor: TensorBase) -> Array | None:
     """Return the values after waiting for the device or ending the capture; None for a meta tensor."""
     return None if home(tensor).kind == "absent" else array_of(tensor)
 

@@ -42,12 +42,12 @@ class _Whole(Node):
 
     def _again(self, g: TensorBase) -> Sequence[Any]:
         if self.direct:
-            return self.composed(g, *[item.value(self, True) for item in self.saved])  # type: ignore[no-any-return]
+            return self.composed(g, *[item.value(self, True) for item in self.saved])
         tensors = [apart(item.value(self, True), edge) for item, edge in zip(self.saved, self.edges)]
         recorded = modes.grad
         with grad_set_to(True):
             found = self.composed(*tensors)
-        return engine.run([(edge_of(found), g)], True, recorded, [edge_of(tensor) for tensor in tensors])  # type: ignore[list-item, arg-type]
+        return engine.run([(edge_of(found), g)], True, recorded, [edge_of(tensor) for tensor in tensors])  # type: ignore[list-item]
 
     def release(self) -> None:
         """Free the inputs and the state of the slope."""

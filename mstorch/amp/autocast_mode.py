@@ -103,7 +103,7 @@ def _cast(value: Any, device_type: str, dtype: _dtype) -> Any:
         return {_cast(key, device_type, dtype): _cast(item, device_type, dtype) for key, item in value.items()}
     if isinstance(value, Iterable):
         items = (_cast(item, device_type, dtype) for item in value)
-        return type(value)(items) if isinstance(value, (list, tuple)) else items  # type: ignore[call-arg]
+        return type(value)(items) if isinstance(value, (list, tuple)) else items
     return value
 
 

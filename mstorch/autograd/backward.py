@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backend import tape
+from .._backend.arrays import Array
 from .._backend.device_memory import full
 from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
@@ -290,7 +291,7 @@ def _strided_edge(tensor: Tensor) -> Any:
     return edge_of(tensor) if tensor._shape is not None else None
 
 
-def _own(gradient: Tensor | np.ndarray, starts: Sequence[tuple[Any, Any]]) -> Any:
+def _own(gradient: Tensor | Array, starts: Sequence[tuple[Any, Any]]) -> Any:
     """Return a gradient as a tensor that shares memory with no other result."""
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient

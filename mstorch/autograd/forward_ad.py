@@ -100,7 +100,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
 class dual_level(_Mode):
     """A context manager or decorator that enters the dual level; its value is the level's number."""
 
-    def __enter__(self) -> int:  # type: ignore[override]
+    def __enter__(self) -> int:
         global _current_level
         _refuse_nested()
         level, leave = tangents.new()

@@ -308,7 +308,7 @@ def _plain_output(tensors: list[Any], output: Tensor) -> Any:
         if modes.native is not None or output.layout is not strided:
             return output
         if any(output is tensor for tensor in tensors):
-            return output.view_as(output) if modes.grad else bare_twin(output)  # type: ignore[arg-type]
+            return output.view_as(output) if modes.grad else bare_twin(output)
         if output._auto is not None and output._auto.base is not None:
             output._auto.origin = OF_FUNCTION
         return output

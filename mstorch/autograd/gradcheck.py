@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.above import above
 from .._core.dtype import complex128, float64
 from .._core.formats import legacy_contiguous_format, sparse_coo, strided
@@ -233,7 +234,7 @@ def _check_slow(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
                 raise GradcheckError(part.mismatch(number, position, want, got))
 
 
-def _unit_vector(random: np.random.RandomState, count: int) -> np.ndarray:
+def _unit_vector(random: np.random.RandomState, count: int) -> Array:
     drawn = random.uniform(0, 1, count)
     return np.asarray(drawn / max(np.sqrt((drawn * drawn).sum()), 1e-300))
 
@@ -242,7 +243,7 @@ def _unit_vector(random: np.random.RandomState, count: int) -> np.ndarray:
 class _Direction:
     """A random direction of an input, with a second one for imaginary parts."""
 
-    vectors: list[np.ndarray]
+    vectors: list[Array]
     total: float
 
     def steps(self, like: Tensor, factor: float) -> list[Any]:
@@ -260,7 +261,7 @@ def _directions(part: _Part, random: np.random.RandomState) -> list[_Direction]:
     return found
 
 
-def _along(part: _Part, tensor: Tensor, direction: _Direction, settings: _Settings) -> list[np.ndarray]:
+def _along(part: _Part, tensor: Tensor, direction: _Direction, settings: _Settings) -> list[Array]:
     memory = values(tensor)
     steps = direction.steps(memory, settings.eps)
     return slopes(part.fn, part.inputs, memory, steps, settings.eps, part.forward)
@@ -287,7 +288,7 @@ def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
                 raise GradcheckError(text + _in_full(part, output, place, position, settings))
 
 
-def _projected(leaf: Tensor, gradient: np.ndarray, direction: _Direction) -> Any:
+def _projected(leaf: Tensor, gradient: Array, direction: _Direction) -> Any:
     """Return a gradient's product with a direction; the real and the imaginary part have separate directions."""
     if leaf.layout != strided:
         gradient = gradient[numbers_of(leaf)]

@@ -42,7 +42,7 @@ def hooks_of(tensor: Any) -> OrderedDict[int, Callable[..., Any]] | None:
     """Return the hooks at a tensor, None where there were never any."""
     node, number = node_of(tensor), tensor._number
     if node is None:
-        return None if tensor._auto is None else tensor._auto.hooks  # type: ignore[no-any-return]
+        return None if tensor._auto is None else tensor._auto.hooks
     return None if node.pre is None else node.pre.get(number)
 
 
@@ -107,7 +107,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """Return the GradientEdge of a tensor."""
     if not is_tracked(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    node, number = edge_of(tensor)  # type: ignore[misc]
+    node, number = edge_of(tensor)
     node.likes_of = {**(node.likes_of or {}), number: (tensor._shape, tensor._dtype)}
     return GradientEdge(node, number)
 
@@ -125,7 +125,7 @@ def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Node:
 class saved_tensors_hooks(Block):
     """A context manager in which ``pack_hook`` receives each saved tensor, and ``unpack_hook`` returns it in backward."""
 
-    __exit__ = LastAway(lambda: modes.saved_hooks)  # type: ignore[assignment]
+    __exit__ = LastAway(lambda: modes.saved_hooks)
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook

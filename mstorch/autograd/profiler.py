@@ -65,7 +65,7 @@ class profile(Block):
         self.function_events: EventList | None = None
         self._recorder = Recorder()
 
-    def __enter__(self) -> profile | None:  # type: ignore[return]
+    def __enter__(self) -> profile | None:
         if not self.enabled:
             self.at_end(each())
             return None

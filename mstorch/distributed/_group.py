@@ -196,7 +196,7 @@ class ProcessGroup:
         """Run an operation: on a device, in stream order; on the host, at once, or in the group's thread if the operation may block."""
         self._sequence += 1
         if by is not host:
-            return by.begin(work, list(outputs), put, not getattr(opts, "asyncOp", True))  # type: ignore[no-any-return]
+            return by.begin(work, list(outputs), put, not getattr(opts, "asyncOp", True))
         exchange = self._exchange(b"/%d/" % self._sequence, getattr(opts, "timeout", timeout))
 
         def run() -> None:
@@ -446,7 +446,7 @@ class ProcessGroup:
         by = self._by([tensor])
         if by is not host:
             row = _Flat(tensor)
-            return by.begin(lambda begun: by.send(begun, row, dst), [], [], False)  # type: ignore[no-any-return]
+            return by.begin(lambda begun: by.send(begun, row, dst), [], [], False)
         exchange = self._exchange(b"/to %d tag %d/" % (dst, tag), None)
         read = host.send(exchange, dst, _Flat(tensor).flat, patient)
         return _Sending(read)
@@ -460,7 +460,7 @@ class ProcessGroup:
             if src is None:
                 raise RuntimeError("HCCL receives from a named process: give src")
             row = _Flat(tensor)
-            return by.begin(lambda begun: by.recv(begun, row, src), [tensor], [row], False, src)  # type: ignore[no-any-return]
+            return by.begin(lambda begun: by.recv(begun, row, src), [tensor], [row], False, src)
         exchange = self._exchange(b"/to %d tag %d/" % (self._me, tag), None)
         return _Receiving(exchange, src, tensor)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.device_memory import is_dense
 from .._backend.raw import NAME_OF, Raw, host_array
 from . import _host_backend as host
@@ -267,7 +268,7 @@ class PlayedHccl:
         if len(groups) != 1:
             raise TypeError("the operations of one group are expected")
         members = self._members(groups.pop(), "batch_isend_irecv")
-        calls: list[tuple[tuple[int, int], int, np.ndarray]] = []
+        calls: list[tuple[tuple[int, int], int, Array]] = []
         for op in sorted(p2p_op_list, key=lambda op: op.op, reverse=True):
             peer = members.place(op.peer, op.op)
             if peer == members.me:
@@ -291,7 +292,7 @@ def _op(what: str, op: Any) -> str:
     return what
 
 
-def _row(what: str, tensor: Any, combined: str = "") -> tuple[np.ndarray, str]:
+def _row(what: str, tensor: Any, combined: str = "") -> tuple[Array, str]:
     """Return a tensor's memory, and the description of it that has to agree on all ranks."""
     row = _part(what, tensor)
     if combined and NAME_OF[tensor.dtype] not in _COMBINED:
@@ -299,7 +300,7 @@ def _row(what: str, tensor: Any, combined: str = "") -> tuple[np.ndarray, str]:
     return row, f"{NAME_OF[tensor.dtype]} {row.size}"
 
 
-def _part(what: str, tensor: Any) -> np.ndarray:
+def _part(what: str, tensor: Any) -> Array:
     if not isinstance(tensor, Raw):
         raise TypeError(f"{what}: a tensor is expected, not {type(tensor)}")
     if NAME_OF[tensor.dtype] not in _MOVED:
@@ -312,6 +313,6 @@ def _part(what: str, tensor: Any) -> np.ndarray:
     return memory.reshape(-1)
 
 
-def _fits(what: str, whole: np.ndarray, part: np.ndarray, count: int) -> None:
+def _fits(what: str, whole: Array, part: Array, count: int) -> None:
     if whole.dtype != part.dtype or whole.size != count * part.size:
         raise TypeError(f"{what}: {whole.size} elements of {whole.dtype}, and {count} times {part.size} of {part.dtype}")

@@ -5,10 +5,9 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 import mstorch as torch
 
+from .._backend.arrays import Array
 from .._core.tensor_base import is_tracked, window
 from .._tape.engine import next_callback
 from .._tape.node import Accumulate, edge_of
@@ -122,7 +121,7 @@ class Reducer:
         self.queued = False
         self.unused: set[int] = set()
         self.counts: dict[int, int] | None = None  # with ``static``: how often each was used in the first backward
-        self.used: np.ndarray | None = None
+        self.used: Array | None = None
         self.fired = [0] * len(self.parameters)
         self.deferred: list[Any] = []  # futures of hooks that are done once somebody waits
         sizes = [(one.dtype, one.numel() * one.element_size()) for one in self.parameters]
@@ -258,7 +257,7 @@ class Reducer:
                 self._deliver(place, parameter)
 
     @by_the_host
-    def _used_somewhere(self) -> np.ndarray | None:
+    def _used_somewhere(self) -> Array | None:
         """Return which parameters any rank used, or None if all were used; with ``static`` the ranks communicate this only once."""
         if self.static and self.used is not None:
             return self.used

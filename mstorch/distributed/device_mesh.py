@@ -8,6 +8,7 @@ import numpy as np
 
 from mstorch import Tensor, from_numpy
 
+from .._backend.arrays import Array
 from .._core.cuda_names import meant
 from ._start import init_process_group, new_group
 from ._world import default_group, get_rank, get_world_size, is_initialized, world
@@ -160,7 +161,7 @@ class DeviceMesh:
         return _again, (self.device_type, self._grid, self.mesh_dim_names, [group.group_name for group in self._groups])
 
 
-def _again(device_type: str, grid: np.ndarray, names: Any, groups: list[str]) -> DeviceMesh:
+def _again(device_type: str, grid: Array, names: Any, groups: list[str]) -> DeviceMesh:
     """Rebuild an unpickled mesh over groups that this process has."""
     made = object.__new__(DeviceMesh)
     made.device_type, made._grid, made.mesh_dim_names = device_type, grid, names

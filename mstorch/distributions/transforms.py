@@ -68,7 +68,7 @@ class PowerTransform(_Broadcasting):
         return PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
-    def sign(self) -> int:  # type: ignore[override]
+    def sign(self) -> int:
         return self.exponent.sign()
 
     def __eq__(self, other: object) -> bool:
@@ -181,7 +181,7 @@ class AffineTransform(_Broadcasting):
         return self._event_dim
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
 
     codomain = domain
@@ -197,7 +197,7 @@ class AffineTransform(_Broadcasting):
         )
 
     @property
-    def sign(self) -> Tensor | int:  # type: ignore[override]
+    def sign(self) -> Tensor | int:
         if isinstance(self.scale, NUMBERS):
             return (self.scale > 0) - (self.scale < 0)
         return self.scale.sign()
@@ -290,7 +290,7 @@ class CumulativeDistributionTransform(Transform):
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return self.distribution.support
 
     def _call(self, x: Tensor) -> Any:

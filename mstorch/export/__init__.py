@@ -80,7 +80,7 @@ class ExportedProgram:
     @property
     def graph_module(self) -> GraphModule:
         """The GraphModule, whose inputs are the parameters, the buffers and the user inputs."""
-        return self._made(self._graph_module, "graph_module")  # type: ignore[no-any-return]
+        return self._made(self._graph_module, "graph_module")
 
     @property
     def graph(self) -> Graph:
@@ -90,7 +90,7 @@ class ExportedProgram:
     @property
     def graph_signature(self) -> ExportGraphSignature:
         """Roles of the graph's inputs and outputs."""
-        return self._made(self._signature, "graph_signature")  # type: ignore[no-any-return]
+        return self._made(self._signature, "graph_signature")
 
     @property
     def state_dict(self) -> dict[str, Any]:

@@ -105,23 +105,23 @@ class BatchedTensor(Tensor):
     # What a tensor is asked about itself
 
     @property
-    def _shape(self) -> tuple[int, ...]:  # type: ignore[override]
+    def _shape(self) -> tuple[int, ...]:
         shape = self.value._shape
         return shape[: self.bdim] + shape[self.bdim + 1 :]
 
     @property
-    def _dtype(self) -> dtype:  # type: ignore[override]
+    def _dtype(self) -> dtype:
         return self.value._dtype
 
     # Autograd follows the values.
-    _node = _auto = property(lambda self: None)  # type: ignore[assignment]
-    _number = property(lambda self: 0)  # type: ignore[assignment]
+    _node = _auto = property(lambda self: None)
+    _number = property(lambda self: 0)
 
     @property
-    def _storage(self) -> Any:  # type: ignore[override]
+    def _storage(self) -> Any:
         raise NotImplementedError("mstorch: this function does not take the tensors of vmap")
 
-    _array = _raw = _counter = _offset = _stride = _storage  # type: ignore[assignment]
+    _array = _raw = _counter = _offset = _stride = _storage
 
     @property
     def shape(self) -> Size:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.modes import modes
 from .._core.overriding import state
 from .._core.tangents import LEVELS
@@ -39,7 +40,7 @@ from ._batched import (
 )
 
 
-def _same(array: np.ndarray) -> np.ndarray:
+def _same(array: Array) -> Array:
     return array
 
 
@@ -137,18 +138,18 @@ class Level:
         ]
 
 
-def fresh(value: Tensor | np.ndarray) -> Tensor:
+def fresh(value: Tensor | Array) -> Tensor:
     """Return a gradient as a tensor with its own memory."""
     if isinstance(value, np.ndarray) and value.base is not None and not _holds_all(value):
         value = np.array(value, order="C")
     return dressed(value)
 
 
-def _holds_all(array: np.ndarray) -> bool:
+def _holds_all(array: Array) -> bool:
     """Return whether a contiguous view covers all the memory of its base."""
     base = array.base
     return (
-        base.__class__ is np.ndarray and base.base is None and base.nbytes == array.nbytes  # type: ignore[union-attr]
+        base.__class__ is np.ndarray and base.base is None and base.nbytes == array.nbytes
         and array.flags.c_contiguous and array.flags.writeable and sys.getrefcount(base) <= 3
     )  # fmt: skip
 

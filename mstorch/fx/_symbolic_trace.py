@@ -36,7 +36,7 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> str | Callable[..., Any]:
     """Make calls of a function in the calling module be recorded instead of traced into; also a decorator."""
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
-    name = fn_or_name.__code__.co_name if callable(fn_or_name) else fn_or_name  # type: ignore[attr-defined]
+    name = fn_or_name.__code__.co_name if callable(fn_or_name) else fn_or_name
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
@@ -143,7 +143,7 @@ class Tracer(TracerBase):
     ) -> tuple[Callable[..., Any], list[Any]]:
         """Return the function, and its inputs as proxies, except for concrete arguments."""
         function = inspect.unwrap(root_fn)
-        code = function.__code__  # type: ignore[attr-defined]
+        code = function.__code__
         count = code.co_argcount + code.co_kwonlyargcount
         names = list(code.co_varnames[:count])
         args: list[Any] = []
@@ -260,14 +260,14 @@ def _calling(function: Callable[..., Any], starred: bool, named: dict[str, Any],
 
     Proxies cannot be unpacked, so the function's code runs with these as ordinary parameters.
     """
-    code = function.__code__  # type: ignore[attr-defined]
+    code = function.__code__
     flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
     names = list(code.co_varnames)
     first, keywords = code.co_argcount, code.co_kwonlyargcount
     count = first + keywords + starred + (double is not None)
     plain = types.FunctionType(
         code.replace(co_flags=flags, co_argcount=count, co_kwonlyargcount=0, co_posonlyargcount=0),
-        function.__globals__, function.__name__, None, function.__closure__,  # type: ignore[attr-defined]
+        function.__globals__, function.__name__, None, function.__closure__,
     )  # fmt: skip
 
     def call(*args: Any) -> Any:

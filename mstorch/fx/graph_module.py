@@ -59,7 +59,7 @@ def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, st
     code_only = _CodeOnlyModule(members)
     type(code_only).forward = _compiled(PythonCode(src, space))  # type: ignore[method-assign]
 
-    class KeepModules(tracer or above.tracer):  # type: ignore[misc]
+    class KeepModules(tracer or above.tracer):
         def is_leaf_module(self, _: Module, __: str) -> bool:
             return True
 

@@ -27,7 +27,7 @@ class _Callable:
     def __getattr__(self, name: str) -> Any:
         if name in _NO_GRAPH:
             raise AttributeError(f"mstorch: torch.jit runs Python, '{type(self).__name__}' has no '{name}' {not_yet()}")
-        return super().__getattr__(name)  # type: ignore[misc]
+        return super().__getattr__(name)
 
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
         """Save to a file for ``torch.jit.load``."""

@@ -108,7 +108,7 @@ class ProcessContext:
         if not self.sentinels:
             return True
         for sentinel in wait(list(self.sentinels), timeout):
-            number = self.sentinels.pop(sentinel)  # type: ignore[call-overload]
+            number = self.sentinels.pop(sentinel)
             self.processes[number].join()
             if self.processes[number].exitcode:
                 self._end(grace_period)

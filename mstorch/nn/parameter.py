@@ -18,7 +18,7 @@ from .._tape.mirrored import resolved
 from .._tensor import Tensor, from_mindspore
 
 
-class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
+class _ParameterMeta(type(Tensor)):
     def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance) or (
             cls is Parameter and isinstance(instance, TensorBase) and getattr(instance, "_is_param", False)
@@ -34,7 +34,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     __slots__ = ()
-    __torch_function__ = disabled  # type: ignore[assignment]
+    __torch_function__ = disabled
     _copied_at = 0
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
@@ -143,7 +143,7 @@ def _follow(tensor: Tensor, raw: Any) -> None:
     share(raw, tensor)
 
 
-class _BufferMeta(type(Tensor)):  # type: ignore[misc]
+class _BufferMeta(type(Tensor)):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TensorBase) and bool(getattr(instance, "_is_buffer", False))
 

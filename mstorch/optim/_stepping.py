@@ -156,7 +156,7 @@ class Stepping:
         for group in optimizer.param_groups:
             params: list[Tensor] = []
             grads: list[Tensor] = []
-            lists: dict[str, list] = {name: [] for name in self.lists}
+            lists: dict[str, list[Any]] = {name: [] for name in self.lists}
             found = optimizer._init_group(group, params, grads, *lists.values())
             options = {name: group[name] for name in self.passed}
             for name, parts in self.split.items():
@@ -173,7 +173,7 @@ class Stepping:
                             optimizer.state[param][entry] = value
         return loss
 
-    def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list]) -> bool:
+    def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list[Any]]) -> bool:
         """Return whether one device call may update all parameters of a group, like ``foreach``: gradients are disabled and no gradient is
         missing.
         """
@@ -183,7 +183,7 @@ class Stepping:
             return False
         return not any(value is None for values in lists.values() for value in values)
 
-    def _gather(self, optimizer: Any, group: Group, params_with_grad: list, grads: list, lists: Sequence[list]) -> Any:
+    def _gather(self, optimizer: Any, group: Group, params_with_grad: list[Any], grads: list[Any], lists: Sequence[list[Any]]) -> Any:
         params, slopes = [], []
         for param in group["params"]:
             grad = param.grad

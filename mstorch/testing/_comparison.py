@@ -11,6 +11,7 @@ from typing_extensions import deprecated
 
 import mstorch as torch
 
+from .._backend.arrays import Array
 from .._tensor import Tensor
 
 _PRECISIONS = {
@@ -104,7 +105,7 @@ def _scalar_text(actual: Any, expected: Any, tolerances: tuple[float, float], wh
     return _text(what, f"Expected {expected} but got {actual}.", (absolute, None), (relative, None), tolerances)
 
 
-def _none(actual: Tensor | float, expected: Tensor | float | np.ndarray, options: Options) -> bool:
+def _none(actual: Tensor | float, expected: Tensor | float | Array, options: Options) -> bool:
     if actual is not None and expected is not None:
         return False
     if actual is not expected:
@@ -112,7 +113,7 @@ def _none(actual: Tensor | float, expected: Tensor | float | np.ndarray, options
     return True
 
 
-def _booleans(actual: Tensor | float, expected: Tensor | float | np.ndarray, options: Options) -> bool:
+def _booleans(actual: Tensor | float, expected: Tensor | float | Array, options: Options) -> bool:
     if not all(isinstance(value, (bool, np.bool_)) for value in (actual, expected)):
         return False
     if bool(actual) is not bool(expected):
@@ -152,12 +153,12 @@ def _tensors(actual: Any, expected: Any, options: Options) -> bool:
     return True
 
 
-def _class_of(value: Tensor | type | np.ndarray) -> type:
+def _class_of(value: Tensor | type | Array) -> type:
     """Return the value's class; sparse tensors, which have a class of their own in mstorch, count as Tensor."""
     return torch.Tensor if isinstance(value, torch.Tensor) and value.layout != torch.strided else type(value)
 
 
-def _as_tensor(value: Tensor | type | np.ndarray) -> Any:
+def _as_tensor(value: Tensor | type | Array) -> Any:
     if isinstance(value, torch.Tensor):
         return value
     with suppress(TypeError, ValueError, RuntimeError):

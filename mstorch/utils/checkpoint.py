@@ -51,7 +51,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 def _accelerated(args: tuple[Tensor, ...]) -> list[Any]:
-    return [leaf for leaf in tree_flatten(args)[0] if isinstance(leaf, TensorBase) and leaf.device.type != "cpu"]  # type: ignore[attr-defined]
+    return [leaf for leaf in tree_flatten(args)[0] if isinstance(leaf, TensorBase) and leaf.device.type != "cpu"]
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
@@ -143,12 +143,12 @@ class CheckpointFunction(Function):
         outputs = (outputs,) if isinstance(outputs, TensorBase) else outputs
         pairs = [
             (output, gradient) for output, gradient in zip(outputs, args)
-            if isinstance(output, TensorBase) and output.requires_grad  # type: ignore[attr-defined]
+            if isinstance(output, TensorBase) and output.requires_grad
         ]  # fmt: skip
         if not pairs:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         backward([output for output, _ in pairs], [gradient for _, gradient in pairs])
-        return (None, None, *(value.grad if isinstance(value, TensorBase) else None for value in detached))  # type: ignore[attr-defined]
+        return (None, None, *(value.grad if isinstance(value, TensorBase) else None for value in detached))
 
 
 def noop_context_fn() -> tuple[Any, Any]:

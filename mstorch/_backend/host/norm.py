@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..blocks import by_rows, share
 from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import rows
@@ -16,7 +17,7 @@ from ._sums import halves_along, sum_along
 from ._ufunc import FLOATS, HALF, number
 
 
-def standardised(x: np.ndarray, axes: tuple[int, ...], eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def standardised(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array, Array, Array]:
     """Return the values normalized over some dimensions; the mean, the biased variance and the inverse standard deviation."""
     count = 1
     for axis in axes:
@@ -34,7 +35,7 @@ _COST = 0.5  # nanoseconds that oneDNN takes for an element
 _LONG = 1 << 18  # elements of a row from which on oneDNN's sums are less exact than NumPy's, which add pairs
 
 
-def _flat(x: np.ndarray, begin: int) -> np.ndarray:
+def _flat(x: Array, begin: int) -> Array:
     """Return an array as (rows, length), where each row is normalized separately."""
     count = 1
     for length in x.shape[:begin]:
@@ -43,8 +44,8 @@ def _flat(x: np.ndarray, begin: int) -> np.ndarray:
 
 
 def layer_norm_slope(
-    g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    g: Array, x: Array, weight: Array, begin: int, eps: float
+) -> tuple[Array, Array, Array] | None:
     """Return the gradients of ``layer_norm`` for input, weight and bias; None if oneDNN has no kernel for them."""
     if FOUND_HALVES and g.dtype == x.dtype == weight.dtype == BFLOAT16:
         return _half_slope(g, x, weight, begin, eps)
@@ -69,7 +70,7 @@ def layer_norm_slope(
     return out.reshape(x.shape), by_scale.reshape(weight.shape), by_shift.reshape(weight.shape)
 
 
-def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray:
+def numpy_layer_norm(x: Array, weight: Array, bias: Array, begin: int, eps: float) -> Array:
     """Return layer norm over the dimensions from ``begin`` on, times weight plus bias."""
     if not x.size:
         return x.copy()
@@ -94,7 +95,7 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
     return out.reshape(x.shape)
 
 
-def half_rms_norm(x: np.ndarray, weight: np.ndarray | None, dims: int, eps: float) -> np.ndarray:
+def half_rms_norm(x: Array, weight: Array | None, dims: int, eps: float) -> Array:
     """Return the RMS norm of a half-precision array over its last ``dims`` dimensions, times the weight; computed in float32 and rounded
     once.
     """
@@ -118,8 +119,8 @@ def half_rms_norm(x: np.ndarray, weight: np.ndarray | None, dims: int, eps: floa
 
 
 def _half_slope(
-    g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:  # fmt: skip
+    g: Array, x: Array, weight: Array, begin: int, eps: float
+) -> tuple[Array, Array, Array] | None:  # fmt: skip
     values, slopes = _flat(x, begin).view(np.uint16), _flat(g, begin).view(np.uint16)
     if not _SHORT <= values.shape[1] < _LONG:
         return None
@@ -140,7 +141,7 @@ def _half_slope(
 _SHORT = 2  # of one element the gradient is what rounding leaves
 
 
-def _half_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray | None:
+def _half_layer_norm(x: Array, weight: Array, bias: Array, begin: int, eps: float) -> Array | None:
     """Return layer norm in bfloat16; None without the library, or if an operand is not bfloat16."""
     if not FOUND_HALVES or not x.size or not x.dtype == weight.dtype == bias.dtype == BFLOAT16:
         return None
@@ -161,23 +162,23 @@ define_host("layer_norm", numpy_layer_norm, FLOATS, HALF)
 define_direct("layer_norm", "bfloat16", _half_layer_norm)
 
 
-def _images(x: np.ndarray) -> np.ndarray:
+def _images(x: Array) -> Array:
     """Rearrange (N, C, *) to (C, N, elements), as a view if dense."""
     return x.reshape(*x.shape[:2], -1).transpose(1, 0, 2)
 
 
-def _gathered(images: np.ndarray, start: int, end: int) -> np.ndarray:
+def _gathered(images: Array, start: int, end: int) -> Array:
     """Return a contiguous copy of some channels: NumPy computes on it in a quarter of the time that it takes for short rows of many images.
     """
     return np.array(images[start:end], order="C")
 
 
-def _totals(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _totals(a: Array, b: Array) -> Array:
     """Return the sums of products of (channels, N, elements), summed per image first for accuracy."""
     return np.asarray(np.add.reduce(np.einsum("cnl,cnl->cn", a, b), axis=1))
 
 
-def numpy_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, ...]:
+def numpy_batch_norm_train(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, ...]:
     """Normalize (N, C, *) by its own statistics; also return the mean and the biased variance (C) of each channel."""
     if not x.size:
         return x.copy(), np.zeros(weight.shape, x.dtype), np.zeros(weight.shape, x.dtype)
@@ -201,8 +202,8 @@ def numpy_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, 
 
 
 def numpy_batch_norm_eval(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
-) -> np.ndarray:
+    x: Array, weight: Array, bias: Array, mean: Array, var: Array, eps: float
+) -> Array:
     """Normalize (N, C, *) by given statistics."""
     with quiet():
         scale = weight / np.sqrt(var + number(eps, x))
@@ -222,8 +223,8 @@ def numpy_batch_norm_eval(
 
 
 def numpy_batch_norm_grad(
-    g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
-) -> tuple[np.ndarray, ...]:
+    g: Array, x: Array, weight: Array, mean: Array, var: Array, eps: float
+) -> tuple[Array, ...]:
     """Return the gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it returned."""
     length = x.size // x.shape[1]
     count, one = number(length, x), number(1, x)
@@ -247,7 +248,7 @@ def numpy_batch_norm_grad(
     return out, by_normal, total
 
 
-def numpy_running_average(running: np.ndarray, batch: np.ndarray, factor: float, scale: float) -> np.ndarray:
+def numpy_running_average(running: Array, batch: Array, factor: float, scale: float) -> Array:
     """Return ``(1 - factor) * running + factor * scale * batch``."""
     return np.asarray(running * number(1 - factor, running) + batch * number(scale, running) * number(factor, running))
 
@@ -262,7 +263,7 @@ _FAR = 16.0  # a mean of so many deviations, squared, from which on sums of squa
 _IMAGES = 1 << 18  # elements of images that are worked on together
 
 
-def _by_images(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: float) -> None:
+def _by_images(work: Callable[[int, int], None], x: Array, nanoseconds: float) -> None:
     """Call ``work(start, end)`` for blocks of images or rows."""
     each = x.size // len(x)
     some = max(1, _IMAGES // each)
@@ -274,7 +275,7 @@ def _by_images(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: flo
     share(part, len(x), each * nanoseconds, some)
 
 
-def _are_half_images(*arrays: np.ndarray) -> bool:
+def _are_half_images(*arrays: Array) -> bool:
     """Return whether the arrays are contiguous bfloat16 images (N, C, *) that are large enough to compute on their bits."""
     return all(array.dtype == BFLOAT16 and array.flags.c_contiguous and array.size > _SMALL_IMAGES for array in arrays) and scales()
 
@@ -285,22 +286,22 @@ _SMALL_IMAGES = 1 << 12
 class _HalfImages:
     """bfloat16 images (N, C, elements) as bits, with casts of some images and sums over them."""
 
-    def __init__(self, x: np.ndarray) -> None:
+    def __init__(self, x: Array) -> None:
         self.bits = x.view(np.uint16).reshape(*x.shape[:2], -1)
         self.whole = widened(x).reshape(self.bits.shape) if x.size <= _IMAGES else None
 
-    def single(self, start: int, end: int) -> np.ndarray:
+    def single(self, start: int, end: int) -> Array:
         """Return some of the images as float32."""
         return self.whole if self.whole is not None else widened(self.bits[start:end].view(BFLOAT16))
 
-    def sums(self) -> np.ndarray:
+    def sums(self) -> Array:
         """Return the sum of each channel in float64."""
         count, channels, length = self.bits.shape
         found = halves_along(self.bits.view(BFLOAT16).reshape(count * channels, length), (1,), False)
         return np.asarray(np.add.reduce(found.reshape(count, channels), axis=0, dtype=np.float64))
 
 
-def _sums_of_products(x: _HalfImages, y: _HalfImages) -> np.ndarray:
+def _sums_of_products(x: _HalfImages, y: _HalfImages) -> Array:
     """Return the sums of products of each channel in float64."""
     sums = np.empty(x.bits.shape[:2])
 
@@ -311,7 +312,7 @@ def _sums_of_products(x: _HalfImages, y: _HalfImages) -> np.ndarray:
     return np.asarray(np.add.reduce(sums, axis=0))
 
 
-def _half_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, ...] | None:
+def _half_batch_norm_train(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, ...] | None:
     """Return batch norm by sums and sums of squares per image in float64, followed by an elementwise scale and shift."""
     if not _are_half_images(x):
         return None
@@ -326,7 +327,7 @@ def _half_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, 
     return _scaled_and_shifted(images, scale, shift).reshape(x.shape), mean.astype(np.float32), var.astype(np.float32)
 
 
-def _scaled_and_shifted(images: _HalfImages, scale: np.ndarray, shift: np.ndarray) -> np.ndarray:
+def _scaled_and_shifted(images: _HalfImages, scale: Array, shift: Array) -> Array:
     """Return images scaled and shifted per channel, rounded once."""
     factor, summand = scale.astype(np.float32), shift.astype(np.float32)
     out = np.empty(images.bits.shape, np.uint16)
@@ -335,8 +336,8 @@ def _scaled_and_shifted(images: _HalfImages, scale: np.ndarray, shift: np.ndarra
 
 
 def _half_batch_norm_eval(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
-) -> np.ndarray | None:  # fmt: skip
+    x: Array, weight: Array, bias: Array, mean: Array, var: Array, eps: float
+) -> Array | None:  # fmt: skip
     if not _are_half_images(x):
         return None
     with quiet():
@@ -345,8 +346,8 @@ def _half_batch_norm_eval(
 
 
 def _half_batch_norm_grad(
-    g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
-) -> tuple[np.ndarray, ...] | None:  # fmt: skip
+    g: Array, x: Array, weight: Array, mean: Array, var: Array, eps: float
+) -> tuple[Array, ...] | None:  # fmt: skip
     """Return ``numpy_batch_norm_grad`` for bfloat16, as a linear combination of ``g``, ``x`` and a constant per channel."""
     if not _are_half_images(g, x) or g.shape != x.shape:
         return None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
+from ..arrays import Array
 from ..cast import cast
 from ..raw import NAME_OF, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, VIA_HALF, define
@@ -85,7 +86,7 @@ def _in_float32(primitive: Callable[[Raw], Raw], function: Callable[..., Any]) -
     return forward
 
 
-def _logistic(values: np.ndarray) -> np.ndarray:
+def _logistic(values: Array) -> Array:
     small = np.exp(-np.abs(values))
     one = np.ones((), values.dtype)
     return np.where(values >= 0, one, small).astype(values.dtype) / np.add(one, small)

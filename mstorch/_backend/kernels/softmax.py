@@ -8,6 +8,7 @@ import numpy as np
 from mindspore import ops
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..raw import Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, node
@@ -29,7 +30,7 @@ def _primitives(dim: int) -> tuple[Any, Any]:
     return ops.Softmax(dim), ops.LogSoftmax(dim)
 
 
-def shifted(x: Raw, dim: int) -> np.ndarray:
+def shifted(x: Raw, dim: int) -> Array:
     """Return the elements minus the maximum along ``dim``, as a new array."""
     values = x.asnumpy()
     return np.subtract(values, values.max(dim, keepdims=True), order="C")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.float8 import halves_of, of_halves
 from ..._backend.raw import Raw, from_numpy
 from ..._backend.table import kernel
@@ -65,18 +66,18 @@ def view_as_real(input: TensorBase) -> TensorBase:
     )  # fmt: skip
 
 
-def _as_real(array: np.ndarray) -> np.ndarray:
+def _as_real(array: Array) -> Array:
     return halves_of(array) if array.dtype.names else np.stack((array.real, array.imag), -1)
 
 
-def _as_complex(array: np.ndarray) -> np.ndarray:
+def _as_complex(array: Array) -> Array:
     if array.dtype == np.float16:
         return of_halves(array)
     wanted = np.complex128 if array.dtype == np.float64 else np.complex64
     return np.ascontiguousarray(array).view(wanted).reshape(array.shape[:-1])
 
 
-def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
+def _with_parts(array: Array, unit: Any) -> Array:
     if array.dtype == np.float16:
         halves = np.zeros((*array.shape, 2), np.float16)
         halves[..., 0 if unit == 1 else 1] = array

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
@@ -570,7 +571,7 @@ def unkept(input: TensorBase, number: Any, label: str, operation: Callable[..., 
     if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)
 
-    def times(array: np.ndarray) -> np.ndarray:
+    def times(array: Array) -> Array:
         return array_of(operation(tensor_of(np.array(array)), number))
 
     return linear(input, times, times, label)

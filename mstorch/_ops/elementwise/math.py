@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import float32, float64, get_default_dtype, int32
@@ -225,7 +226,7 @@ def copysign(input: TensorBase, other: TensorBase | float, *, out: TensorBase | 
     return binary(_copysign, input, other, out, to_float=True)
 
 
-def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.ndarray:
+def _next_half(first: Array, second: Array, bits: Array) -> Array:
     """Return the bits of the 16-bit floats next to ``first`` in the direction of ``second``; both are given as float32, ``first`` also in
     16 bits.
     """

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.errors import WRONG_MASK, about, telling
 from ..._backend.geometry import contiguous_strides
 from ..._backend.table import kernel
@@ -528,7 +529,7 @@ def _put_indexed(
     write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
 
 
-def _unread(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+def _unread(old: Array, new: Array) -> Array:
     """Return the target's shape as the result of a write to a tensor without memory."""
     return old
 
@@ -541,7 +542,7 @@ def planned(input: Any, key: Any) -> tuple[Any, ...]:
     return dims, tuple(advanced[d] for d in dims), common, adjacent
 
 
-def put_at(target: TensorBase, key: tuple[slice | np.ndarray, ...], source: TensorBase, watched: tuple[Any, ...] = ()) -> None:
+def put_at(target: TensorBase, key: tuple[slice | Array, ...], source: TensorBase, watched: tuple[Any, ...] = ()) -> None:
     """Write ``target[key] = source`` in memory for a key of arrays and slices; backward reads the source's gradient at the key.
 
     ``watched`` are the tensors behind the key's arrays, which backward reads again.
@@ -572,25 +573,25 @@ class _IndexPut(Put):
     key: Any
     shape: Any
 
-    def run(self, gradients: Sequence[TensorBase | np.ndarray], recorded: bool) -> Any:
+    def run(self, gradients: Sequence[TensorBase | Array], recorded: bool) -> Any:
         """Return two gradients: for the old tensor zeros at the written indices, for the source the gradient at these indices."""
         gradient = gradients[0]
         rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
         part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)
         return rest, part
 
-    def _map(self, gradient: TensorBase | np.ndarray, forward: Callable[..., Any], back: Callable[..., Any]) -> Any:
+    def _map(self, gradient: TensorBase | Array, forward: Callable[..., Any], back: Callable[..., Any]) -> Any:
         return linear(gradient, forward, back, self.label) if isinstance(gradient, TensorBase) else forward(gradient)
 
-    def _without(self, array: np.ndarray) -> np.ndarray:
+    def _without(self, array: Array) -> Array:
         found = array.copy()
         found[self.key] = 0
         return found
 
-    def _taken(self, array: np.ndarray) -> np.ndarray:
+    def _taken(self, array: Array) -> Array:
         return np.ascontiguousarray(array[self.key])
 
-    def _given(self, array: np.ndarray) -> np.ndarray:
+    def _given(self, array: Array) -> Array:
         found = np.zeros(self.shape, array.dtype)
         np.add.at(found, self.key, array)
         return found

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.generator import mask_engine
@@ -66,7 +67,7 @@ def _order_of_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> Sequen
     return None if dense is None else dense_order(shape, dense)
 
 
-def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+def _in_memory_order(drawn: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """Rearrange numbers that were drawn in a tensor's memory order to the tensor's shape."""
     order = _order_of_memory(shape, strides)
     if order is None:

@@ -19,7 +19,7 @@ _col2im = kernel("col2im")
 
 def _pair(value: Any) -> tuple[int, int]:
     numbers = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    return (numbers[0], numbers[0]) if len(numbers) == 1 else numbers  # type: ignore[return-value]
+    return (numbers[0], numbers[0]) if len(numbers) == 1 else numbers
 
 
 def _blocks(sizes: Any, kernel_: tuple[int, int], dilation: Any, padding: Any, stride: Any) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase, array_of
 from ..._tape.moving import beside
 from ..._tape.windows import no_view
@@ -31,7 +32,7 @@ def _sizes(name: str, value: Any, rank: int, function: str) -> tuple[int, ...]:
     return tuple(int(n) for n in value)
 
 
-def _starts(samples: np.ndarray, size: int, out: int, window: int) -> np.ndarray:
+def _starts(samples: Array, size: int, out: int, window: int) -> Array:
     """Return the window starts in one dimension, a row of ``out`` per sample, computed in the samples' precision."""
     steps = np.empty((*samples.shape, out), np.int64)
     if out > 1:
@@ -106,7 +107,7 @@ def fractional_max_pool(
 
 
 def _pooled(
-    input: TensorBase, samples: np.ndarray, lead: tuple[int, int], sizes: tuple[int, ...], kernel: tuple[int, ...], outs: tuple[int, ...]
+    input: TensorBase, samples: Array, lead: tuple[int, int], sizes: tuple[int, ...], kernel: tuple[int, ...], outs: tuple[int, ...]
 ) -> tuple[Any, Any]:  # fmt: skip
     rank = len(sizes)
     # torch gives the first of two samples to the width, the first of three to the time.

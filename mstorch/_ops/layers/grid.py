@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.dtype import bfloat16, bool_, finfo, float16, float32, float64, int64
@@ -77,10 +78,10 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Ten
     base = np.stack([*reversed(mesh), np.ones(size[2:], kind)], axis=-1).reshape(-1, rank + 1)
     shape = (size[0], *size[2:], rank)
 
-    def positions(array: np.ndarray) -> np.ndarray:
+    def positions(array: Array) -> Array:
         return np.matmul(base, array.swapaxes(1, 2)).reshape(shape)
 
-    def gathered(array: np.ndarray) -> np.ndarray:
+    def gathered(array: Array) -> Array:
         return np.matmul(array.reshape(size[0], -1, rank).swapaxes(1, 2), base)
 
     return linear(theta, positions, gathered, "AffineGridGeneratorBackward0")

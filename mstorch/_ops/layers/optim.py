@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.blocks import elementwise
 from ..._backend.onednn.gemm import add_multiple
 from ..._backend.onednn.library import FOUND
@@ -63,7 +64,7 @@ class Steps:
     """Fused parameter updates, collected in a ``with`` block and run together at its end."""
 
     def __init__(self) -> None:
-        self.jobs: list[tuple[Any, list[np.ndarray], int]] = []
+        self.jobs: list[tuple[Any, list[Array], int]] = []
         self.written: list[Any] = []
         self.memory: set[int] = set()
         self.elements = 0
@@ -107,7 +108,7 @@ class Steps:
         """Update a parameter and its moments by Adam, after weight decay by ``lr * decay``; ``step`` counts from 1."""
         shrink = None if decay == 0 else 1 - lr * decay
 
-        def update(p: np.ndarray, m: np.ndarray, v: np.ndarray, g: np.ndarray) -> None:
+        def update(p: Array, m: Array, v: Array, g: Array) -> None:
             _adam_arrays(p, g, m, v, step, lr, beta1, beta2, eps, shrink)
 
         self._gather(update, (param, exp_avg, exp_avg_sq), grad, 16)
@@ -124,7 +125,7 @@ class Steps:
 
 
 def _adam_arrays(
-    param: np.ndarray, grad: np.ndarray, exp_avg: np.ndarray, exp_avg_sq: np.ndarray, step: float, lr: float, beta1: float,
+    param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, step: float, lr: float, beta1: float,
     beta2: float, eps: float, shrink: float | None,
 ) -> None:  # fmt: skip
     real = param.dtype.type
@@ -145,13 +146,13 @@ def _adam_arrays(
     param += low
 
 
-def _momentum_arrays(param: np.ndarray, grad: np.ndarray, buffer: np.ndarray, lr: float, momentum: float) -> None:
+def _momentum_arrays(param: Array, grad: Array, buffer: Array, lr: float, momentum: float) -> None:
     buffer *= buffer.dtype.type(momentum)
     buffer += grad
     _descend(param, buffer, lr)
 
 
-def _descend(param: np.ndarray, direction: np.ndarray, lr: float) -> None:
+def _descend(param: Array, direction: Array, lr: float) -> None:
     if FOUND:
         add_multiple(-lr, direction, param)  # rounded as in torch
     else:

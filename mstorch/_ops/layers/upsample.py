@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.cast import numpy_cast
 from ..._backend.errors import not_for
 from ..._backend.host.resample import Passes
@@ -39,7 +40,7 @@ def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type)
 
 
 @lru_cache(512)
-def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool) -> np.ndarray:
+def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool) -> Array:
     """Return the source indices of nearest interpolation. For images, torch ignores the factor if the size is kept or doubled."""
     if image and not exact and out in (size, 2 * size):
         return np.arange(out) // (out // size)
@@ -49,22 +50,22 @@ def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool
     return np.minimum(found.astype(np.int64), size - 1)
 
 
-def _cubic(t: np.ndarray, a: float) -> list[np.ndarray]:
+def _cubic(t: Array, a: float) -> list[Array]:
     """Return the weights of four neighbours at distances 1 + t, t, 1 - t, 2 - t."""
 
-    def near(x: np.ndarray) -> np.ndarray:
+    def near(x: Array) -> Array:
         return ((a + 2) * x - (a + 3)) * x * x + 1
 
-    def far(x: np.ndarray) -> np.ndarray:
+    def far(x: Array) -> Array:
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-Weights = tuple[np.ndarray, np.ndarray]
+Weights = tuple[Array, Array]
 
 
-def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Weights:
+def _weights(size: int, out: int, sources: Array, targets: Array, weights: Array) -> Weights:
     """Return a matrix (size, out), and the (source, target, weight) terms that it sums, including zero weights."""
     matrix = np.zeros((size, out), weights.dtype)
     np.add.at(matrix, (sources, targets), weights)
@@ -75,7 +76,7 @@ def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weig
 def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool, rounded: str = "") -> Weights:
     """Return the matrix of linear or cubic interpolation, with weights ``rounded`` to a dtype of that name."""
 
-    def weight_of(exact: np.ndarray) -> np.ndarray:
+    def weight_of(exact: Array) -> Array:
         return numpy_cast(numpy_cast(exact, by_name(rounded).np), np.dtype(kind)) if rounded else exact
 
     kind: Any = np.float64 if double else np.float32
@@ -100,18 +101,18 @@ def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: boo
     return _weights(size, out, np.concatenate(near), np.tile(columns, len(near)), np.concatenate(factors))
 
 
-def _triangle(x: np.ndarray) -> np.ndarray:
+def _triangle(x: Array) -> Array:
     return np.maximum(1 - np.abs(x), 0)
 
 
-def _cubic_filter(x: np.ndarray) -> np.ndarray:
+def _cubic_filter(x: Array) -> Array:
     x, a = np.abs(x), -0.5
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = (((x - 5) * x + 8) * x - 4) * a
     return np.where(x < 1, near, np.where(x < 2, far, 0))
 
 
-def _lanczos_filter(x: np.ndarray) -> np.ndarray:
+def _lanczos_filter(x: Array) -> Array:
     return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
 
 

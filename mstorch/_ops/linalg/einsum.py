@@ -23,7 +23,7 @@ def einsum(*args: Any) -> TensorBase:
     values = list(operands)
     for step in _plan(equation, tuple([operand._shape for operand in operands])):
         values.append(_done(step, values))
-    return values[-1]  # type: ignore[no-any-return]
+    return values[-1]
 
 
 def subscripts_and_operands(args: tuple[Any, ...]) -> tuple[str, Sequence[Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase, array_of, meta_tensor, tensor_of
 from ..._quiet import quiet
@@ -47,7 +48,7 @@ def _det_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
     return (views.unsqueeze(views.unsqueeze(gradient * value.conj_physical(), -1), -1) * inverse,)
 
 
-def _sign_of(A: TensorBase) -> tuple[np.ndarray, np.ndarray]:
+def _sign_of(A: TensorBase) -> tuple[Array, Array]:
     """Return the diagonal of U and the sign of the row permutation."""
     array, exchanged = map(array_of, computed(_lu, A.detach())[:2])
     odd = (exchanged != np.arange(1, exchanged.shape[-1] + 1)).sum(-1) % 2

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
 from ..._tape.moving import beside
@@ -152,7 +153,7 @@ def _inverse_backward(
     return (-(factors @ both if upper else both @ factors),)
 
 
-def _zero_of(name: str, zero: np.ndarray) -> str:
+def _zero_of(name: str, zero: Array) -> str:
     """Return torch's message for a zero on the diagonal."""
     *batch, place = np.argwhere(zero)[0].tolist()
     element = f"(Batch element {int(np.ravel_multi_index(batch, zero.shape[:-1]))}): " if batch else ""

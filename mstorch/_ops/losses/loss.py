@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host import loss as host
 from ..._backend.table import kernel
 from ..._core.dtype import bool_, float32, float64
@@ -120,7 +121,7 @@ def _between_arrays(
         return found
     needed, share = (is_tracked(input), is_tracked(target)), 1 / max(count_of(input._shape), 1) if reduction == "mean" else 1.0
 
-    def slopes(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Any]:
+    def slopes(g: Array, x: Array, y: Array) -> list[Any]:
         with quiet():
             parts = (x - y if needed[0] else None, y - x if needed[1] else None)
             return [None if part is None else np.asarray(array_slope(part, g, share, *rest)) for part in parts]

@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..._backend.arrays import Array
 from ..._backend.table import kernel
 from ..._core import device as devices
 from ..._core.cuda_names import meant
@@ -342,7 +341,7 @@ def npu(self: Any, device: Any = None, non_blocking: bool = False, *, memory_for
 
 
 def rebuilt(
-    cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
+    cls: Any, array: Array, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
 ) -> Any:
     """Rebuild a pickled tensor. Raise RuntimeError if its device is not available."""
     flat = made_of(array.view(by_name(name).np))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.cast import numpy_cast
 from ..._backend.errors import wrong_type
 from ..._backend.float8 import as_bytes
@@ -28,7 +29,7 @@ from ..shape import views
 from .placing import placed
 
 
-def made(array: np.ndarray, requires_grad: bool = False, strides: tuple[int, ...] | None = None) -> Any:
+def made(array: Array, requires_grad: bool = False, strides: tuple[int, ...] | None = None) -> Any:
     """Return a tensor that owns a new row-major array; with ``strides``, its memory is rearranged to them."""
     tensor = tensor_of(array) if strides is None else laid_out(array, strides)
     if requires_grad:
@@ -42,7 +43,7 @@ def require_leaf(tensor: TensorBase) -> None:
     require_grad(tensor, True)
 
 
-def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
+def _python_array(data: Any, kind: dtype | None) -> Array:
     """Return nested sequences of numbers, one-element tensors or arrays as one array, of the dtype that torch infers."""
     shape: list[int] = []
     probe = data
@@ -169,7 +170,7 @@ def _inferred(leaves: list[Any]) -> dtype:
 @operation
 @placed
 def tensor(
-    data: np.ndarray | Sequence[float], *, dtype: dtype | None = None, device: device | str | int | None = None,
+    data: Array | Sequence[float], *, dtype: dtype | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, pin_memory: bool = False
 ) -> Any:
     """Return a new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
@@ -196,7 +197,7 @@ def copied(data: Any, kind: dtype | None, requires_grad: bool = False) -> Any:
     return made(array_of(data, kind), requires_grad, order)
 
 
-def _order_of(array: np.ndarray) -> tuple[int, ...] | None:
+def _order_of(array: Array) -> tuple[int, ...] | None:
     """Return the strides for a copy of an array: the array's own if it is dense, else without gaps in the same order; None if row-major."""
     if not array.dtype.isnative:
         raise ValueError(_FOREIGN)
@@ -229,7 +230,7 @@ def _without_values(data: Any, kind: dtype | None, device: device | str | int | 
     return like
 
 
-def array_of(data: Any, kind: dtype | None) -> np.ndarray:
+def array_of(data: Any, kind: dtype | None) -> Array:
     """Return a new row-major array of ``data`` in the requested (or inferred) dtype."""
     if hasattr(data, "elements_in"):  # a storage
         return data.elements_in(kind).copy()
@@ -258,7 +259,7 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
 
 @operation
 @placed
-def as_tensor(data: TensorBase | type | np.ndarray, dtype: dtype | None = None, device: device | str | int | None = None) -> Any:
+def as_tensor(data: TensorBase | type | Array, dtype: dtype | None = None, device: device | str | int | None = None) -> Any:
     """Return ``data`` as a tensor, without a copy if possible (a tensor, or an array of the requested dtype)."""
     found = _without_values(data, dtype, device, False)
     if found is not None:
@@ -337,7 +338,7 @@ def _with_history(obj: Any, found: TensorBase, requires_grad: bool | None) -> Te
     return found
 
 
-def from_numpy(ndarray: np.ndarray, /) -> Any:
+def from_numpy(ndarray: Array, /) -> Any:
     """Return a tensor that shares the array's memory, so that writes to either are seen by both."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
@@ -367,7 +368,7 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
     return found
 
 
-def _from_strided_array(array: np.ndarray, kind: dtype) -> TensorBase:
+def _from_strided_array(array: Array, kind: dtype) -> TensorBase:
     """Return a tensor over a strided array; its storage is the span of memory that contains the array's elements."""
     strides = tuple(stride // kind.itemsize for stride in array.strides)
     if any(stride % kind.itemsize for stride in array.strides):

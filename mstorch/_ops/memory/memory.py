@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.cast import numpy_cast
 from ..._backend.errors import wrong_type
 from ..._core import device as devices
@@ -209,7 +210,7 @@ def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], othe
     return self
 
 
-def _as_elements(values: list[Any], kind: dtype) -> np.ndarray:
+def _as_elements(values: list[Any], kind: dtype) -> Array:
     """Return the results of a Python function as an array of a dtype."""
     if kind.is_integral:
         values = [bool(value) if kind.category == 0 else _integer(value, kind) for value in values]

@@ -66,25 +66,25 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
             wanted = args[place]
         target = kwargs.get("out")
         if wanted is not None and isinstance(target, TensorBase):
-            kind, own = devices.resolve(wanted).type, target.device.type  # type: ignore[attr-defined]
+            kind, own = devices.resolve(wanted).type, target.device.type
             if kind != own:
                 raise RuntimeError(f"device type {kind} does not match device type of out parameter ({own})")
         model = args[0] if args else kwargs.get("input")
         if wanted is None and like and isinstance(model, TensorBase):
-            wanted = model.device  # type: ignore[attr-defined]
+            wanted = model.device
         if wanted is None and target is not None:
             wanted = target.device
         if wanted is None and function.__name__ in ("tensor", "as_tensor") and args and isinstance(args[0], TensorBase):
-            wanted = args[0].device  # type: ignore[attr-defined]
+            wanted = args[0].device
         found = devices.resolve(wanted)
         if found.type in ("cpu", "meta"):
             return function(*args, **kwargs)
         if function.__name__ == "as_tensor" and args and isinstance(args[0], TensorBase):
-            return args[0].to(found, kwargs.get("dtype"))  # type: ignore[attr-defined]
+            return args[0].to(found, kwargs.get("dtype"))
         if function.__name__ == "asarray" and args and isinstance(args[0], TensorBase):
-            there = args[0].to(found)  # type: ignore[attr-defined]
+            there = args[0].to(found)
             if kwargs.get("copy") is False and there is not args[0]:
-                raise ValueError(f"can't alias tensor from device '{args[0].device}' to '{found}'.")  # type: ignore[attr-defined]
+                raise ValueError(f"can't alias tensor from device '{args[0].device}' to '{found}'.")
             return function(there, **{name: value for name, value in kwargs.items() if name != "device"})
         asked = bool(kwargs.pop("requires_grad", False))
 

@@ -82,7 +82,7 @@ def _detached(self: Any, value: Any) -> None:
 
 def _hooks(self: Any) -> OrderedDict[int, Function] | None:
     found = above.autograd.graph.hooks_of(self)
-    return vars(self).get("_given_hooks") if found is None else found  # type: ignore[no-any-return]
+    return vars(self).get("_given_hooks") if found is None else found
 
 
 def _set_hooks(self: Any, hooks: Any) -> None:
@@ -92,7 +92,7 @@ def _set_hooks(self: Any, hooks: Any) -> None:
 
 
 def _post_hooks(self: Any) -> OrderedDict[int, Function] | None:
-    return None if self._auto is None else self._auto.post  # type: ignore[no-any-return]
+    return None if self._auto is None else self._auto.post
 
 
 # Methods of sparse and nested tensors that torch shows at all tensors.

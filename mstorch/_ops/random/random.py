@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import _mt19937
 from ..._backend import trace
+from ..._backend.arrays import Array
 from ..._backend.cast import numpy_cast
 from ..._backend.device_random import DeviceStream
 from ..._backend.errors import not_for
@@ -111,7 +112,7 @@ def _tensor_of_raw(raw: Raw, kind: dtype, requires_grad: bool, out: Any, name: s
 
 
 @ways(raw=_tensor_of_raw)
-def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: TensorBase | None, name: str = "") -> TensorBase:
+def _tensor(array: Array, kind: dtype, requires_grad: bool, out: TensorBase | None, name: str = "") -> TensorBase:
     array = np.asarray(array)  # NumPy's arithmetic makes scalars of 0-d arrays
     values = array if array.dtype == kind.np else numpy_cast(array, kind.np)
     if out is not None:
@@ -332,13 +333,13 @@ def _store_raw(raw: Raw, tensor: Any) -> bool:
 
 
 @ways(raw=_store_raw)
-def _store(array: np.ndarray, tensor: TensorBase) -> None:
+def _store(array: Array, tensor: TensorBase) -> None:
     kind, array = tensor._dtype, np.asarray(array)
     write_array(tensor, array if array.dtype == kind.np else numpy_cast(array, kind.np))
 
 
 @ways(absent=lambda tensor, draw: np.zeros((), tensor._dtype.np))
-def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> np.ndarray:
+def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> Array:
     """Return the result of ``draw(shape, contiguous)``, arranged as torch fills the tensor; nothing is drawn without memory."""
     shape = shape_of(tensor)
     if tensor._stride is None or is_contiguous(tensor):
@@ -348,7 +349,7 @@ def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> np.ndarray:
 
 
 @ways(raw=lambda raw, order: value_of(permute(wrap(raw), order)))
-def _in_order(array: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
+def _in_order(array: Array, order: tuple[int, ...]) -> Array:
     return np.ascontiguousarray(array.transpose(order))
 
 
@@ -487,7 +488,7 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
     return _put(self, _drawn(self, lambda shape, _: draw("bernoulli", engine, shape, float(p), name)))
 
 
-def _array(tensor: Any) -> np.ndarray:
+def _array(tensor: Any) -> Array:
     """Return the values for drawing functions; bfloat16, which NumPy lacks, as float32."""
     refuse_codes("bernoulli_tensor_cpu_self_", tensor)
     values = array_of(tensor)
@@ -499,13 +500,13 @@ def _draws_there(engine: Any, tensor: TensorBase) -> bool:
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 
-def _chances(p: TensorBase, engine: Any, shape: tuple[int, ...]) -> np.ndarray:
+def _chances(p: TensorBase, engine: Any, shape: tuple[int, ...]) -> Array:
     if _draws_there(engine, p):
         return expand(p, shape)
     return np.asarray(np.broadcast_to(_probabilities(p), shape), order="C")
 
 
-def _probabilities(p: TensorBase) -> np.ndarray:
+def _probabilities(p: TensorBase) -> Array:
     array = _array(p)
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         raise RuntimeError(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.geometry import contiguous_strides
 from ..._backend.table import kernel
@@ -105,7 +106,7 @@ def unique(
     return _given(chosen, inverse, lengths, return_inverse, return_counts)
 
 
-def _order_with_nan(rows: np.ndarray) -> np.ndarray:
+def _order_with_nan(rows: Array) -> Array:
     """Return the order in which torch.unique_dim sorts rows with NaN: every comparison with NaN is False."""
 
     def compare(first: int, second: int) -> int:

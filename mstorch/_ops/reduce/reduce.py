@@ -5,9 +5,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.host.reduce import numpy_variance, root_slope, sum_of_small, variance_slope
 from ..._backend.table import Kernel, kernel
@@ -433,7 +432,7 @@ def _variance_on_host(input: TensorBase, dims: tuple[int, ...], rest: float, kee
     count = math.prod(input._shape[d] for d in dims)
     divisor = None if whole and rest <= 0 else rest
 
-    def slope(g: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    def slope(g: Array, x: Array) -> tuple[Array]:
         return (variance_slope(root_slope(g, found) if rooted else g, x, dims, keepdim, divisor),)
 
     def composed(x: TensorBase) -> TensorBase:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.host._select import first_selected
 from ..._backend.host.sort import numpy_loose_order
@@ -190,7 +191,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     return finish(found, out)
 
 
-def _zeros(shape: tuple[int, ...]) -> np.ndarray:
+def _zeros(shape: tuple[int, ...]) -> Array:
     return np.zeros(shape, np.int64)
 
 
@@ -261,7 +262,7 @@ def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
         chosen = isnan(inside) if none else eq(inside, found)
         return max(where(chosen, x, -math.inf))
 
-    def slope(g: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    def slope(g: Array, x: Array) -> tuple[Array]:
         chosen = np.isnan(x) if none else x == array_of(found)
         return (np.asarray(chosen * (g / x.dtype.type(float(chosen.sum()))), x.dtype),)
 

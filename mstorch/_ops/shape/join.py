@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for, wrong_type
 from ..._backend.table import kernel
 from ..._core.dtype import dtype, int32, int64
@@ -429,7 +430,7 @@ def _quarter_turns(input: TensorBase, k: int, dims: tuple[int, int]) -> TensorBa
 
 
 def _turned(k: int, dims: tuple[int, int]) -> Callable[..., Any]:
-    def turned(array: np.ndarray) -> np.ndarray:
+    def turned(array: Array) -> Array:
         if k == 2:
             return np.flip(array, dims).copy()
         if k in (0, 4):

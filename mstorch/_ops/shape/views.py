@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend import tape
+from ..._backend.arrays import Array
 from ..._backend.geometry import contiguous_strides, inverse_order
 from ..._backend.table import kernel
 from ..._core.dtype import dtype
@@ -225,7 +226,7 @@ def alias(input: TensorBase) -> TensorBase:
     return windows.sorted_view(input, "AliasBackward0", input._shape, strides_of(input), input._offset, _ALIAS, None)
 
 
-def _same(value: np.ndarray) -> np.ndarray:
+def _same(value: Array) -> Array:
     return value
 
 
@@ -540,10 +541,10 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> TensorBase:
     steps = (*strides[:dimension], strides[dimension] * step, *strides[dimension + 1 :], strides[dimension])
     lead = (slice(None),) * dimension
 
-    def forward(array: np.ndarray) -> np.ndarray:
+    def forward(array: Array) -> Array:
         return np.array(np.lib.stride_tricks.sliding_window_view(array, size, dimension)[(*lead, slice(None, None, step))], order="C")
 
-    def back(array: np.ndarray) -> np.ndarray:
+    def back(array: Array) -> Array:
         # By the tensor's own elements, not by the memory: it may itself hold an element several times.
         found = np.zeros(own, array.dtype)
         for place in range(size):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core import device as devices
 from ..._core.device import device
 from ..._core.dtype import dtype, float64, get_default_dtype
@@ -37,7 +38,7 @@ def _tensor(values: Any, kind: dtype, device: device | str | int | None, require
     return values.requires_grad_() if requires_grad else values
 
 
-def _sum_of_cosines(M: int, weights: list[float], sym: bool) -> np.ndarray:
+def _sum_of_cosines(M: int, weights: list[float], sym: bool) -> Array:
     if M == 1:
         return np.ones(1)
     angle = np.arange(M) * (2 * math.pi / max(M - 1 if sym else M, 1))

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..._backend.arrays import Array
 from ..._backend.table import serves
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
@@ -18,7 +17,7 @@ _forward, _input, _weight = Primitive("conv2d"), Primitive("conv2d_input"), Prim
 
 
 def _output(
-    g: TensorBase | np.ndarray, w: TensorBase | np.ndarray, shape: tuple[int, ...],
+    g: TensorBase | Array, w: TensorBase | Array, shape: tuple[int, ...],
     attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int],
 ) -> Any:
     """Return the convolution whose gradient is a given transposed one, without the extra outputs of an output padding above the stride."""
@@ -29,7 +28,7 @@ def _output(
 
 
 @rule("conv2d", keep=(0, 1), watch=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv2d(node: Any, g: np.ndarray) -> Any:
+def conv2d(node: Any, g: Array) -> Any:
     attributes = node.args[-4:]
     bias = node.edges[2] if len(node.edges) > 2 else None
     by_bias = None if bias is None else v.total(g, (0, *range(2, len(g.shape))), False)
@@ -43,7 +42,7 @@ def _by_one_kernel(g: Any, node: Any, attributes: Any) -> Any:
 
 
 @v.ways(raw=_by_one_kernel)
-def _by_operands(g: np.ndarray, node: Any, attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]) -> Any:
+def _by_operands(g: Array, node: Any, attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]) -> Any:
     """Return the gradients of the input and the weight."""
     x, w = node.edges[:2]
     return (
@@ -53,7 +52,7 @@ def _by_operands(g: np.ndarray, node: Any, attributes: tuple[tuple[int, ...], tu
 
 
 @rule("conv2d_input", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv2d_input(node: Any, g: TensorBase | np.ndarray) -> Any:
+def conv2d_input(node: Any, g: TensorBase | Array) -> Any:
     attributes = node.args[1:]
     first, w = node.edges
     return (
@@ -63,7 +62,7 @@ def conv2d_input(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @rule("conv2d_weight", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv2d_weight(node: Any, g: TensorBase | np.ndarray) -> Any:
+def conv2d_weight(node: Any, g: TensorBase | Array) -> Any:
     attributes = node.args[1:]
     first, x = node.edges
     return (
@@ -73,7 +72,7 @@ def conv2d_weight(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @rule("conv_transpose2d", keep=(0, 1), watch=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv_transpose2d(node: Any, g: np.ndarray) -> Any:
+def conv_transpose2d(node: Any, g: Array) -> Any:
     x, w = node.edges[:2]
     stride, padding, _, dilation, groups = node.args[-5:]
     attributes = (stride, padding, dilation, groups)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase
 from ..._quiet import silent
 from .. import vocabulary as v
@@ -41,7 +42,7 @@ def lerp_scalar(node: Any, g: Any) -> Any:
 
 
 @rule("sub")
-def sub(node: Any, g: TensorBase | np.ndarray) -> Any:
+def sub(node: Any, g: TensorBase | Array) -> Any:
     first, second = node.edges
     return (None if first is None else v.fit(g, node.shapes[0]), None if second is None else v.fit(v.neg(g), node.shapes[1]))
 
@@ -58,7 +59,7 @@ def mul(node: Any, g: Any) -> Any:
 
 
 @rule("div", keep=(0, 1), crosswise=(0,))
-def div(node: Any, g: TensorBase | np.ndarray) -> tuple[TensorBase | np.ndarray | None, np.ndarray | None]:
+def div(node: Any, g: TensorBase | Array) -> tuple[TensorBase | Array | None, Array | None]:
     first, second = node.edges
     y = node.kept(g, 1)
     return (
@@ -68,12 +69,12 @@ def div(node: Any, g: TensorBase | np.ndarray) -> tuple[TensorBase | np.ndarray 
 
 
 @rule("neg", symmetric=True)
-def neg(node: Any, g: np.ndarray) -> Any:
+def neg(node: Any, g: Array) -> Any:
     return v.neg(g)
 
 
 @rule("pow", keep=(0, 1, "result"), label="PowBackward1")
-def pow(node: Any, g: TensorBase | np.ndarray) -> Any:
+def pow(node: Any, g: TensorBase | Array) -> Any:
     x, y, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
     base = exponent = None
     if node.edges[0] is not None:
@@ -86,7 +87,7 @@ def pow(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @rule("scalar_power", keep=(0,), label="PowBackward0", symmetric=True)
-def scalar_power(node: Any, g: TensorBase | np.ndarray) -> Any:
+def scalar_power(node: Any, g: TensorBase | Array) -> Any:
     (exponent,) = node.args
     if exponent == 0:
         return v.nothing(g, node.shapes[0])
@@ -100,24 +101,24 @@ def scalar_power(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @rule("square", keep=(0,), label="PowBackward0", symmetric=True)
-def square(node: Any, g: np.ndarray) -> Any:
+def square(node: Any, g: Array) -> Any:
     x = node.kept(g)
     return v.mul(g, v.conj(v.times(v.scalar_power(x, 1) if isinstance(x, TensorBase) else x, 2)))
 
 
 @rule("sqrt", keep=("result",), symmetric=True)
-def sqrt(node: Any, g: TensorBase | np.ndarray) -> Any:
+def sqrt(node: Any, g: TensorBase | Array) -> Any:
     return v.div(g, v.times(v.conj(node.kept(g)), 2))
 
 
 @rule("rsqrt", keep=("result",), symmetric=True)
-def rsqrt(node: Any, g: TensorBase | np.ndarray) -> Any:
+def rsqrt(node: Any, g: TensorBase | Array) -> Any:
     y = v.conj(node.kept(g))
     return v.mul(v.times(g, -0.5), v.scalar_power(y, 3))
 
 
 @rule("reciprocal", keep=("result",), symmetric=True)
-def reciprocal(node: Any, g: TensorBase | np.ndarray) -> Any:
+def reciprocal(node: Any, g: TensorBase | Array) -> Any:
     y = v.conj(node.kept(g))
     return v.neg(v.mul(g, v.mul(y, y)))
 
@@ -134,13 +135,13 @@ def where(node: Any, g: Any) -> Any:
 
 
 @rule("conj", label="ConjBackward0")
-def conj(node: Any, g: np.ndarray) -> Any:
+def conj(node: Any, g: Array) -> Any:
     return v.conj(g)
 
 
 def _extreme(op: str) -> None:
     @rule(op, keep=(0, 1))
-    def larger(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def larger(node: Any, g: TensorBase | Array) -> Any:
         x, y = node.kept(g, 0), node.kept(g, 1)
         first, second = v.shares(x, y) if op == "maximum" else v.shares(v.neg(x), v.neg(y))
         return (
@@ -149,12 +150,12 @@ def _extreme(op: str) -> None:
         )
 
 
-def _share_of(g: Any, share: np.ndarray) -> Any:
+def _share_of(g: Any, share: Array) -> Any:
     """Multiply the gradient by a share; return 0 where the share is 0, even for a NaN gradient."""
     return v.where(v.above(share, 0), v.mul(g, v.like(share, g)), 0)
 
 
-def _masked(found: np.ndarray, shape: tuple[int, ...]) -> Any:
+def _masked(found: Array, shape: tuple[int, ...]) -> Any:
     """Return a gradient summed to the shape of its operand."""
     return found if v.shape_of(found) == shape else v.fit(found, shape)
 
@@ -164,7 +165,7 @@ _extreme("minimum")
 
 
 @rule("abs", keep=(0,))
-def abs(node: Any, g: TensorBase | np.ndarray) -> Any:
+def abs(node: Any, g: TensorBase | Array) -> Any:
     x = node.kept(g)
     if not node.kind.is_complex:
         return v.flat_in(v.mul(g, v.like(v.signs(x), g)), x)
@@ -201,7 +202,7 @@ def clamp(node: Any, g: Any) -> Any:
     below: Any = None
     above: Any = None
     if by_x is not None:
-        inside = np.ones(node.shapes[0], bool) if low is None else x >= low  # type: ignore[operator]
+        inside = np.ones(node.shapes[0], bool) if low is None else x >= low
         if high is not None:
             inside = inside & (x <= high)
         inside = v.fit(v.where(np.asarray(inside), g, 0), node.shapes[0])
@@ -214,7 +215,7 @@ def clamp(node: Any, g: Any) -> Any:
     return inside, below, above
 
 
-def _mine_of_arrays(x: np.ndarray, y: np.ndarray, op: str) -> np.ndarray:
+def _mine_of_arrays(x: Array, y: Array, op: str) -> Array:
     x, y = v.host_array(x), v.host_array(y)
     return np.asarray((x >= y if op == "fmax" else x <= y) | np.isnan(y))
 
@@ -229,7 +230,7 @@ def _extreme_number(op: str) -> None:
     """Register the gradient rule of ``fmax`` or ``fmin``, which ignore NaN."""
 
     @rule(op, keep=(0, 1))
-    def chosen(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def chosen(node: Any, g: TensorBase | Array) -> Any:
         mine = _mine(v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1)), op)
         return (
             None if node.edges[0] is None else v.fit(v.where(mine, g, 0), node.shapes[0]),
@@ -243,7 +244,7 @@ _extreme_number("fmin")
 
 def _remainder(op: str, quotient: Any) -> None:
     @rule(op, keep=(0, 1), second=True)
-    def rest(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def rest(node: Any, g: TensorBase | Array) -> Any:
         other = None
         if node.edges[1] is not None:
             x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1))
@@ -259,7 +260,7 @@ _remainder("remainder", v.elementwise("floor_divide"))
 
 def _flat(op: str) -> None:
     @rule(op, label="DivBackward1")
-    def zero(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def zero(node: Any, g: TensorBase | Array) -> Any:
         return tuple(None if edge is None else v.fit(v.nothing(g), shape) for edge, shape in zip(node.edges, node.shapes))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.activation import relu_slope
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase
@@ -162,7 +163,7 @@ def prod(call: Call) -> Any:
     return v.total(products, dims, keepdim) if v.shape_of(products) else products
 
 
-def _beside(tangent: TensorBase | np.ndarray, normal: TensorBase | np.ndarray, axes: tuple[int, ...], count: int) -> Any:
+def _beside(tangent: TensorBase | Array, normal: TensorBase | Array, axes: tuple[int, ...], count: int) -> Any:
     """Return a tangent minus its mean and its projection on the normalized values."""
     number = v.constant(count, normal)
     moved = v.sub(tangent, v.div(v.total(tangent, axes), number))
@@ -247,6 +248,6 @@ def max_pool(call: Call) -> Any:
 
 
 @v.ways(raw=lambda places, call: NotImplemented)
-def _along_positions(places: np.ndarray, call: Call) -> Any:
+def _along_positions(places: Array, call: Call) -> Any:
     shape = tuple(call.inputs[0]._shape)
     return positions_in(places, shape).take(v.reshape(call.t(), (int(np.prod(shape)),))), None

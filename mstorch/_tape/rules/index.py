@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.index import index_key, row_places
 from ..._backend.host.scatter import add_rows, wide
 from ..._core.tensor_base import TensorBase
@@ -18,7 +19,7 @@ from ._places import Places
 
 @rule("index")
 @v.by_gradient(native=lambda node, g: v.placed_at(g, node.shapes[0], *node.args))
-def index(node: Any, g: TensorBase | np.ndarray) -> Any:
+def index(node: Any, g: TensorBase | Array) -> Any:
     dims, indices = node.args[:2]
     shape = node.shapes[0]
     return Places(index_key(len(shape), dims, indices), shape, v.shape_of(g)).add(g, "IndexBackward0")
@@ -39,21 +40,21 @@ def _take_on_device(node: Any, g: Any) -> Any:
 
 @rule("take")
 @v.by_gradient(native=_take_on_device)
-def take(node: Any, g: TensorBase | np.ndarray) -> Any:
+def take(node: Any, g: TensorBase | Array) -> Any:
     shape = node.shapes[0]
     return Places(node.args[0], (math.prod(shape),), v.shape_of(g), outer=shape).add(g, "TakeBackward0")
 
 
-def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
+def _rows(index: Array, count: int, dim: int) -> tuple[Any, Any]:
     """Return the maps that gather entries along a dimension and sum them back; sums of scalars are rounded at each step, as in torch, sums
     of rows once.
     """
     flat = np.where(index < 0, index + count, index).reshape(-1)
 
-    def taken(array: np.ndarray) -> np.ndarray:
+    def taken(array: Array) -> Array:
         return np.take(array, flat, axis=dim)
 
-    def given(array: np.ndarray) -> np.ndarray:
+    def given(array: Array) -> Array:
         rows = np.moveaxis(wide(array) if array.ndim > 1 else array, dim, 0)
         whole = np.zeros((count, *rows.shape[1:]), rows.dtype)
         add_rows(whole, flat, rows)
@@ -64,7 +65,7 @@ def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
 
 @rule("index_select")
 @v.by_gradient(native=lambda node, g: v.rows_added(g, node.shapes[0], *node.args))
-def index_select(node: Any, g: TensorBase | np.ndarray) -> Any:
+def index_select(node: Any, g: TensorBase | Array) -> Any:
     dim, index_ = node.args
     taken, given = _rows(np.asarray(index_), node.shapes[0][dim], dim)
     return v.mapped(g, given, taken, "IndexSelectBackward0")
@@ -79,7 +80,7 @@ def _gather_on_device(node: Any, g: Any) -> Any:
 
 @rule("gather")
 @v.by_gradient(native=_gather_on_device)
-def gather(node: Any, g: np.ndarray) -> Any:
+def gather(node: Any, g: Array) -> Any:
     dim, index_ = node.args
     shape = node.shapes[0]
     if not index_.size:
@@ -109,7 +110,7 @@ def embedding_grad(node: Any, g: Any) -> Any:
 
 @rule("embedding")
 @v.by_gradient(native=lambda node, g: _embedding_grad(g, node.args[0], node.shapes[0][0], *node.args[1:]))
-def embedding(node: Any, g: np.ndarray) -> np.ndarray:
+def embedding(node: Any, g: Array) -> Array:
     index_, padding, by_frequency = node.args
     rows, width = node.shapes[0]
     flat = np.asarray(index_).reshape(-1)
@@ -119,11 +120,11 @@ def embedding(node: Any, g: np.ndarray) -> np.ndarray:
     if by_frequency:
         weight /= np.bincount(flat, minlength=rows)[flat] if flat.size else 1
 
-    def taken(array: np.ndarray) -> np.ndarray:
+    def taken(array: Array) -> Array:
         found = np.take(array, flat, axis=0)
         return (found * weight[:, None].astype(array.dtype)).reshape(*index_.shape, width)
 
-    def given(array: np.ndarray) -> np.ndarray:
+    def given(array: Array) -> Array:
         whole = np.zeros((rows, width), array.dtype)
         part = array.reshape(flat.size, width)
         if by_frequency:

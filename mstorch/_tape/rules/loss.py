@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.device_memory import full
 from ..._backend.host.softmax import softmax_of
 from ..._core.dtype import float16
@@ -14,7 +15,7 @@ from .. import vocabulary as v
 from ..apply import rule
 
 
-def _cross_entropy_of_arrays(node: Any, g: np.ndarray) -> np.ndarray:
+def _cross_entropy_of_arrays(node: Any, g: Array) -> Array:
     (target,), rows = node.args, node.shapes[0][0]
     share = softmax_of(node.kept(g), 1)
     share[np.arange(rows), target] -= 1
@@ -94,24 +95,24 @@ def _nll_on_device(node: Any, g: Any) -> Any:
 
 @rule("nll", watch=(0,), label="NllLossBackward0")
 @v.by_gradient(native=_nll_on_device)
-def nll(node: Any, g: np.ndarray) -> Any:
+def nll(node: Any, g: Array) -> Any:
     target, weights = node.args
     shape = node.shapes[0]
     place = target[:, None, :]
 
-    def placed(array: np.ndarray) -> np.ndarray:
+    def placed(array: Array) -> Array:
         whole = np.zeros(shape, array.dtype)
         np.put_along_axis(whole, place, array[:, None, :], 1)
         return whole
 
-    def taken(array: np.ndarray) -> np.ndarray:
+    def taken(array: Array) -> Array:
         return np.take_along_axis(array, place, 1)[:, 0, :]
 
     return v.mapped(v.mul(g, v.like(np.negative(weights), g)), placed, taken, "NllLossBackward0")
 
 
 @rule("binary_cross_entropy", keep=(0, 1))
-def binary_cross_entropy(node: Any, g: np.ndarray) -> Any:
+def binary_cross_entropy(node: Any, g: Array) -> Any:
     x, target = node.kept(g, 0), node.kept(g, 1)
     by_x = by_target = None
     if node.edges[0] is not None:
@@ -122,6 +123,6 @@ def binary_cross_entropy(node: Any, g: np.ndarray) -> Any:
     return by_x, by_target
 
 
-def _by_probability(g: np.ndarray, x: np.ndarray, target: np.ndarray, least: float) -> np.ndarray:
+def _by_probability(g: Array, x: Array, target: Array, least: float) -> Array:
     spread = v.mul(x, v.plus(v.neg(x), 1))
     return v.mul(g, v.div(v.sub(x, target), v.where(v.less_than(spread, least), least, spread)))

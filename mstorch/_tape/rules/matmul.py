@@ -3,15 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 
 
 @rule("mm", keep=(0, 1), crosswise=(0, 1))
-def mm(node: Any, g: TensorBase | np.ndarray) -> tuple[Any, TensorBase | np.ndarray | None]:
+def mm(node: Any, g: TensorBase | Array) -> tuple[Any, TensorBase | Array | None]:
     first, second = node.edges
     return v.two_products(
         None if first is None else (g, v.conj(v.transpose(node.kept(g, 1)))),
@@ -20,7 +19,7 @@ def mm(node: Any, g: TensorBase | np.ndarray) -> tuple[Any, TensorBase | np.ndar
 
 
 @rule("bmm", keep=(0, 1), crosswise=(0, 1))
-def bmm(node: Any, g: TensorBase | np.ndarray) -> tuple[Any, TensorBase | np.ndarray | None]:
+def bmm(node: Any, g: TensorBase | Array) -> tuple[Any, TensorBase | Array | None]:
     first, second = node.edges
     return (
         None if first is None else v.bmm(g, v.conj(v.transpose(node.kept(g, 1)))),
@@ -38,15 +37,15 @@ def _linear(node: Any, g: Any, place: int = 0) -> tuple[Any, Any]:
     return None if first is None else v.reshape(by_input, node.shapes[place]), by_weight
 
 
-def _rows(x: np.ndarray) -> Any:
+def _rows(x: Array) -> Any:
     return v.reshape(x, (-1, x.shape[-1])) if len(x.shape) != 2 else x
 
 
 @rule("linear", keep=(0, 1), windows=(1,), label="MmBackward0")
-def linear(node: Any, g: TensorBase | np.ndarray) -> Any:
+def linear(node: Any, g: TensorBase | Array) -> Any:
     return _linear(node, g)
 
 
 @rule("linear_bias", keep=(1, 2), windows=(2,), label="AddmmBackward0")
-def linear_bias(node: Any, g: np.ndarray) -> Any:
+def linear_bias(node: Any, g: Array) -> Any:
     return (None if node.edges[0] is None else v.fit(g, node.shapes[0]), *_linear(node, g, 1))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.halves import narrowed, widened
 from ..._backend.host.norm import layer_norm_slope
 from ..._backend.table import kernel
@@ -14,7 +15,7 @@ from .. import vocabulary as v
 from ..apply import rule
 
 
-def standardised(x: TensorBase | np.ndarray, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
+def standardised(x: TensorBase | Array, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
     """Return values with mean 0 and variance 1 along some dimensions, and the inverse standard deviation."""
     number = v.constant(count, x)
     centred = v.sub(x, v.div(v.total(x, axes), number))
@@ -22,7 +23,7 @@ def standardised(x: TensorBase | np.ndarray, axes: tuple[int, ...], count: int, 
     return v.mul(centred, inverse), inverse
 
 
-def _single(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, eps: float) -> Any:
+def _single(node: Any, g: Array, x: Array, weight: Array, eps: float) -> Any:
     """Return the gradients if each group has a single element.
 
     Those of x and the weight are zero up to rounding; torch's rounding error, that of the normalized value ``inverse * x``, is reproduced,
@@ -45,7 +46,7 @@ def _of_nothing(node: Any, g: Any) -> Any:
 
 
 @rule("layer_norm", keep=(0, 1), watch=(2,), label="NativeLayerNormBackward0")
-def layer_norm(node: Any, g: np.ndarray) -> Any:
+def layer_norm(node: Any, g: Array) -> Any:
     begin, shape = node.args[0], node.shapes[0]
     axes, count = tuple(range(begin, len(shape))), 1
     for length in shape[begin:]:
@@ -54,7 +55,7 @@ def layer_norm(node: Any, g: np.ndarray) -> Any:
     return _of_nothing(node, g) if 0 in shape else _layer_norm_composed(node, g, x, weight, axes, count)
 
 
-def _layer_norm_of_arrays(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, axes: tuple[int, ...], count: int) -> Any:
+def _layer_norm_of_arrays(node: Any, g: Array, x: Array, weight: Array, axes: tuple[int, ...], count: int) -> Any:
     begin, eps = node.args
     if count == 1 and node.kind.name == "float32":
         return _single(node, g, x, weight, eps)
@@ -67,7 +68,7 @@ def _layer_norm_of_arrays(node: Any, g: np.ndarray, x: np.ndarray, weight: np.nd
 
 @v.by_gradient(array=_layer_norm_of_arrays)
 def _layer_norm_composed(
-    node: Any, g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, weight: TensorBase | np.ndarray, axes: tuple[int, ...], count: int
+    node: Any, g: TensorBase | Array, x: TensorBase | Array, weight: TensorBase | Array, axes: tuple[int, ...], count: int
 ) -> Any:
     """Return the gradient of layer norm, by one host kernel if possible, else by single operations with half precision computed in float32.
     """
@@ -75,7 +76,7 @@ def _layer_norm_composed(
 
 
 def _layer_norm_steps(
-    node: Any, g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, weight: TensorBase | np.ndarray, axes: tuple[int, ...], count: int
+    node: Any, g: TensorBase | Array, x: TensorBase | Array, weight: TensorBase | Array, axes: tuple[int, ...], count: int
 ) -> Any:
     normal, inverse = standardised(x, axes, count, node.args[1])
     by_input = None
@@ -112,7 +113,7 @@ _SINGLE_OR_HALF = ("float32", "float16", "bfloat16")
 
 
 @rule("batch_norm_train", keep=(0, 1, "result1", "result2"), label="NativeBatchNormBackward0")
-def batch_norm_train(node: Any, gradients: Sequence[np.ndarray | None]) -> Any:
+def batch_norm_train(node: Any, gradients: Sequence[Array | None]) -> Any:
     g = gradients[0]
     (eps,) = node.args
     shape = node.shapes[0]
@@ -122,7 +123,7 @@ def batch_norm_train(node: Any, gradients: Sequence[np.ndarray | None]) -> Any:
     return _batch_norm_slope(node, g, eps)
 
 
-def _batch_norm_of_arrays(node: Any, g: np.ndarray, eps: float) -> Any:
+def _batch_norm_of_arrays(node: Any, g: Array, eps: float) -> Any:
     if node.kind.name not in _SINGLE_OR_HALF or not 0 < eps <= 1:
         return None
     return _batch_norm_grad.host[node.kind.name](g, *(node.kept(g, place) for place in range(4)), eps)
@@ -168,7 +169,7 @@ def batch_norm_parts(node: Any, gradients: Any) -> Any:
 
 
 @rule("batch_norm_eval", keep=(0, 1, 3, 4), label="NativeBatchNormBackward0")
-def batch_norm_eval(node: Any, g: TensorBase | np.ndarray) -> Any:
+def batch_norm_eval(node: Any, g: TensorBase | Array) -> Any:
     x, weight, mean, var = (node.kept(g, place) for place in range(4))
     channels = v.shape_of(weight)
     wide = (1, *channels, *([1] * (len(v.shape_of(x)) - 2)))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.padding import numpy_pad_like
 from .. import vocabulary as v
 from ..apply import rule
@@ -60,7 +61,7 @@ def _axis_by_axis(node: Any, g: Any) -> Any:
 
 @rule("pad_like", label="ReflectionPadBackward0")
 @v.by_gradient(native=_axis_by_axis)
-def pad_like(node: Any, g: np.ndarray) -> Any:
+def pad_like(node: Any, g: Array) -> Any:
     shape = node.shapes[0]
     pads, mode = node.args
     count = int(np.prod(shape))

@@ -97,7 +97,7 @@ class FakeQuantize(FakeQuantizeBase):
             )
         self.is_per_channel = is_per_channel(self.qscheme)
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return scale and zero point for the observed values."""
         return self.activation_post_process.calculate_qparams()
 
@@ -174,7 +174,7 @@ class FixedQParamsFakeQuantize(FakeQuantize):
                 f"Only per tensor quantization is supported FixedQParamsFakeQuantize module, got qscheme:{self.qscheme}"
             )
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return the fixed scale and zero point."""
         return self.scale, self.zero_point
 

@@ -182,7 +182,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
     def _taken_in(self, low: Tensor, high: Tensor) -> tuple[Any, Any]:
         return torch.minimum(low, self.min_val), torch.maximum(high, self.max_val)
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return scale and zero point for the bounds."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
@@ -272,7 +272,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
     def _taken_in(self, low: Tensor, high: Tensor) -> tuple[Any, Any]:
         return torch.minimum(low, self.min_val), torch.maximum(high, self.max_val)
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return scales and zero points for the channels' bounds."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
@@ -349,7 +349,7 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
             self._count(x_orig.detach())
         return x_orig
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return scale and zero point for the bounds of least error."""
         if self.min_val == float("inf") and self.max_val == float("-inf"):
             warn(
@@ -407,7 +407,7 @@ class FixedQParamsObserver(ObserverBase):
         """Return the tensor unchanged."""
         return X
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return the fixed scale and zero point."""
         return self.scale, self.zero_point
 
@@ -419,7 +419,7 @@ class _Unasked(ObserverBase):
         """Return the tensor unchanged."""
         return x
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Raise Exception, as torch does."""
         raise Exception(f"calculate_qparams should not be called for {type(self).__name__}")
 

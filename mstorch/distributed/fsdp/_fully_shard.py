@@ -107,7 +107,7 @@ class FSDPModule:
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
         self.reshard()
-        return super()._apply(*args, **kwargs)  # type: ignore[misc]
+        return super()._apply(*args, **kwargs)
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
         """Do nothing: after a backward, mstorch has no pending communication."""

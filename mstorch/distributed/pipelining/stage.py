@@ -70,7 +70,7 @@ class _PipelineStageBase:
     def clear_runtime_states(self) -> None:
         """Clear the buffers of the last step."""
         for one in (self.fwd_cache, self.activations, self.gradients, self.output_chunks):
-            one.clear()  # type: ignore[attr-defined]
+            one.clear()
 
     def scale_grads(self, grad_scale_factor: int) -> None:
         """Divide the gradients of the stage's parameters by ``grad_scale_factor``."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.above import above
 from ..._core.device import device
 from ..._core.dtype import dtype
@@ -35,7 +36,7 @@ def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
     if found is None:
         found = _tensor_symint_registry[tensor] = SymInt(NestedIntNode(_tensor_id_counter, coeff))
         _tensor_id_counter += 1
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def share_symint(tensor: Any, other: Any) -> None:
@@ -49,7 +50,7 @@ def _store_val_in_tensor(val: int) -> Tensor:
 
 
 def _load_val_from_tensor(t: Tensor) -> int:
-    return t.shape[0]  # type: ignore[no-any-return]
+    return t.shape[0]
 
 
 def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> Tensor:
@@ -127,7 +128,7 @@ class NestedTensor(Nested):
 
     def dim(self) -> int:
         """Return the number of dimensions, including the batch dimension."""
-        return self._values.dim() + 1  # type: ignore[no-any-return]
+        return self._values.dim() + 1
 
     def size(self, dim: int | None = None) -> tuple[int, ...]:
         """Return the shape, or the length of one dimension; the length of the ragged dimension is symbolic."""
@@ -140,7 +141,7 @@ class NestedTensor(Nested):
     def numel(self) -> int:
         """Return the number of elements in all components."""
         if self._lengths is None:
-            return self._values.numel()  # type: ignore[no-any-return]
+            return self._values.numel()
         rest = np.delete(np.array(self._values.shape), self._ragged_idx - 1).prod()
         return int(rest * lengths_on_host(self._lengths).sum())
 
@@ -176,7 +177,7 @@ class NestedTensor(Nested):
         """Return the length of each component; None if the offsets determine it."""
         return self._lengths
 
-    def part_lengths(self) -> np.ndarray:
+    def part_lengths(self) -> Array:
         """Return the length of each component, as a host array."""
         return np.diff(lengths_on_host(self._offsets)) if self._lengths is None else lengths_on_host(self._lengths)
 

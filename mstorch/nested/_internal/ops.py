@@ -187,7 +187,7 @@ def _beside(dense: Any, lead: Any, name: str, args: Sequence[Any]) -> Any:
 
 
 NestedTensor.pointwise = pointwise  # type: ignore[attr-defined]
-NestedTensor.FORMS = FORMS  # type: ignore[attr-defined]
+NestedTensor.FORMS = FORMS
 
 
 @form("where")

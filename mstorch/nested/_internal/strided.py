@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.geometry import contiguous_strides
 from ..._core.device import device
 from ..._core.dtype import dtype
@@ -19,7 +20,7 @@ from ..._ops.shape import join
 from ..._tensor import Tensor
 from .base import Nested, new
 
-Table = np.ndarray  # of int64
+Table = Array  # of int64
 
 
 class StridedNested(Nested):

@@ -116,7 +116,7 @@ def clone(public: Function, input: Any, *, memory_format: memory_format | None =
 
 
 StridedNested.pointwise = pointwise  # type: ignore[attr-defined]
-StridedNested.FORMS = FORMS  # type: ignore[attr-defined]
+StridedNested.FORMS = FORMS
 
 
 # Along a dimension

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.nested_parts import is_nested
 from ..._core.overriding import public_name
 from ..._ops._dispatch import wrap_dim
@@ -74,7 +75,7 @@ def unsqueeze(public: Function, input: Any, dim: int) -> Tensor:
     return viewed(input, np.insert(sizes, place - 1, 1, 1), np.insert(steps, place - 1, step, 1))
 
 
-def _reshaped_sizes(input: Any, shape: Sequence[int], name: str) -> np.ndarray:
+def _reshaped_sizes(input: Any, shape: Sequence[int], name: str) -> Array:
     """Return the components' sizes for a proposed shape, in which -1 keeps a component's own length."""
     if not shape:
         raise RuntimeError("shape '[]' is invalid for a nested tensor")

@@ -5,9 +5,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..._backend import tape
+from ..._backend.arrays import Array
 from ..._core.hooks import RemovableHandle
 from ..._core.modes import modes
 from ..._core.nested_parts import kept, like_nested, nested_in
@@ -305,7 +304,7 @@ class _Reaching(Node):
 
     label = "BackwardHookFunctionBackward"
 
-    def run(self, gradients: Sequence[Tensor | np.ndarray], recorded: bool) -> Any:
+    def run(self, gradients: Sequence[Tensor | Array], recorded: bool) -> Any:
         """Run the hooks and return the gradients, as the hooks have replaced them; None is the gradient of an unused output."""
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
         full += [None] * (self.count - len(gradients))

@@ -34,7 +34,7 @@ def wanted(flags: Mapping[str, Any]) -> dtype | None:
 
 def _cast(value: Tensor, kind: dtype) -> Tensor:
     if isinstance(value, TensorBase) and value.dtype.is_floating_point and value.dtype is not kind:
-        return value.to(kind)  # type: ignore[attr-defined]
+        return value.to(kind)
     return value
 
 

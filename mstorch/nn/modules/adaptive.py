@@ -63,7 +63,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for pair in self.tail:
             first: Any
             second: Any
-            first, second = pair  # type: ignore[misc]
+            first, second = pair
             first.reset_parameters()
             second.reset_parameters()
 

@@ -343,7 +343,7 @@ class ParameterList(Module):
 
     def __setitem__(self, idx: int, param: Any) -> None:
         if isinstance(param, TensorBase) and not isinstance(param, Parameter):
-            param = Parameter(param)  # type: ignore[arg-type]
+            param = Parameter(param)
         setattr(self, self._get_abs_string_index(idx), param)
 
     def __len__(self) -> int:
@@ -404,7 +404,7 @@ class ParameterDict(Module):
     def __setitem__(self, key: str, value: Any) -> None:
         self._keys[key] = None
         if isinstance(value, TensorBase) and not isinstance(value, Parameter):
-            value = Parameter(value)  # type: ignore[arg-type]
+            value = Parameter(value)
         setattr(self, self._key_to_attr(key), value)
 
     def __delitem__(self, key: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import init
+from ..._backend.arrays import Array
 from ..._core import device as devices
 from ..._core.dtype import dtype, get_default_dtype
 from ..._core.modes import modes
@@ -40,7 +41,7 @@ def _get_clones(module: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 
 
-def _square_mask(size: int, kind: dtype) -> np.ndarray:
+def _square_mask(size: int, kind: dtype) -> Array:
     return np.triu(np.full((size, size), -np.inf), 1).astype(kind.np)
 
 

@@ -18,7 +18,7 @@ from ...autograd.grad_mode import no_grad
 
 def _gradients(parameters: Any) -> list[Tensor]:
     if isinstance(parameters, TensorBase):
-        return [parameters.grad] if parameters.grad is not None else []  # type: ignore[attr-defined]
+        return [parameters.grad] if parameters.grad is not None else []
     return [p.grad for p in parameters if p.grad is not None]
 
 
@@ -99,7 +99,7 @@ def clip_grad_norm_(
     flat = _together(gradients)
     total = _total_norm(gradients, flat, float(norm_type), error_if_nonfinite)
     _scale(gradients, flat, max_norm, total)
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def clip_grad_norm(

@@ -196,7 +196,7 @@ def _state_of_callable(function: Any) -> dict[str, Any] | None:
 class _LambdaScheduler(LRScheduler):
     """Base of LambdaLR and MultiplicativeLR: one function per group."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Callable | list[Callable], last_epoch: int) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[..., Any] | list[Callable[..., Any]], last_epoch: int) -> None:
         self.optimizer = optimizer
         groups = len(optimizer.param_groups)
         if not isinstance(lr_lambda, (list, tuple)):

@@ -68,7 +68,7 @@ class TestCase(unittest.TestCase):
         """Seed each test with the same seed."""
         set_rng_seed(SEED)
 
-    def assertEqual(  # type: ignore[override]
+    def assertEqual(
         self, x: Any, y: Any, msg: Any = None, *, atol: float | None = None, rtol: float | None = None, equal_nan: bool = True,
         exact_dtype: bool = True, exact_device: bool = False, exact_layout: bool = False, exact_stride: bool = False,
         exact_is_coalesced: bool = False,
@@ -99,7 +99,7 @@ class TestCase(unittest.TestCase):
             check_stride=exact_stride, msg=msg,
         )  # fmt: skip
 
-    def assertNotEqual(self, x: Any, y: Any, msg: Any = None, **options: Any) -> None:  # type: ignore[override]
+    def assertNotEqual(self, x: Any, y: Any, msg: Any = None, **options: Any) -> None:
         """Raise AssertionError if ``assertEqual`` does not."""
         with self.assertRaises(AssertionError, msg=msg):
             self.assertEqual(x, y, msg, **options)

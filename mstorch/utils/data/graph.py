@@ -13,8 +13,8 @@ from .datapipes.datapipe import IterDataPipe, MapDataPipe
 
 __all__ = ["traverse", "traverse_dps"]
 
-DataPipe: TypeAlias = IterDataPipe | MapDataPipe
-DataPipeGraph: TypeAlias = dict[int, tuple[DataPipe, "DataPipeGraph"]]  # type: ignore[misc]
+DataPipe: TypeAlias = IterDataPipe[Any] | MapDataPipe[Any]
+DataPipeGraph: TypeAlias = dict[int, tuple[DataPipe, "DataPipeGraph"]]
 
 _KEPT = (IterDataPipe, MapDataPipe, Collection)
 

@@ -31,7 +31,7 @@ class _Layer(Function):
     """
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, again: Callable[..., Any], of_samples: Callable[..., Any], fixed: tuple[int, ...], expanded: dict[int, ExpandedWeight],
         *leaves: Any,
     ) -> Any:  # fmt: skip

@@ -163,7 +163,7 @@ class ConvAdd2d(_FusedModule):
         super().__init__(conv)
         self.add = add
 
-    def forward(self, x1: Any, x2: Any) -> Any:  # type: ignore[override]
+    def forward(self, x1: Any, x2: Any) -> Any:
         """Return ``add(conv(x1), x2)``."""
         return self.add(self[0](x1), x2)
 
@@ -176,7 +176,7 @@ class ConvAddReLU2d(_FusedModule):
         self.add = add
         self.relu = relu
 
-    def forward(self, x1: Any, x2: Any) -> Any:  # type: ignore[override]
+    def forward(self, x1: Any, x2: Any) -> Any:
         """Return ``relu(add(conv(x1), x2))``."""
         return self.relu(self.add(self[0](x1), x2))
 

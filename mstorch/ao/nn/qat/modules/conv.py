@@ -40,14 +40,14 @@ class _ConvNd(_Floating):
 
     def forward(self, input: Tensor) -> Any:
         """Run the convolution with the weight fake-quantized."""
-        return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)  # type: ignore[attr-defined, operator]
+        return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)  # type: ignore[operator]
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """Construct the module from a float convolution with a ``qconfig``."""
         qconfig = expect_float(cls, mod, f", got {type(mod).__name__}")
         if isinstance(mod, _FusedModule):
-            mod = mod[0]  # type: ignore[index]
+            mod = mod[0]
             qconfig = mod.qconfig
         made: Any = cls(
             mod.in_channels, mod.out_channels, mod.kernel_size, stride=mod.stride, padding=mod.padding, dilation=mod.dilation,

@@ -71,7 +71,7 @@ class _ConvNd(WeightedQuantizedModule):
         self._packed_params = pack(w, b, self.stride, padding, self.dilation, self.groups)
 
     def _weight_bias(self) -> tuple[Any, Any]:
-        return getattr(torch.ops.quantized, f"conv{self._rank}d_unpack")(self._packed_params)  # type: ignore[no-any-return]
+        return getattr(torch.ops.quantized, f"conv{self._rank}d_unpack")(self._packed_params)
 
     def weight(self) -> Any:
         """Return the quantized weight."""

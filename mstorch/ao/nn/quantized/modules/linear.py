@@ -39,7 +39,7 @@ class LinearPackedParams(nn.Module):
         self._packed_params = getattr(torch.ops.quantized, names[self.dtype])(weight, bias)
 
     def _weight_bias(self) -> tuple[Any, Any]:
-        return torch.ops.quantized.linear_unpack(self._packed_params)  # type: ignore[no-any-return]
+        return torch.ops.quantized.linear_unpack(self._packed_params)
 
     def forward(self, x: Any) -> Any:
         """Return the input unchanged; the enclosing layer computes the result."""

@@ -68,7 +68,7 @@ class PandasWrapper:
         return len(df.index)
 
     @classmethod
-    def get_columns(cls, df: Any) -> list:
+    def get_columns(cls, df: Any) -> list[Any]:
         """Return the names of the columns."""
         _pandas()
         return list(df.columns.values.tolist())
@@ -98,7 +98,7 @@ def is_dataframe(data: Any) -> bool:
     return default_wrapper.is_dataframe(data)
 
 
-def get_columns(data: Any) -> list:
+def get_columns(data: Any) -> list[Any]:
     """Return the names of the columns."""
     return default_wrapper.get_columns(data)
 

@@ -440,7 +440,7 @@ class CaptureDataFrameWithDataPipeOps(CaptureDataFrame):
 
 
 @functional_datapipe("trace_as_dataframe")
-class DataFrameTracer(CaptureDataFrameWithDataPipeOps, IterDataPipe):
+class DataFrameTracer(CaptureDataFrameWithDataPipeOps, IterDataPipe[Any]):
     """A datapipe of frames that records operations; without ``schema_df`` the first frame is read for its columns.
 
     (functional name: ``trace_as_dataframe``)

@@ -188,11 +188,11 @@ def extension_extract_fn(pathname: str) -> str:
 class Decoder:
     """Passes data to the handlers, one after another, with the key that ``key_fn`` derives from the path, until one returns a result."""
 
-    def __init__(self, *handler: Callable, key_fn: Callable[[str], str] = extension_extract_fn) -> None:
+    def __init__(self, *handler: Callable[..., Any], key_fn: Callable[[str], str] = extension_extract_fn) -> None:
         self.handlers = list(handler)
         self.key_fn = key_fn
 
-    def add_handler(self, *handler: Callable) -> None:
+    def add_handler(self, *handler: Callable[..., Any]) -> None:
         """Add handlers before the existing ones."""
         self.handlers = [*handler, *self.handlers]
 

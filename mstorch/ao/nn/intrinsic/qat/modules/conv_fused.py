@@ -128,7 +128,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
     def _convolved(self, input: Tensor, weight: Tensor) -> Tensor:
         """Return the convolution with a zero bias, as torch computes it."""
         like = self.weight if self.bias is None else self.bias
-        return self._conv_forward(input, weight, torch.zeros(self.out_channels, device=like.device, dtype=input.dtype))  # type: ignore[attr-defined, operator]
+        return self._conv_forward(input, weight, torch.zeros(self.out_channels, device=like.device, dtype=input.dtype))  # type: ignore[operator]
 
     def _scaled(self, input: Tensor, slope: Tensor) -> Tensor:
         """Return the convolution with the scaled, fake-quantized weight."""
@@ -286,7 +286,7 @@ class _ConvReLU:
 
     def forward(self, input: Tensor) -> Any:
         """Run the convolution with fake-quantized weight, then ReLU."""
-        return F.relu(super().forward(input))  # type: ignore[misc]
+        return F.relu(super().forward(input))
 
 
 class ConvReLU1d(_ConvReLU, qat.Conv1d, nni._FusedModule):

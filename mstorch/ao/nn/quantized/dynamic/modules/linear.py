@@ -71,7 +71,7 @@ class Linear(nnq.Linear):
         return made
 
     @classmethod
-    def from_reference(cls, ref_qlinear: Any) -> Any:  # type: ignore[override]
+    def from_reference(cls, ref_qlinear: Any) -> Any:
         """Construct the module from a reference module."""
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features, dtype=ref_qlinear.weight_dtype)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)

@@ -252,7 +252,7 @@ class RNNBase(nn.Module):
                 f"We are assuming weight_ih_l0 exists in {cls.__name__}, may need to relax the assumption to support the use case"
             )
         made: Any = cls(
-            ref_mod.input_size, ref_mod.hidden_size, ref_mod.num_layers, ref_mod.bias, ref_mod.batch_first, ref_mod.dropout,  # type: ignore[arg-type]
+            ref_mod.input_size, ref_mod.hidden_size, ref_mod.num_layers, ref_mod.bias, ref_mod.batch_first, ref_mod.dropout,
             ref_mod.bidirectional, ref_mod.weight_ih_l0_dtype,
         )  # fmt: skip
         made.set_weight_bias(ref_mod.get_quantized_weight_bias_dict())

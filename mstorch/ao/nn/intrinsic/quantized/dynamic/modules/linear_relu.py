@@ -35,6 +35,6 @@ class LinearReLU(Linear):
         return "DynamicQuantizedLinearReLU"
 
     @classmethod
-    def from_reference(cls, ref_qlinear_relu: Any) -> Any:  # type: ignore[override]
+    def from_reference(cls, ref_qlinear_relu: Any) -> Any:
         """Construct the module from a reference module."""
         return super().from_reference(ref_qlinear_relu[0])
