@@ -1,8 +1,10 @@
-"""The type of NumPy's arrays in annotations: of any shape and dtype."""
+"""The types of arrays and numbers in annotations."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+"""NumPy's array, of any shape and dtype."""
+Number: TypeAlias = bool | int | float | complex

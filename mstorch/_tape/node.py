@@ -370,6 +370,7 @@ class Saved:
     """Tensor saved for backward with its version, or the packed value of a pair of saved-tensor hooks."""
 
     __slots__ = ("tensor", "version", "unpack", "packed", "output", "number")
+    tensor: Any
 
     def __init__(self, tensor: TensorBase, output: bool = False) -> None:
         # An output refers to its node; a twin without one keeps the two from keeping each other alive.

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from .._core.tensor_base import (
 from .mirrored import all_resolved, has_mirrored
 from .places import Shaped, check_meta, check_places, elsewhere, kind_among, shaped, without_memory
 
+Operand: TypeAlias = TensorBase | Array | Raw
+"""What a gradient rule computes on: a tensor, if it is recorded, or a bare array of the host or of a device."""
 _SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
 
 
