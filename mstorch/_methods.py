@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._backend.arrays import Array, Number
 from ._backend.raw import Raw
 from ._core.tensor_base import TensorBase
 from ._ops._dispatch import is_number
@@ -18,11 +19,11 @@ from ._tape import border
 from ._tape.apply import apply_pair
 
 
-def _operand(value: Any) -> bool:
+def _operand(value: TensorBase | Number) -> bool:
     return isinstance(value, TensorBase) or is_number(value)
 
 
-def _array_operand(value: Any, beside: Any) -> Any:
+def _array_operand(value: Array | Raw, beside: TensorBase) -> TensorBase:
     """Convert an operand that is a NumPy array to a tensor. A mindspore.Tensor keeps its gradient and moves to the other operand's device.
     """
     if isinstance(value, Raw):
@@ -34,14 +35,14 @@ def _operator(function: Callable[..., Any], name: str, reflected: bool = False) 
     """Return a binary operator that returns NotImplemented for operands that are not numbers."""
     function = getattr(function, "without_forms", function)  # an operator has one form
 
-    def forward(self: Any, other: Any) -> Any:
+    def forward(self: TensorBase, other: Any) -> Any:
         if isinstance(other, TensorBase):
             return function(self, other)
         if is_number(other):
             return function(self, other)
         return function(self, _array_operand(other, self)) if hasattr(other, "__array__") else NotImplemented
 
-    def backward(self: Any, other: Any) -> Any:
+    def backward(self: TensorBase, other: Any) -> Any:
         if _operand(other):
             return function(other, self)
         return function(_array_operand(other, self), self) if hasattr(other, "__array__") else NotImplemented
@@ -57,7 +58,7 @@ def _operator(function: Callable[..., Any], name: str, reflected: bool = False) 
 
 
 def _in_place_operator(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def method(self: Any, other: Any) -> Any:
+    def method(self: TensorBase, other: TensorBase | Number) -> TensorBase:
         if not _operand(other):
             return NotImplemented
         return form(self, other)

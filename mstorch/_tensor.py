@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _methods, _tensor_str
-from ._backend.arrays import Array
+from ._backend.arrays import Array, Number
 from ._backend.cast import in_python
 from ._backend.cell import set_value
 from ._backend.float8 import shown
@@ -19,7 +19,7 @@ from ._core import dtype as dtypes
 from ._core.above import above
 from ._core.call_forms import combination
 from ._core.dtype import get_default_dtype
-from ._core.hooks import warn_if_has_hooks
+from ._core.hooks import RemovableHandle, warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch, is_torch
 from ._core.overriding import join, refuse_in_transform, state
@@ -261,7 +261,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def __hash__(self) -> int:
         return id(self)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
         return _text(self) if tensor_contents is None else _tensor_str._str_intern(self, tensor_contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
@@ -293,7 +293,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             FIXED.add(self._storage)  # memory that an array shows, too, cannot grow
         return array_of(self).view()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:
         array = self.numpy()
         if dtype is not None and array.dtype != np.dtype(dtype):
             return array.astype(dtype)
@@ -404,7 +404,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         """
         return above.autograd.graph.register_tensor_hook(self, hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Register ``hook(tensor)`` to run after a gradient was accumulated into this leaf."""
         return above.autograd.graph.register_post_accumulate_hook(self, hook)
 
@@ -529,7 +529,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return rebuilt, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state, *place_of(self))
 
 
-def _only(tensor: Tensor) -> Any:
+def _only(tensor: Tensor) -> Number:
     if count_of(tensor._shape) != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     return tensor.item()

@@ -103,7 +103,7 @@ class _Column:
             return f".{PRINT_OPTS.precision}e"
         return ".0f" if self.whole else f".{PRINT_OPTS.precision}f"
 
-    def text(self, value: Any) -> str:
+    def text(self, value: float) -> str:
         if not self.is_float:
             return str(value).rjust(self.width)
         written = format(value, self._spec())

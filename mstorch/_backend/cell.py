@@ -4,7 +4,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindspore import Parameter, context, nn
 
@@ -13,6 +13,9 @@ from . import device_memory, tape
 from .geometry import contiguous_strides
 from .namesake import namesake
 from .raw import Raw
+
+if TYPE_CHECKING:
+    from .._core.tensor_base import TensorBase
 
 Cell = nn.Cell
 _context = context._context()
@@ -112,7 +115,7 @@ def _set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
     return result
 
 
-def _overwritten(parameter: Any, data: Any) -> bool:
+def _overwritten(parameter: Any, data: Raw) -> bool:
     """Write values into a parameter's memory; return False if their shape or dtype differs.
 
     MindSpore's graphs, including those of optimizers, refer to a parameter by its memory: after ``Parameter.set_data``, which replaces it,
@@ -162,7 +165,7 @@ def _shared_members(kind: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def share(parameter: Parameter, tensor: Any) -> None:
+def share(parameter: Parameter, tensor: TensorBase) -> None:
     """Register a tensor for a mindspore.Parameter: setting ``requires_grad`` of either sets both."""
     parameter.__class__ = namesake(type(parameter), "shared", _shared_members)
     known = parameter.__dict__.setdefault("_mstorch_tensors", [])

@@ -17,7 +17,7 @@ _KEPT: OrderedDict[tuple[np.dtype[Any], tuple[int, ...], bytes], Raw] = OrderedD
 _NUMBERS: dict[tuple[float, str], Raw] = {}
 
 
-def number_of(number: Any, name: str) -> Raw:
+def number_of(number: float, name: str) -> Raw:
     """Return a Python number as a 0-d tensor for kernels to read."""
     known = number.__class__ in (int, float) and number != 0  # zero has a sign that keys do not tell
     found = _NUMBERS.get((number, name)) if known else None

@@ -19,7 +19,7 @@ import mindspore
 import numpy as np
 
 from . import runtime
-from .arrays import Array
+from .arrays import Array, Number
 from .geometry import contiguous_strides, flat_index
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
@@ -134,7 +134,7 @@ def zeros(shape: Sizes, name: str) -> Raw:
     return full(shape, 0, name)
 
 
-def full(shape: Sizes, value: Any, name: str) -> Raw:
+def full(shape: Sizes, value: Number, name: str) -> Raw:
     """Return new memory filled with a Python number."""
     if not HAS_WINDOWS and not ON_CPU:
         return mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
@@ -178,7 +178,7 @@ def writes_reach_base() -> bool:
     return _reaches_base[0]
 
 
-def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Any:
+def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw | bool | tuple[Raw, ...]:
     """Return an operand for a kernel that writes to a strided view: a copy if the two overlap in memory."""
     if isinstance(value, (tuple, list)):
         return type(value)(_apart(item, base, shape, strides, offset) for item in value)
@@ -223,7 +223,7 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
     return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
 
 
-def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Raw:
+def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) -> Raw:
     """Fill a strided view of a base with a Python number; return the base, or its replacement."""
     if 0 in shape:
         return base

@@ -15,7 +15,7 @@ import numpy as np
 from .._leaving import item_set_to
 from .._quiet import quiet as silenced
 from . import device_memory
-from .arrays import Array
+from .arrays import Array, Number
 from .cast import timed as timed_casts
 from .forked import forked
 from .mindspore_errors import NO_KERNEL, meaning
@@ -75,7 +75,7 @@ def quiet() -> bool:
     return bool(_quiet[0])
 
 
-def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Raw:
     asked[name] += 1
     if refuses_steps(name, args):
         strided[name] += 1
@@ -156,7 +156,7 @@ def _passed(began: float) -> None:
             told(passed)
 
 
-def _timed(function: Callable[[], Any]) -> Any:
+def _timed(function: Callable[[], Any]) -> Raw:
     began = time.thread_time()
     try:
         return function()
@@ -181,7 +181,7 @@ class StandIn:
         return found
 
     @staticmethod
-    def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Any) -> Raw:
+    def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Raw | Number) -> Raw:
         """Write to a strided view through NumPy, in the base's memory or, if the base is a view, in a copy of it. Return the base."""
         forked.refuse_device()
         began = time.thread_time()
@@ -250,7 +250,7 @@ def _install() -> None:
     timed_casts.append(lambda convert: convert() if _rows[0] else _timed(convert))  # a row's time has that of its conversions
     read = Raw.asnumpy
 
-    def asnumpy(self: Any) -> Any:
+    def asnumpy(self: Raw) -> Any:
         if not _quiet[0]:
             transfers["asnumpy"] += 1
             for watcher in on_transfer:

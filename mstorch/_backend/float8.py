@@ -227,7 +227,7 @@ def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..
             return type(value)(map(shown, value))
         return value
 
-    def turned(value: Any) -> Any:
+    def turned(value: Array | list[Any] | tuple[Any, ...]) -> Any:
         return tuple(map(turned, value)) if isinstance(value, (list, tuple)) else write(value)
 
     return lambda *args: turned(function(*map(shown, args)))
@@ -240,7 +240,7 @@ def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[
     if op not in _FILLS:
         return moved
 
-    def fill(*args: Any) -> Any:
+    def fill(*args: Any) -> Array:
         *given, number = args  # the number to fill with comes last
         return moved(*given, int(as_bytes(encoded(np.asarray(number, np.complex64 if name == COMPLEX_HALF else np.float32), name))))
 
@@ -266,7 +266,7 @@ def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
 def _with_one(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a sum so that its second operand is multiplied by a complex 1, as torch multiplies by ``alpha``: infinite parts give NaN."""
 
-    def call(first: Any, second: Any, *args: Any) -> Any:
+    def call(first: Array, second: Array, *args: Any) -> Array:
         with quiet():
             return function(first, np.asarray(second, np.complex64) * np.complex64(1), *args)
 
@@ -278,7 +278,7 @@ def through_numbers(function: Callable[..., Any], op: str, name: str) -> Callabl
     if name == COMPLEX_HALF and op in ("add", "sub"):
         function = _with_one(function)
 
-    def rounded(value: Any) -> Any:
+    def rounded(value: Array) -> Array:
         if name == COMPLEX_HALF:
             with quiet():  # sizes and parts are numbers of half precision
                 return value.astype(np.float16) if value.dtype == np.float32 else encoded(value, name) if value.dtype.kind == "c" else value

@@ -9,7 +9,7 @@ import numpy as np
 from mindspore import Tensor as Raw
 
 from . import numpy2, runtime
-from .arrays import Array
+from .arrays import Array, Number
 from .float8 import NP_STORED, as_bytes
 
 if runtime.NUMPY_2:
@@ -97,21 +97,21 @@ def to_arrays(value: Any) -> Any:
     return type(value)(map(to_arrays, value)) if isinstance(value, (list, tuple)) else value
 
 
-def from_arrays(value: Any) -> Any:
+def from_arrays(value: Any) -> Raw | tuple[Raw, ...]:
     """Return a host array, or a tuple of arrays, as raw tensors; a NumPy scalar becomes a 0-d tensor."""
     if isinstance(value, (list, tuple)):
         return tuple(map(from_arrays, value))
     return from_numpy(np.asarray(value, order="C")) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def number_in(array: Array) -> Any:
+def number_in(array: Array) -> Number:
     """Return the Python number in a 0-d array, including bfloat16; the byte for dtypes held as bytes."""
     if array.dtype.names:
         array = as_bytes(array)
     return array.item() if array.dtype.kind in "biufc" else float(array)
 
 
-def scalar(value: Any, name: str) -> Raw:
+def scalar(value: Number, name: str) -> Raw:
     """Return a 0-d raw tensor."""
     for told in uploads:
         told(NP_DTYPE[name].itemsize)

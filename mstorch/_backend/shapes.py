@@ -41,7 +41,7 @@ def _stack(arrays: Sequence[Array], dim: int) -> Sizes:
     return (*shape[:dim], len(arrays), *shape[dim:])
 
 
-def _pad(x: Array, pads: Sizes, how: Any) -> Sizes:
+def _pad(x: Array, pads: Sizes, how: float) -> Sizes:
     shape = list(x.shape)
     for number in range(len(pads) // 2):
         shape[-1 - number] += pads[2 * number] + pads[2 * number + 1]
@@ -87,7 +87,7 @@ def _lengths(values: Any, found: set[int]) -> set[int]:
     return found
 
 
-def _exchanged(value: Any, small: dict[int, int]) -> Any:
+def _exchanged(value: Array | float | tuple[int, ...], small: dict[int, int]) -> Any:
     if value.__class__ is np.ndarray:
         return np.zeros([small[length] for length in value.shape], value.dtype)
     return tuple(_exchanged(item, small) for item in value) if value.__class__ is tuple else value
@@ -102,7 +102,7 @@ def _by_small(kernel: Function, given: Sequence[Any]) -> Any:
     return _changed(found, lambda shape: tuple(own[length] for length in shape))
 
 
-def _changed(found: Any, change: Callable[[Sizes], Sizes]) -> Any:
+def _changed(found: Array | tuple[Array, ...], change: Callable[[Sizes], Sizes]) -> Array | tuple[Array, ...]:
     """Return results with changed shapes; numbers and None unchanged."""
     if found.__class__ is tuple:
         return tuple(_changed(item, change) for item in found)

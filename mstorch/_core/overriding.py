@@ -31,6 +31,7 @@ from .size import Size
 from .warned import warn
 
 if TYPE_CHECKING:
+    from ..overrides import TorchFunctionMode
     from .tensor_base import TensorBase
 
 Function = Callable[..., Any]
@@ -129,7 +130,7 @@ def enabled() -> values_set_to:
 class without_innermost_mode(Block):
     """Context manager that disables the innermost mode."""
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> TorchFunctionMode:
         mode = state.modes[-1]
         self.at_end(functools.partial(state.modes.append, mode))
         del state.modes[-1]

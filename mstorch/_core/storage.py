@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backend import device_memory, tape
-from .._backend.arrays import Array
+from .._backend.arrays import Array, Number
 from .._backend.cell import set_value
 from .._backend.float8 import turned
 from .._backend.forked import forked
@@ -29,7 +29,7 @@ from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.raw import NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .._backend.table import kernel, serves
 from .._leaving import Block, values_again
-from .device import META
+from .device import META, device
 from .ends import ENDS
 from .modes import modes
 from .no_memory import zeroed
@@ -152,7 +152,7 @@ class Absent:
     parameter = None
     pinned = False
 
-    def __init__(self, device: Any, nbytes: int = 0) -> None:
+    def __init__(self, device: device, nbytes: int = 0) -> None:
         self.device = device
         self.version = 0
         self.nbytes = nbytes
@@ -206,7 +206,7 @@ class _Native:
         """Unique number in place of an address, which MindSpore does not give without waiting for the device."""
         return id(self) << 12
 
-    def address_of(self, tensor: Any) -> int:
+    def address_of(self, tensor: TensorBase) -> int:
         """Return the number in place of an address for the first element of a tensor."""
         return self.address + int(tensor._offset * tensor._dtype.itemsize)
 
@@ -243,7 +243,7 @@ class DeviceMemory(_Native):
         """Return the MindSpore tensor that holds all of the memory."""
         return self.base
 
-    def is_free(self, tensor: Any) -> bool:
+    def is_free(self, tensor: TensorBase) -> bool:
         """Return whether a tensor covers all of the memory and is its only user, so that a kernel may write into it."""
         return is_all_of_device_memory(tensor) and not self.lent and self.parameter is None
 
@@ -311,7 +311,7 @@ class DeviceMemory(_Native):
         found.flags.writeable = False
         return found
 
-    def fill(self, kind: str, value: Any, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
+    def fill(self, kind: str, value: Number, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
         """Fill a strided view with a Python number; return False if the base has another dtype."""
         if NAME_OF[self.base.dtype] != kind:
             return False
@@ -384,7 +384,7 @@ class DeviceMemory(_Native):
         return int(self.base.nbytes)
 
 
-def is_all_of_device_memory(tensor: Any) -> bool:
+def is_all_of_device_memory(tensor: TensorBase) -> bool:
     """Return whether a tensor covers all of a storage in device memory, row-major and in its dtype, so that a kernel may write into the
     base.
     """

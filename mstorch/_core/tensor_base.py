@@ -100,7 +100,7 @@ def _host(array: Array) -> TensorBase:
 
 
 def fresh(
-    array: Array, kind: Any = None, shape: Any = None, stride: Strides | None = None, source: Array | None = None
+    array: Array, kind: Any = None, shape: tuple[int, ...] | None = None, stride: Strides | None = None, source: Array | None = None
 ) -> TensorBase:
     """Return ``tensor_of`` a kernel's row-major result (with known dtype and shape, if given), outside of MindSpore's blocks.
 
@@ -216,7 +216,7 @@ def _make(storage: Any, kind: dtype, shape: tuple[int, ...], stride: Strides | N
     return tensor
 
 
-def window(storage: Any, kind: dtype, shape: Sequence[int], strides: Strides | None, offset: int) -> Any:
+def window(storage: Absent | DeviceMemory | Storage, kind: dtype, shape: Sequence[int], strides: Strides | None, offset: int) -> Any:
     """Return a detached tensor of any geometry over a storage."""
     shape = tuple(shape)
     return _make(storage, kind, shape, None if strides is None else normalize(shape, strides), offset)
@@ -293,7 +293,7 @@ def as_it_lies(tensor: TensorBase) -> TensorBase:
     return made
 
 
-def is_meta(tensor: Any) -> bool:
+def is_meta(tensor: TensorBase) -> bool:
     """Return whether a tensor is on the meta device."""
     storage = tensor._storage
     return storage.__class__ is Absent and storage.device is META
@@ -372,7 +372,7 @@ def strides_of(tensor: TensorBase) -> Strides:
 # History
 
 
-def tensors_in(values: Any) -> list[Any]:
+def tensors_in(values: Sequence[Any]) -> list[Any]:
     """Return the tensors among the values, in order."""
     found: list[Any] = []
     for value in values:

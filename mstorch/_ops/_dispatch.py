@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.arrays import Array
+from .._backend.arrays import Array, Number
 from .._backend.cast import cast, numpy_cast
 from .._backend.errors import nameless, not_for, wrong_type
 from .._backend.raw import from_numpy
@@ -115,7 +115,7 @@ def _cast_absent(tensor: TensorBase, kind: dtype, strides: Any = None) -> Tensor
     return meta_tensor(tensor._shape, kind, strides) if made is None else in_order(made, strides)
 
 
-def _cast_array(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorBase:
+def _cast_array(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None = None) -> TensorBase:
     made = _cast_recorded(tensor, kind)
     if made is None:
         return laid_out(numpy_cast(array_of(tensor), kind.np), strides)
@@ -128,7 +128,7 @@ def _cast_array(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorB
     return laid
 
 
-def _cast_captured(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorBase:
+def _cast_captured(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None = None) -> TensorBase:
     if kind.ms is None or tensor._dtype.ms is None:
         return _cast_by_host(tensor, kind, strides)
     return wrap(cast(value_of(tensor), kind.name), strides)
@@ -147,7 +147,7 @@ def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
 
 
 @ways(host=_cast_array, absent=_cast_absent, captured=_cast_captured)
-def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
+def cast_tensor(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None = None) -> Any:
     """Cast a tensor, as an operation that autograd tracks; the result has the given ``strides``."""
     made = _cast_captured(tensor, kind, strides)
     if kind.is_integral and strides is None:
@@ -247,7 +247,7 @@ def elementwise_in(
     return apply(kernel, kind, tuple(inputs), args, label=label, strides=strides, pointwise=not args)
 
 
-def expect_tensor(name: str, value: Any, position: int = 1) -> None:
+def expect_tensor(name: str, value: TensorBase | Number, position: int = 1) -> None:
     """Raise torch's TypeError unless the operand of a binary operation is a tensor."""
     if not isinstance(value, TensorBase):
         word = ("input", "other")[position - 1]
@@ -269,7 +269,10 @@ def expect_a_tensor(name: str, input: Any, other: Any) -> None:
         )
 
 
-def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None, label: str | None = None, strides: Any = None) -> Any:
+def call(
+    op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None, label: str | None = None,
+    strides: tuple[int, ...] | None = None
+) -> Any:
     """Run a kernel, tracked by autograd, on tensors that are cast to one dtype (``dtype``, else that of the first) and on other arguments.
 
     Tensors among ``args`` (indices, masks) are passed without a cast.
@@ -279,7 +282,7 @@ def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = No
     return apply(op, kind, tensors, args, label=label, strides=strides)
 
 
-def contiguous_copy(tensor: Any) -> Any:
+def contiguous_copy(tensor: TensorBase) -> Any:
     """Return a contiguous copy of the tensor, in memory of its own; autograd tracks it."""
     return call(_clone, (tensor,))
 
@@ -459,7 +462,7 @@ def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool 
     return deliver(result, out, recorded)
 
 
-def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
+def finish_recorded(result: TensorBase, out: TensorBase | None, words: str = "") -> TensorBase:
     """Return the result, copied to ``out`` if given by a copy that autograd tracks; for ``words`` see ``finish_exactly``."""
     if out is None:
         return finish(result, None)
@@ -473,7 +476,7 @@ def without_grad() -> grad_set_to:
     return grad_set_to(False)
 
 
-def readable(tensor: Any) -> Array | None:
+def readable(tensor: TensorBase) -> Array | None:
     """Return the values for an argument check; None in a capture, on the meta device, and on a device, which would have to be synchronized.
     """
     return array_of(tensor) if home(tensor).reads_are_free else None
@@ -508,7 +511,7 @@ def wrap_dim(dim: int, rank: int) -> int:
     return dim + limit if dim < 0 else dim
 
 
-def wrap_dims(dim: Any, rank: int) -> tuple[int, ...]:
+def wrap_dims(dim: TensorBase | int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """Return the nonnegative dimensions of a reduction; None and () mean all. Raise RuntimeError for a repeated one."""
     if dim is None:
         return tuple(range(rank))

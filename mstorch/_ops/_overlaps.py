@@ -29,7 +29,7 @@ def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
             raise RuntimeError(SHARED)
 
 
-def refuse_partly(out: Any, *inputs: Any, twice: bool = True) -> None:
+def refuse_partly(out: TensorBase | None, *inputs: Any, twice: bool = True) -> None:
     """Raise torch's error if ``out`` overlaps an input that is a different view or, with ``twice``, itself."""
     if isinstance(out, TensorBase):
         if twice:

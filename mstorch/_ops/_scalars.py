@@ -51,7 +51,7 @@ def _cpp_name(kind: dtype) -> str:
 WIDE_SECOND = frozenset(("mul", "div", "floor_divide", "trunc_divide"))
 
 
-def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> Any:
+def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> TensorBase | Array | None:
     """Return a number, or a 0-d tensor of another dtype, as float32; None for any other value, or without host memory."""
     if not in_arrays(*tensors):
         return None

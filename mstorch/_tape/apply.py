@@ -41,7 +41,7 @@ from .node import (
     saved_input,
     watch,
 )
-from .operands import all_simple, arrays_of, compute, compute_on_device, wrapped
+from .operands import Operand, all_simple, arrays_of, compute, compute_on_device, wrapped
 from .places import without_values
 from .saved import attribute, names_of
 
@@ -228,7 +228,8 @@ def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
 
 
 def _computed_elsewhere(
-    op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any, pointwise: bool
+    op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: tuple[int, ...] | None,
+    pointwise: bool
 ) -> Any:  # fmt: skip
     """Compute and track an operation like ``apply`` if some input is neither an array nor a tensor in host memory."""
     ours, followed, alone = modes.native is None, False, True
@@ -444,6 +445,6 @@ class Constant:
     unpack = None
     output = False
 
-    def value(self, node: Any, recorded: bool) -> Any:
+    def value(self, node: Applied, recorded: bool) -> Operand | None:
         """Return the array, as a tensor if the gradient is a tensor."""
         return tensor_of(self.array) if recorded and isinstance(self.array, np.ndarray) else self.array

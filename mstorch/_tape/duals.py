@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._core.dtype import dtype
 from .._core.modes import modes
 from .._core.tangents import LEVELS, below, keep, levels_of, levels_of_all
 from .._core.tensor_base import TensorBase, auto_of
@@ -30,7 +31,7 @@ def tangent_of(tensor: TensorBase, level: int) -> Any:
         return same_view[0](tensor, base._auto.tangents[level])
 
 
-def give(tensor: TensorBase, level: int, tangent: Any) -> None:
+def give(tensor: TensorBase, level: int, tangent: TensorBase) -> None:
     """Set the tangent of a tensor; the tangent is copied if its strides differ from the tensor's."""
     if tangent._stride != tensor._stride:
         with below(level):
@@ -44,7 +45,7 @@ def carry(source: TensorBase, made: TensorBase) -> None:
         keep(auto_of(made), level, tangent_of(source, level))
 
 
-def mapped(source: TensorBase, made: Any, function: Callable[[Any], Any]) -> None:
+def mapped(source: TensorBase, made: TensorBase, function: Callable[[Any], Any]) -> None:
     """Set the tangents of a linear function's result, by applying the function to the tangents of its input."""
     if not made._dtype.is_integral:
         for level in levels_of(source):
@@ -62,7 +63,7 @@ def mapped_apart(source: TensorBase, made: Sequence[Any], function: Callable[[An
             give(item, level, tangent)
 
 
-def offset_in(tangent: TensorBase, source: TensorBase, offset: int, kind: Any = None) -> int:
+def offset_in(tangent: TensorBase, source: TensorBase, offset: int, kind: dtype | None = None) -> int:
     """Return the storage offset in the tangent that corresponds to ``offset`` in the tensor's storage."""
     size = source._dtype.itemsize if kind is None else kind.itemsize
     return int(offset + (tangent._offset - source._offset) * source._dtype.itemsize // size)

@@ -303,7 +303,7 @@ def run(
     return [None if edge is None else caught.get(edge) for edge in wanted]
 
 
-def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Any) -> Sequence[Any]:
+def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Callable[..., Any] | None) -> Sequence[Any]:
     """Run a node that has hooks, or runs in a mode or in anomaly mode."""
     marks = node.marks
     if marks is not None and marks.watched:
@@ -557,7 +557,7 @@ def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
     return in_order(gradient, strides)
 
 
-def _own_on_device(gradient: Any, tensor: TensorBase) -> Any:
+def _own_on_device(gradient: Raw, tensor: TensorBase) -> Any:
     """Return a gradient on a device, given as a raw array, as a tensor that owns its memory, in the memory order of the leaf ``tensor``."""
     if modes.native is not None:
         return dressed(gradient)

@@ -166,7 +166,7 @@ def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], li
     return spans, turned, lengths
 
 
-def part(raw: Raw, key: Any) -> Raw:
+def part(raw: Raw, key: tuple[Any, ...]) -> Raw:
     """Index the value with a key of basic indexing."""
     own, name = tuple(raw.shape), NAME_OF[raw.dtype]
     spans, turned, lengths = _spans(key, own)
@@ -176,7 +176,7 @@ def part(raw: Raw, key: Any) -> Raw:
     return flipped(raw, turned) if _is_of_slices(key) else reshaped(flipped(raw, turned), lengths)
 
 
-def _is_of_slices(key: Any) -> bool:
+def _is_of_slices(key: tuple[Any, ...]) -> bool:
     """Return whether a key consists of slices only, so that indexing keeps the number of dimensions."""
     return key.__class__ is slice or (key.__class__ is tuple and all(item.__class__ is slice for item in key))
 

@@ -24,7 +24,7 @@ from .._core.tensor_base import (
     value_of,
 )
 from .node import Node, dressed, edge_of, named, saved_input
-from .operands import as_raw, compute
+from .operands import Operand, as_raw, compute
 from .places import without_values
 
 pushed_native: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with results
@@ -85,7 +85,7 @@ def _pulled(
     return full
 
 
-def _raw(item: Any) -> Raw:
+def _raw(item: Operand) -> Raw:
     if isinstance(item, TensorBase):
         return value_of(item)
     return item if isinstance(item, Raw) else from_numpy(np.ascontiguousarray(item).reshape(item.shape))
@@ -200,7 +200,7 @@ def _attach(
 def native_node(
     label: str, edges: list[Any], function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], saved: list[Any],
     results: Sequence[Any],
-) -> Any:  # fmt: skip
+) -> Native:  # fmt: skip
     """Return the node of a function of MindSpore tensors."""
     node: Any = named(Native, label)(edges)
     node.function, node.given, node.args = function, given, args

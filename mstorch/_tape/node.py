@@ -6,13 +6,14 @@ import re
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._backend.arrays import Array
 from .._backend.device_memory import primitive_window
-from .._core.auto import DEFAULT
+from .._backend.raw import Raw
+from .._core.auto import DEFAULT, Auto
 from .._core.dtype import dtype
 from .._core.hooks import RemovableHandle
 from .._core.modes import grad_set_to, modes
@@ -36,6 +37,10 @@ from .._core.tensor_base import (
 )
 from .._core.writable import may_not_be_asked, refused_view
 from .duals import carry
+
+if TYPE_CHECKING:
+    from .apply import Applied
+    from .operands import Operand
 
 Edge = tuple["Node", int]
 
@@ -194,7 +199,7 @@ class Accumulate(Node):
 _LAST = 1 << 62
 
 
-def edge_of(tensor: Any) -> Edge | None:
+def edge_of(tensor: TensorBase) -> Edge | None:
     """Return the edge along which a tensor's gradients flow; None if the tensor does not require grad."""
     auto = tensor._auto
     node = tensor._node if auto is None else node_of(tensor)
@@ -211,7 +216,7 @@ def edge_of(tensor: Any) -> Edge | None:
     return found, 0
 
 
-def node_of(tensor: Any) -> Node | None:
+def node_of(tensor: TensorBase) -> Node | None:
     """Return the node that made a tensor (torch's ``grad_fn``); it is recomputed for a view whose base was modified in place."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
@@ -221,7 +226,7 @@ def node_of(tensor: Any) -> Node | None:
     return tensor._node
 
 
-def _look_again(tensor: TensorBase, auto: Any, version: int) -> None:
+def _look_again(tensor: TensorBase, auto: Auto, version: int) -> None:
     base = auto.base
     if tensor._node is None and auto.pending is None and not is_tracked(base):
         return
@@ -290,7 +295,7 @@ class SavedInput:
         self.tensor = tensor
         self.version = tensor._counter.version
 
-    def value(self, node: Any, recorded: bool) -> Any:
+    def value(self, node: Node, recorded: bool) -> Any:
         """Return the saved value: as a tensor if ``recorded``, else as a raw array."""
         tensor = self.tensor
         if tensor._counter.version != self.version:
@@ -319,7 +324,7 @@ class Watched:
         self._node = None if own else tensor._node
         self.version, self.own = tensor._counter.version, own
 
-    def check(self, node: Any) -> None:
+    def check(self, node: Node) -> None:
         """Raise torch's error if the tensor was modified in place."""
         if self._counter.version != self.version:
             raise RuntimeError(changed_text(self, self.version, node if self.own else None))
@@ -347,7 +352,7 @@ class SavedWindow(SavedInput):
         super().__init__(tensor)
         self.storage, self.array, self.counter = tensor._storage, bare(tensor), tensor._counter
 
-    def value(self, node: Any, recorded: bool) -> Any:
+    def value(self, node: Applied, recorded: bool) -> Operand:
         """Return the value as it was saved, from the old memory if the tensor has other memory now."""
         tensor = self.tensor
         if tensor._storage is self.storage:
@@ -361,7 +366,7 @@ class SavedWindow(SavedInput):
         return made
 
 
-def saved_input(tensor: TensorBase) -> Any:
+def saved_input(tensor: TensorBase) -> Saved | SavedInput:
     """Return the object that a node saves for an input; a number that was wrapped in a tensor bypasses the saved-tensor hooks."""
     return Saved(tensor) if modes.saved_hooks and not tensor.__dict__.get("_wrapped_number") else SavedInput(tensor)
 
@@ -466,12 +471,12 @@ def does_not_fit(node: Any, error: Exception) -> RuntimeError:
     return RuntimeError(f"Function {node.name()} got a gradient, or has saved a tensor, of a shape that it cannot use: {error}")
 
 
-def plain_name(node: Any) -> str:
+def plain_name(node: Node) -> str:
     """Return the node's name for messages, for example ``Exp`` for ExpBackward0."""
     return re.sub(r"Backward\d*$", "", node.name())
 
 
-def changed_text(tensor: TensorBase | Watched, version: int, maker: Any = None) -> str:
+def changed_text(tensor: TensorBase | Watched, version: int, maker: Node | None = None) -> str:
     """Return torch's message for a saved tensor that was modified in place."""
     kind = type_text(tensor._dtype)
     node = maker or tensor._node
@@ -484,7 +489,7 @@ def changed_text(tensor: TensorBase | Watched, version: int, maker: Any = None) 
     )
 
 
-def bare(tensor: Any) -> Any:
+def bare(tensor: TensorBase) -> Array | Raw:
     """Return a tensor's raw array: a NumPy array on the host, a MindSpore tensor elsewhere."""
     return array_of(tensor) if on_host(tensor) else value_of(tensor)
 
@@ -542,7 +547,7 @@ def _expanded_raw(raw: Any) -> TensorBase:
     return window(once._storage, once._dtype, shape, strides, 0)
 
 
-def bare_of(value: Any, recorded: bool) -> Any:
+def bare_of(value: TensorBase | None, recorded: bool) -> Any:
     """Return the raw array of a tensor that a hook or the user gave; the tensor itself if ``recorded``."""
     if recorded or not isinstance(value, TensorBase) or value._sparse or is_meta(value):
         return value  # a sparse gradient stays a tensor, and one without memory

@@ -95,7 +95,7 @@ def shaped(value: Array) -> Any:
     return tuple(map(shaped, value)) if isinstance(value, (tuple, list)) else value
 
 
-def onto_meta(value: TensorBase | float) -> Any:
+def onto_meta(value: TensorBase | float) -> TensorBase | float | str:
     """Return a tensor as a meta tensor; other values unchanged."""
     if isinstance(value, TensorBase) and value._storage.__class__ in (Storage, DeviceMemory):
         return meta_tensor(value._shape, value._dtype)

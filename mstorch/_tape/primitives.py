@@ -14,7 +14,7 @@ from .._core.storage import Storage
 from .._core.strides import elementwise_strides
 from .._core.tensor_base import TensorBase, strides_of, tensor_of
 from .apply import apply
-from .operands import as_raw
+from .operands import Operand, as_raw
 
 _BARE = frozenset((Raw, int, float, bool, str, type(None)))
 
@@ -60,7 +60,7 @@ def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
     return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands])
 
 
-def dtype_name(value: Any) -> str:
+def dtype_name(value: Operand) -> str:
     """Return the dtype's name for a raw array or a tensor."""
     if value.__class__ is Raw:
         return NAME_OF[value.dtype]
@@ -92,7 +92,7 @@ def _wrapped_number(array: Array) -> TensorBase:
     return made
 
 
-def constant(number: float, like: Any) -> Any:
+def constant(number: float, like: Operand) -> Any:
     """Return a 0-d constant with the dtype of ``like``, as a tensor if ``like`` is a tensor, else as a raw array."""
     name = dtype_name(like)
     if like.__class__ is Raw:

@@ -26,6 +26,7 @@ from . import movement
 from .apply import apply
 from .movement import Move
 from .node import bare, dressed
+from .operands import Operand
 from .primitives import Primitive, constant, dtype_name, elementwise, factor, shape_of
 from .ways import ways
 from .windows import linear
@@ -62,7 +63,7 @@ def conj(value: TensorBase | Array) -> Any:
     return conj_(value) if dtype_name(value) in ("complex64", "complex128", "complex32") else value
 
 
-def mapped(value: Any, forward: Any, back: Any, label: str, raw: Any = None, raw_back: Any = None) -> Any:
+def mapped(value: Operand, forward: Any, back: Any, label: str, raw: Any = None, raw_back: Any = None) -> Any:
     """Apply the linear map ``forward``, whose transpose ``back`` gives the gradient; ``raw`` and ``raw_back`` are the two on MindSpore
     tensors, and ``label`` names the node in the autograd graph.
     """
@@ -101,7 +102,7 @@ def fit(gradient: TensorBase | Array, shape: tuple[int, ...]) -> Any:
     )  # fmt: skip
 
 
-def spread(value: Any, shape: tuple[int, ...]) -> Any:
+def spread(value: Operand, shape: tuple[int, ...]) -> Any:
     """Broadcast the value to a shape."""
     if value.__class__ is np.ndarray:
         return value if value.shape == shape else expanded(value, tuple(shape))
@@ -116,7 +117,7 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
     )  # fmt: skip
 
 
-def alias(value: TensorBase | Array) -> Any:
+def alias(value: TensorBase | Array) -> Operand:
     """Return a view of a 0-d value, as torch's ``expand`` to the same shape does."""
     if value.__class__ is np.ndarray:
         return expanded(value, value.shape)
@@ -151,7 +152,7 @@ def reshape(value: TensorBase | Array, shape: Sequence[int]) -> Any:
     )  # fmt: skip
 
 
-def permute(value: Any, order: Sequence[int]) -> Any:
+def permute(value: TensorBase | Raw, order: Sequence[int]) -> TensorBase | Raw:
     """Return the value with its dimensions permuted."""
     if value.__class__ is np.ndarray:
         return value.transpose(order)
@@ -164,7 +165,7 @@ def permute(value: Any, order: Sequence[int]) -> Any:
     )  # fmt: skip
 
 
-def transpose(value: TensorBase | Array) -> Any:
+def transpose(value: TensorBase | Array) -> Operand:
     """Swap the last two dimensions."""
     if value.__class__ is np.ndarray:
         return value.swapaxes(-1, -2)
@@ -182,12 +183,12 @@ def times(value: TensorBase | Array, number: Any) -> Any:
     return mul(value, factor(number, value))
 
 
-def plus(value: TensorBase | Array, number: Any) -> Any:
+def plus(value: TensorBase | Array, number: float) -> Operand:
     """Add a Python number to a value."""
     return add(value, constant(number, value))
 
 
-def where(condition: Any, first: Any, second: Any) -> Any:
+def where(condition: Any, first: float | Operand, second: float | Operand) -> Any:
     """Select from ``first`` where ``condition``, a raw boolean array, is True, else from ``second``; either of the two may be a number."""
     like = first if not isinstance(first, (int, float)) else second
     if like.__class__ is np.ndarray and condition.__class__ is np.ndarray:
@@ -212,7 +213,7 @@ def bare_condition(value: TensorBase | Array) -> Any:
     return bare(value) if isinstance(value, TensorBase) else value
 
 
-def sum_of(first: TensorBase | Array | None, second: TensorBase | Array | None) -> Any:
+def sum_of(first: TensorBase | Array | None, second: TensorBase | Array | None) -> Operand:
     """Return the sum of two values, either of which may be None for zero."""
     return second if first is None else first if second is None else add(first, second)
 
@@ -231,7 +232,7 @@ def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
     return part, placed
 
 
-def part_of(value: Any, key: tuple[Any, ...], label: str = "SliceBackward0") -> Any:
+def part_of(value: Operand, key: tuple[Any, ...], label: str = "SliceBackward0") -> Operand:
     """Index the value with a key of slices and integers."""
     if value.__class__ is Raw:
         return movement.part(value, key)
@@ -272,7 +273,7 @@ def rows_added(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
     return _index_write(zeros_beside(shape, value), value, dim, index, True)
 
 
-def placed_at(value: Any, shape: tuple[int, ...], *key: Any) -> Any:
+def placed_at(value: Raw, shape: tuple[int, ...], *key: Any) -> Raw:
     """Add a MindSpore tensor to zeros of the given shape at the places where index tensors point (the arguments of ``index``)."""
     return _index_placed(value, shape, *key)
 
@@ -282,7 +283,7 @@ abs_, log1p, log2 = elementwise("abs"), elementwise("log1p"), elementwise("log2"
 flip, pad = Primitive("flip"), Primitive("pad")
 
 
-def like(array: Array, value: Any) -> Any:
+def like(array: Array, value: Operand) -> Any:
     """Return a raw array as a constant beside ``value``: on the same device, and as a tensor if ``value`` is a tensor."""
     if array.__class__ is Raw:
         return dressed(array) if isinstance(value, TensorBase) else array
@@ -300,14 +301,14 @@ def zeros(shape: tuple[int, ...], kind: dtype) -> Array:
     return np.zeros(shape, kind.np)
 
 
-def host_array(value: Any) -> Array:
+def host_array(value: Operand) -> Array:
     """Return a value as a NumPy array, for conditions and counts, which are not differentiated."""
     found = bare_condition(value)
     found = found if found.__class__ is np.ndarray else found.asnumpy()
     return widened(found) if found.dtype == NP_DTYPE["bfloat16"] else found  # NumPy does not compare those
 
 
-def _raw(value: Any) -> Raw | None:
+def _raw(value: Operand) -> Raw | None:
     """Return a value's MindSpore tensor, or None for a value on the host."""
     found = bare_condition(value)
     return found if found.__class__ is Raw else None
@@ -366,12 +367,12 @@ def in_one_kernel(op: str, slope: Callable[[Any, Any], Any], array: Callable[[An
 _REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 
-def converted(value: TensorBase | Array, name: str) -> Any:
+def converted(value: TensorBase | Array, name: str) -> Operand:
     """Cast a value to another dtype; complex numbers are cast to a real dtype by their real part."""
     return mapped(value, movement.conversion(name), movement.conversion(dtype_name(value)), "ToCopyBackward0")
 
 
-def cat(values: Sequence[Any], axis: int) -> Any:
+def cat(values: Sequence[Any], axis: int) -> Operand:
     """Concatenate values along an axis."""
     if values[0].__class__ is np.ndarray:
         return np.concatenate(values, axis)
@@ -401,7 +402,7 @@ def either(first: Array, second: Array) -> Any:
 sgn, erf = elementwise("sgn"), elementwise("erf")
 
 
-def signs(value: Any) -> Array:
+def signs(value: Operand) -> Array:
     """Return the sign of each element of a real value as a raw array; 0 for NaN, as in torch."""
     raw = _raw(value)
     if raw is not None:
@@ -429,7 +430,7 @@ def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
     On tensors, which autograd tracks, each operation rounds, as in torch where torch composes the gradient.
     """
 
-    def computed(*values: Any) -> Any:
+    def computed(*values: Any) -> Operand:
         first = values[0]
         if first.__class__ is not np.ndarray or first.dtype.itemsize != 2:
             return function(*values)
@@ -490,7 +491,7 @@ def comparable(value: TensorBase | Array) -> Array:
     return widened(array) if array.dtype.itemsize == 2 else array
 
 
-def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
+def nothing(g: Operand, shape: tuple[int, ...] | None = None) -> Any:
     """Return zeros that do not depend on the gradient: like the gradient in shape and memory order, or row-major if ``shape`` is given."""
     own = shape_of(g)
     if g.__class__ is Raw:
@@ -512,7 +513,7 @@ def flat_in(found: TensorBase | Array, value: Any) -> Any:
         return found
     shape, name = value._shape, value._dtype.name
 
-    def nothing(_: Any) -> Array:
+    def nothing(_: Array) -> Array:
         return np.zeros(shape, NP_DTYPE[name])
 
     def nothing_raw(_: Raw) -> Raw:

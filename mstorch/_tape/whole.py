@@ -54,7 +54,7 @@ class _Whole(Node):
         self.saved = self.slope = self.result = None
 
 
-def apart(tensor: Any, edge: Edge | None) -> TensorBase:
+def apart(tensor: TensorBase, edge: Edge | None) -> TensorBase:
     """Return a detached alias of the tensor, with a node of its own in front of ``edge`` if there is one.
 
     A nested backward pass ends there: hooks of the inputs wait for the outer pass, and inputs that coincide or depend on each other get

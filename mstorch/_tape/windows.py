@@ -38,7 +38,7 @@ from .node import Node, _look, bare, bare_twin, does_not_fit, dressed, edge_of, 
 Map = Callable[[Array], Array]
 
 
-def map_bare(function: Map, value: Array) -> Any:
+def map_bare(function: Map, value: Array) -> Array | Raw:
     """Apply a map of NumPy arrays to a raw array."""
     if value.__class__ is np.ndarray:
         return np.asarray(function(value))
@@ -72,7 +72,7 @@ class Linear(Node):
 _PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that may leave a gradient as it is
 
 
-def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
+def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBase:
     """Apply a linear map to a tensor, tracked by autograd. The result is a view if the map returns a view of its array."""
     if is_meta(tensor):
         with shapes_only():
@@ -115,7 +115,7 @@ def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def linear_node(source: Any, forward: Map, back: Map, label: str) -> Any:
+def linear_node(source: TensorBase, forward: Map, back: Map, label: str) -> Linear:
     """Return the node of a linear map of a tensor."""
     node: Any = named(Linear, label)((edge_of(source),))
     node.forward, node.back = forward, back
@@ -249,7 +249,7 @@ def _window_again(made: TensorBase) -> Callable[[Any], Any]:
     return lambda base: window_on(base, shape, strides, offset, "AsStridedBackward0")
 
 
-def _same_view(tensor: Any, base: Any) -> TensorBase:
+def _same_view(tensor: Any, base: TensorBase) -> TensorBase:
     """Return the view of ``base`` that ``tensor`` is of its own base; both bases have the same strides."""
     own = tensor._auto.base
     if base._offset == own._offset:
@@ -361,7 +361,7 @@ def no_view(tensor: Any) -> Any:
     return tensor
 
 
-def view_of_hidden(tensor: Any) -> Any:
+def view_of_hidden(tensor: TensorBase) -> TensorBase:
     """Mark the tensor as a view, made in no-grad mode, of a hidden base, as torch's expanded gradients are; return the tensor."""
     auto = auto_of(tensor)
     auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._counter.version

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._backend.arrays import Array
 from .._backend.host.views import put
-from .._backend.raw import from_numpy
+from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.auto import DEFAULT
 from .._core.modes import modes
@@ -101,7 +101,7 @@ class Ended(Node):
         return (_zeros_like(gradients[0]),)
 
 
-def _zeros_like(gradient: Array) -> Any:
+def _zeros_like(gradient: Array) -> Array:
     if isinstance(gradient, TensorBase):
         return dressed(np.zeros(tuple(gradient.shape), gradient._dtype.np))
     return np.zeros(gradient.shape, gradient.dtype) if isinstance(gradient, np.ndarray) else gradient * 0
@@ -215,14 +215,14 @@ def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", g
         write(target, made)
 
 
-def _has_memory_alone(made: Any) -> bool:
+def _has_memory_alone(made: TensorBase) -> bool:
     """Return whether no other tensor shares the memory of the device tensor."""
     storage = made._storage
     held = 1 + (made._counter is storage) + (made._at is not None and made._at[0] is storage)
     return not on_host(made) and sys.getrefcount(storage) <= held + 2  # the name here, and the question
 
 
-def _own_value(made: TensorBase) -> Any:
+def _own_value(made: TensorBase) -> Raw:
     if on_host(made):
         return from_numpy(np.array(array_of(made), order="C"))
     return _clone[made._dtype.name](value_of(made))

@@ -16,7 +16,7 @@ _SERIAL = 1024  # additions one after the other whose rounding is let be
 _PART = 256
 
 
-def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: Any = None) -> Any:
+def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: np.dtype[Any] | None = None) -> Any:
     """Sum along dimensions (None: all), with the accuracy of NumPy's innermost dimension along outer dimensions too."""
     if x.size >= _SERIAL and x.dtype.kind in "fc":
         given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
@@ -41,7 +41,7 @@ def _outer(x: Array, chosen: set[int]) -> set[int]:
     return chosen
 
 
-def _shortened(x: Array, axis: int, dtype: Any) -> Array:
+def _shortened(x: Array, axis: int, dtype: np.dtype[Any] | None) -> Array:
     """Sum parts of bounded length along one dimension; return the sums of the parts."""
     length = x.shape[axis]
     if length < 2 * _PART:

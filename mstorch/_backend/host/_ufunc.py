@@ -34,7 +34,7 @@ def one(function: Any) -> Callable[[Array], Array]:
     return kernel
 
 
-def _wider(char: str, size: int) -> Any:
+def _wider(char: str, size: int) -> type[Any] | None:
     """Return the wider dtype in which ``size`` numbers of a dtype are computed; None if they are computed in the dtype itself."""
     if char == "f" and size <= FEW:
         return np.float64
@@ -88,7 +88,7 @@ def exact_two(function: Any) -> Callable[[Array, Array], Array]:
     return kernel
 
 
-def _on_threads(function: Any, shape: tuple[int, ...], *operands: Array) -> Array:
+def _on_threads(function: Callable[..., Any], shape: tuple[int, ...], *operands: Array) -> Array:
     """Run a ufunc on large arrays, on several threads that each compute a part of the first dimension."""
     out = np.empty(shape, function(*[operand[(slice(0, 0),) * operand.ndim] for operand in operands]).dtype)
     if all(operand.shape == shape and operand.flags.c_contiguous for operand in operands):

@@ -176,7 +176,7 @@ define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
 _exp, _log1p, _expm1, _tanh = exact(np.exp), exact(np.log1p), exact(np.expm1), exact(np.tanh)
 
 
-def _enter(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
+def _enter(op: str, function: Callable[..., Any], dtypes: tuple[str, ...] = FLOATS) -> None:
     """Register a kernel of an array and numbers, which are cast to the array's dtype."""
 
     def kernel(x: Array, *rest: Any) -> Array:

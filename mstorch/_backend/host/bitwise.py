@@ -1,6 +1,7 @@
 """Bitwise operations on integers on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from ..table import define_host
 from ._ufunc import INTS
 
 
-def _bits(function: Any) -> Any:
+def _bits(function: np.ufunc) -> Callable[..., Any]:
     def kernel(x: Array, y: Array) -> Array:
         return np.asarray(function(x, y))
 
@@ -22,7 +23,7 @@ def numpy_bitwise_not(x: Array) -> Array:
     return np.asarray(np.invert(x))
 
 
-def _shifted(function: Any, beyond: Any) -> Any:
+def _shifted(function: np.ufunc, beyond: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(x: Array, counts: Array) -> Array:
         # C leaves counts outside the width undefined; torch has fixed results.
         outside = (counts < 0) | (counts >= x.dtype.itemsize * 8)

@@ -5,6 +5,7 @@ Grouped convolutions then use MindSpore's, except in forked processes, where tho
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,7 @@ def _by_onednn(
     return _share(kind, (_laid(source), _laid(weights), _laid(result)), bias, geometry, groups)
 
 
-def _onednn_conv(x: Array, w: Array, bias: Any, geometry: Geometry, groups: int) -> Array | None:
+def _onednn_conv(x: Array, w: Array, bias: Array | None, geometry: Geometry, groups: int) -> Array | None:
     if is_pointwise(x, w.shape[2:], geometry, groups):
         return pointwise(x, w, bias)
     out = _out_sizes(x.shape[2:], w.shape[2:], *geometry)
@@ -218,13 +219,15 @@ def numpy_conv2d_weight(
 _MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bounds the memory
 
 
-def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
+def _by_products(op: str, by_onednn: Callable[..., Any], spare: Callable[..., Any], by_product: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that uses oneDNN, or a matrix product for one group in two dimensions, else MindSpore's kernel or the general one.
 
     MindSpore's kernels are oneDNN's too, and exist in the same cases.
     """
 
-    def conv(first: Array, second: Array, third: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Array:
+    def conv(
+        first: Array, second: Array, third: Array | tuple[int, ...] | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+    ) -> Array:
         own = by_onednn(first, second, third, (stride, padding, dilation), groups)
         if own is not None:
             return np.asarray(own)

@@ -1,6 +1,7 @@
 """Elementwise arithmetic on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ numpy_pow = exact_two(np.power)
 _PASS = 32  # elements that torch's vectors take at once; of the rest it keeps the exponent of a power in double precision
 
 
-def numpy_scalar_power(x: Array, exponent: Any) -> Array:
+def numpy_scalar_power(x: Array, exponent: float) -> Array:
     """Return the power with a Python number as exponent; for frequent exponents it is computed by arithmetic, as in torch."""
     if x.dtype.itemsize == 2:  # as torch, of the number as 16 bits have it
         rounded = float(np.float32(exponent).astype(x.dtype))
@@ -75,7 +76,7 @@ def numpy_where(condition: Array, x: Array, y: Array) -> Array:
     return np.asarray(found).view(x.dtype)
 
 
-def numpy_clamp(x: Array, low: Any, high: Any) -> Array:
+def numpy_clamp(x: Array, low: Array | None, high: Any) -> Array:
     """Clamp between bounds, either of which may be None; NaN propagates, also from a bound."""
     found = x
     if low is not None:
@@ -110,7 +111,7 @@ define_host("add", numpy_add, (*_ALL, "bool"), _BFLOAT16)
 define_host("sub", numpy_sub, _ALL, _BFLOAT16)
 
 
-def _in_single(function: Any) -> Any:
+def _in_single(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that computes large float16 arrays in float32, because NumPy converts float16 numbers one by one."""
 
     def kernel(x: Array, y: Array) -> Array:
@@ -144,7 +145,7 @@ def numpy_integer_power(x: Array, y: Array) -> Array:
     return np.asarray(np.power(x, y))
 
 
-def _counted(how: str) -> Any:
+def _counted(how: str) -> Callable[..., Any]:
     def kernel(x: Array, y: Array) -> Array:
         """Return a remainder, or a quotient computed from the exact remainder without rounding."""
         with quiet():
@@ -175,7 +176,7 @@ def numpy_trunc_divide(x: Array, y: Array) -> Array:
         return np.asarray(np.trunc(np.divide(x, y)))
 
 
-def _first_of_equal(function: Any) -> Any:
+def _first_of_equal(function: np.ufunc) -> Callable[..., Any]:
     """Return a kernel that picks the first of two equal numbers (zeros of both signs). NumPy's own choice depends on its release and on the
     position.
     """

@@ -1,8 +1,6 @@
 """Fourier transforms and complex numbers on the host."""
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import fft
 
@@ -12,7 +10,7 @@ from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS
 
 
-def numpy_fft(x: Array, dims: tuple[int, ...], inverse: bool, norm: Any) -> Array:
+def numpy_fft(x: Array, dims: tuple[int, ...], inverse: bool, norm: str) -> Array:
     """Return the discrete Fourier transform along ``dims``."""
     if not x.size or not dims:
         return np.array(x, order="C")

@@ -81,7 +81,7 @@ def numpy_heaviside(x: Array, values: Array) -> Array:
     return np.where(x == 0, values, np.asarray(x > 0).astype(x.dtype))
 
 
-def _xlog(function: Any) -> Any:
+def _xlog(function: np.ufunc) -> Callable[..., Any]:
     def kernel(x: Array, y: Array) -> Array:
         with quiet():
             # In half precision torch rounds the logarithm, too.

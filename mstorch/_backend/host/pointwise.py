@@ -1,8 +1,6 @@
 """Convolutions with 1×1 kernels, as products of the weight matrix with each image, without unfolding."""
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..arrays import Array
@@ -28,7 +26,7 @@ def _for_each(weights: Array, images: int) -> Array:
     return np.broadcast_to(weights, (images, *weights.shape))
 
 
-def pointwise(x: Array, w: Array, bias: Any) -> Array:
+def pointwise(x: Array, w: Array, bias: Array | None) -> Array:
     """Convolve (N, C, *S) with weights (out, C, 1, …) to (N, out, *S)."""
     weights = w.reshape(w.shape[:2])
     found = numpy_bmm(_for_each(weights, x.shape[0]), _flat(x))

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -51,7 +50,7 @@ def last_nan(columns: Array, place: Array) -> Array:
     return np.where(missing.any(2), columns.shape[2] - 1 - missing[:, :, ::-1].argmax(2), place)
 
 
-def lowest_of(x: Array) -> Any:
+def lowest_of(x: Array) -> float:
     """Return the lowest value of a dtype."""
     return -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
 

@@ -1,6 +1,7 @@
 """Reductions on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def numpy_any(x: Array, dims: Dims, keepdim: bool) -> Array:
     return np.asarray(np.logical_or.reduce(x, axis=dims or None, keepdims=keepdim)) if x.ndim else x.copy()
 
 
-def _extreme(function: Any) -> Any:
+def _extreme(function: np.ufunc) -> Callable[..., Any]:
     def kernel(x: Array, dims: Dims, keepdim: bool) -> Array:
         if not dims or not x.ndim:
             return np.array(x, order="C")
@@ -165,7 +166,7 @@ def _in_turn(x: Array, dim: int) -> Array:
     return found
 
 
-def _place(function: Any) -> Any:
+def _place(function: Any) -> Callable[..., Any]:
     def kernel(x: Array, dim: int, keepdim: bool) -> Array:
         """Return the index of the first extremum along a dimension, int64; NaN counts as extremum."""
         if not x.ndim:

@@ -5,6 +5,7 @@
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def _sigmoid_(x: Array) -> None:
     silent.reciprocal(x, out=x)
 
 
-def lstm_forward(gates: Array, h: Array, c: Array, w: Array, b: Any) -> tuple[Array, Array, Saved]:
+def lstm_forward(gates: Array, h: Array, c: Array, w: Array, b: Array | None) -> tuple[Array, Array, Saved]:
     """Run an LSTM over all steps; gates are ordered input, forget, cell, output."""
     steps, rows, size = gates.shape[0], gates.shape[1], h.shape[1]
     hs, cs = np.empty((steps + 1, rows, size), h.dtype), np.empty((steps + 1, rows, size), h.dtype)
@@ -78,7 +79,7 @@ def lstm_backward(g: Array, dh: Array, dc: Array, w: Array, saved: Saved) -> tup
     return by_gates, by_gates, dh, dc
 
 
-def gru_forward(gates: Array, h: Array, c: Any, w: Array, b: Any) -> tuple[Array, None, Saved]:
+def gru_forward(gates: Array, h: Array, c: Any, w: Array, b: Array | None) -> tuple[Array, None, Saved]:
     """Run a GRU over all steps; gates are ordered reset, update, new."""
     steps, rows, size = gates.shape[0], gates.shape[1], h.shape[1]
     hs, kept = np.empty((steps + 1, rows, size), h.dtype), np.empty((steps, rows, size), h.dtype)
@@ -100,7 +101,7 @@ def gru_forward(gates: Array, h: Array, c: Any, w: Array, b: Any) -> tuple[Array
     return hs, None, (gates, hs, kept)
 
 
-def gru_backward(g: Array, dh: Array, dc: Any, w: Array, saved: Saved) -> tuple[Any, ...]:
+def gru_backward(g: Array, dh: Array, dc: Array, w: Array, saved: Saved) -> tuple[Any, ...]:
     """Return ``lstm_backward`` for a GRU; the second result is the gradient of the hidden state's contribution to the gates."""
     gates, hs, kept = saved
     steps, size = gates.shape[0], dh.shape[1]
@@ -120,8 +121,8 @@ def gru_backward(g: Array, dh: Array, dc: Any, w: Array, saved: Saved) -> tuple[
     return by_gates, by_hidden, dh, None
 
 
-def _plain(activate: Any, slope: Any) -> tuple[Any, Any]:
-    def forward(gates: Array, h: Array, c: Any, w: Array, b: Any) -> tuple[Array, None, Saved]:
+def _plain(activate: Callable[..., Any], slope: Callable[..., Any]) -> tuple[Any, Any]:
+    def forward(gates: Array, h: Array, c: Any, w: Array, b: Array | None) -> tuple[Array, None, Saved]:
         hs = np.empty((gates.shape[0] + 1, *h.shape), h.dtype)
         hs[0] = h
         if b is not None:
@@ -131,7 +132,7 @@ def _plain(activate: Any, slope: Any) -> tuple[Any, Any]:
             activate(gates[k], out=hs[k + 1])
         return hs, None, (hs,)
 
-    def backward(g: Array, dh: Array, dc: Any, w: Array, saved: Saved) -> tuple[Any, ...]:
+    def backward(g: Array, dh: Array, dc: Array, w: Array, saved: Saved) -> tuple[Any, ...]:
         (hs,) = saved
         by_gates = np.empty_like(g)
         for k in range(g.shape[0] - 1, -1, -1):

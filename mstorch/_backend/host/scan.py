@@ -1,6 +1,7 @@
 """Cumulative sums, products and extrema on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ _NUMBERS = (*FLOATS, *INTS)
 _VIA = {**HALF, "bool": "uint8"}
 
 
-def _running(function: Any) -> Any:
+def _running(function: np.ufunc) -> Callable[..., Any]:
     def kernel(x: Array, dim: int) -> Array:
         if not x.size or not x.ndim:
             return np.array(x, order="C")
@@ -70,7 +71,7 @@ def numpy_cummin_indices(x: Array, dim: int) -> Array:
     return _latest(x, np.minimum, dim)
 
 
-def _latest(x: Array, function: Any, dim: int) -> Array:
+def _latest(x: Array, function: np.ufunc, dim: int) -> Array:
     if not x.size or not x.ndim:
         return np.zeros(x.shape, np.int64)
     best = function.accumulate(x, axis=dim)

@@ -104,7 +104,7 @@ def numpy_scatter_reduce(x: Array, source: Array, dim: int, index: Array, how: s
     return np.asarray(found.reshape(x.shape), x.dtype)
 
 
-def _start(how: str, kind: np.dtype[Any]) -> Any:
+def _start(how: str, kind: np.dtype[Any]) -> float:
     if how in ("amax", "amin"):
         low, high = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind).min, np.iinfo(kind).max)
         return low if how == "amax" else high

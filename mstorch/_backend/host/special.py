@@ -1,6 +1,7 @@
 """Special functions on the host, by SciPy."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ for _name, _function in {
     define_host(_name, lambda x, function=_function: np.asarray(function(x)), FLOATS, HALF)
 
 
-def _in_double(function: Any) -> Any:
+def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that computes in float64, as this SciPy function requires."""
 
     def kernel(x: Array, *rest: Any) -> Array:
@@ -51,13 +52,13 @@ def numpy_polygamma(x: Array, order: int) -> Array:
     return np.asarray((-1.0) ** (order + 1) * special.gamma(order + 1.0) * numpy_zeta(order + 1.0, x))
 
 
-def numpy_zeta(x: Any, q: Array) -> Array:
+def numpy_zeta(x: Array | float, q: Array) -> Array:
     """Return the Hurwitz zeta function, which torch leaves undefined for an infinite ``q`` (except for x = 1)."""
     found = special.zeta(x, q)
     return np.where(np.isposinf(q) & (x != 1), np.nan, found)
 
 
-def _incomplete(function: Any, at_zero: float) -> Any:
+def _incomplete(function: np.ufunc, at_zero: float) -> Callable[..., Any]:
     """Return an incomplete gamma function whose limits at zero and infinity take precedence over NaN in the other operand."""
 
     def whole(a: Array, x: Array) -> Array:
@@ -71,7 +72,7 @@ def _incomplete(function: Any, at_zero: float) -> Any:
     return whole
 
 
-def _rounded_steps(function: Any, steps: Any) -> Any:
+def _rounded_steps(function: np.ufunc, steps: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that computes half precision by ``steps``, each of which is rounded, as in torch."""
 
     def kernel(x: Array) -> Array:

@@ -391,7 +391,7 @@ def numpy_frexp(raw: Raw) -> tuple[Raw, Raw]:
 
 
 def define_numpy(
-    op: str, function: Callable[..., Any], reason: str, dtypes: Any = FLOATS + COMPLEX
+    op: str, function: Callable[..., Any], reason: str, dtypes: tuple[str, ...] = FLOATS + COMPLEX
 ) -> None:
     """Define a row computed by NumPy on the CPU."""
     define(op, cpu=function, dtypes=dtypes, via=VIA_HALF, numpy_reason=reason)

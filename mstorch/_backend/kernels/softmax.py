@@ -1,6 +1,7 @@
 """Softmax and log-softmax."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -67,7 +68,7 @@ def _ops_log_softmax(x: Raw, dim: int) -> Raw:
     return _primitives(dim)[1](x)
 
 
-def _guarded(kernel: Any, single: float) -> Any:
+def _guarded(kernel: Callable[..., Any], single: float) -> Callable[..., Any]:
     def call(x: Raw, dim: int) -> Raw:
         if not x.shape:
             return _add(_mul(x, constant(0, x)), constant(single, x))

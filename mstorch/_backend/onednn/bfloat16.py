@@ -8,6 +8,7 @@ The processor's rounding instruction flushes numbers below 1.2e-38 to zero, for 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def _slope(kind: int, size: int) -> Primitive:
     return Primitive(descriptor, ((SOURCE, flat), (BY_RESULT, flat), (BY_SOURCE, flat)))
 
 
-def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at: int) -> None:
+def _run(make: Callable[..., Any], key: tuple[int, ...], size: int, steps: tuple[int, ...], *at: int) -> None:
     """Run a kernel over ``size`` elements or rows. ``at`` are the addresses of its arrays, ``steps`` their byte steps per element (0: the
     same address for all).
     """

@@ -119,7 +119,7 @@ class _Convolution:
 
 
 def _made(
-    kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], elements: Sequence[int], biased: bool, geometry: Any
+    kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], elements: Sequence[int], biased: bool, geometry: tuple[tuple[int, ...], ...]
 ) -> _Convolution | None:  # fmt: skip
     try:
         return _Convolution(kind, shapes, steps, elements, biased, geometry)

@@ -42,7 +42,7 @@ def _backward(kind: int, size: int, alpha: float) -> Primitive:
     return Primitive(descriptor, ((SOURCE, flat), (BY_RESULT, flat), (BY_SOURCE, flat)))
 
 
-def _whole(make: Any, kind: int, alpha: float, arrays: tuple[Array, ...], share: Sharing) -> None:
+def _whole(make: Callable[..., Any], kind: int, alpha: float, arrays: tuple[Array, ...], share: Sharing) -> None:
     """Run a kernel over flat arrays, the last of which receives the result."""
     size = arrays[0].size
     expect(arrays[1].size == size and arrays[1].dtype.char == "f")

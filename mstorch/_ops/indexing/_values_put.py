@@ -50,7 +50,7 @@ def number_as(value: Any, target: TensorBase) -> Array:
     return scalar_array(written(python_number(value), target._dtype), target._dtype)
 
 
-def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> TensorBase:
+def fitted(value: Any, target: TensorBase, shape: tuple[int, ...]) -> TensorBase:
     """Convert a value to a tensor of the target's dtype and the given shape, tracked by autograd; it may share the value's memory."""
     if is_number(value):
         return views.expand(tensor_of(number_as(value, target).copy()), shape)

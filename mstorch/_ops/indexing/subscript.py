@@ -144,7 +144,7 @@ def _expanded(key: Any, rank: int) -> list[Any]:
     return items
 
 
-def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
+def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
     """Return the view by the key's ints, slices and Nones, and the key's index tensors as a dict by dimension of that view."""
     current = self
     dim = 0
@@ -204,7 +204,7 @@ def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
     return _basic(self, tuple(items))[0]
 
 
-def _add_mask(current: TensorBase, dim: int, mask: Any, advanced: dict[int, Any]) -> tuple[int, Any]:
+def _add_mask(current: TensorBase, dim: int, mask: TensorBase, advanced: dict[int, Any]) -> tuple[int, Any]:
     """Replace a boolean mask by the index tensors of its True elements, one per dimension of the mask."""
     shape = current._shape
     if not mask._shape:
@@ -449,7 +449,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     assign(current, fitted(value, current, current._shape), "FillBackward3" if number else "CopyBackwards", given=True)
 
 
-def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bool) -> None:
+def _put_advanced(current: TensorBase, advanced: dict[int, Any], value: Any, masked: bool) -> None:
     if is_number(value):
         number_as(value, current)  # as in torch, the number is looked at first, then the history, then the indices
     check_history(current)
@@ -498,7 +498,7 @@ def _put_indexed_in_array(current: TensorBase, advanced: dict[int, Any], source:
 
 
 def _put_indexed_on_device(
-    current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
+    current: TensorBase, advanced: dict[int, Any], source: TensorBase, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> bool | None:
     dims = tuple(sorted(advanced))
     if put_by_one_kernel(current, dims, indices, common, adjacent, beside(source, current), False):
@@ -573,14 +573,14 @@ class _IndexPut(Put):
     key: Any
     shape: Any
 
-    def run(self, gradients: Sequence[TensorBase | Array], recorded: bool) -> Any:
+    def run(self, gradients: Sequence[TensorBase | Array], recorded: bool) -> tuple[TensorBase | Array | None, ...]:
         """Return two gradients: for the old tensor zeros at the written indices, for the source the gradient at these indices."""
         gradient = gradients[0]
         rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
         part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)
         return rest, part
 
-    def _map(self, gradient: TensorBase | Array, forward: Callable[..., Any], back: Callable[..., Any]) -> Any:
+    def _map(self, gradient: TensorBase | Array, forward: Callable[..., Any], back: Callable[..., Any]) -> TensorBase | Array:
         return linear(gradient, forward, back, self.label) if isinstance(gradient, TensorBase) else forward(gradient)
 
     def _without(self, array: Array) -> Array:

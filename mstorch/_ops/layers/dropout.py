@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -138,24 +137,24 @@ def feature_alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBas
 
 
 @operation(draws=IN_PLACE)
-def dropout_(input: Any, p: float, train: bool) -> Any:
+def dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
     """In-place version of ``dropout``."""
     return in_place(input, dropout, p, train)
 
 
 @operation(draws=IN_PLACE)
-def feature_dropout_(input: Any, p: float, train: bool) -> Any:
+def feature_dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
     """In-place version of ``feature_dropout``."""
     return in_place(input, feature_dropout, p, train)
 
 
 @operation(draws=IN_PLACE)
-def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+def alpha_dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
     """In-place version of ``alpha_dropout``."""
     return in_place(input, alpha_dropout, p, train)
 
 
 @operation(draws=IN_PLACE)
-def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+def feature_alpha_dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
     """In-place version of ``feature_alpha_dropout``."""
     return in_place(input, feature_alpha_dropout, p, train)

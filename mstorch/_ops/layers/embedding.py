@@ -55,7 +55,7 @@ def _lookup_sparse(weight: TensorBase, input: TensorBase, padding: int, by_frequ
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     found = call(_embedding, (weight.detach(),), input, padding, by_frequency)
 
-    def forward(tangents: Sequence[TensorBase], outputs: tuple[TensorBase, ...], inputs: tuple[TensorBase, ...]) -> Any:
+    def forward(tangents: Sequence[TensorBase], outputs: tuple[TensorBase, ...], inputs: tuple[TensorBase, ...]) -> tuple[TensorBase, ...]:
         return (call(_embedding, tangents, input, padding, by_frequency),)
 
     return record("EmbeddingBackward0", functools.partial(_rows_gradient, padding), (weight,), (found,), input, forward=forward)[0]
@@ -97,7 +97,7 @@ def _beside_padding(found: TensorBase, input: TensorBase, padding: int) -> Tenso
 
 @operation(one_device=OneDevice(words=table_elsewhere))
 def embedding(
-    weight: TensorBase, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+    weight: TensorBase, indices: TensorBase, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> TensorBase:
     """Return the rows of ``weight`` (rows, D) at ``indices`` (*), as (*, D). With ``sparse``, a leaf's gradient is a COO tensor."""
     if len(shape_of(weight)) != 2:

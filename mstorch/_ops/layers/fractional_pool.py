@@ -1,6 +1,7 @@
 """Fractional max pooling: randomly placed windows (Graham, "Fractional max-pooling", arXiv:1412.6071)."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def _check_samples(samples: TensorBase, input: TensorBase, batch: int, channels:
 
 @node_called(lambda rank, *args: f"FractionalMaxPool{rank}DBackward0")
 def fractional_max_pool(
-    rank: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any
+    rank: int, input: TensorBase, kernel_size: int | Sequence[int], output_size: Any, output_ratio: Any, samples: TensorBase | None
 ) -> tuple[Any, Any]:
     """Return the maximum of each window and its flat spatial index.
 

@@ -38,7 +38,7 @@ from ..shape.join import stack
 _in_order = kernel("running_sum")
 
 
-def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> TensorBase:
+def affine_grid(theta: TensorBase, size: Sequence[int], align_corners: bool | None = None) -> TensorBase:
     """Return the sampling grid of affine maps: (N, 2, 3) → (N, H, W, 2), or (N, 3, 4) → (N, D, H, W, 3)."""
     if align_corners is None:
         warn(
@@ -332,7 +332,7 @@ def grid_sampler(input: TensorBase, grid: TensorBase, interpolation_mode: int, p
 
 
 @operation(autocast=FLOAT32_ON_CPU)
-def grid_sampler_2d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+def grid_sampler_2d(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
     """Run ``grid_sampler`` on images (N, C, H, W)."""
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -348,6 +348,6 @@ def grid_sampler_3d(input: TensorBase, grid: TensorBase, interpolation_mode: int
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
+def affine_grid_generator(theta: TensorBase, size: Sequence[int], align_corners: bool) -> TensorBase:
     """Return ``affine_grid`` of the arguments; an alias."""
     return affine_grid(theta, size, align_corners)

@@ -163,12 +163,13 @@ _adamw_kernel, _add_kernel = kernel("adamw_step"), kernel("add_scaled")
 
 
 @ways(native=value_of)
-def _count_of(counter: Any) -> Any:
+def _count_of(counter: TensorBase) -> float:
     return float(counter.item())
 
 
 def adamw_on_device(
-    param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, counter: Any, lr: float, beta1: float, beta2: float, decay: float,
+    param: TensorBase, grad: TensorBase, exp_avg: TensorBase, exp_avg_sq: TensorBase, counter: TensorBase, lr: float, beta1: float,
+    beta2: float, decay: float,
     penalty: float, eps: float, maximize: bool,
 ) -> None:  # fmt: skip
     """Run an Adam step for a parameter, its moments and its counter by a device kernel, in place.
@@ -186,6 +187,6 @@ def adamw_on_device(
     counter.add_(1)
 
 
-def momentum_on_device(buffer: Any, grad: Any, momentum: float) -> None:
+def momentum_on_device(buffer: TensorBase, grad: TensorBase, momentum: float) -> None:
     """Compute ``buffer = grad + momentum * buffer`` by one device kernel."""
     put_raw(buffer, _add_kernel["float32"](value_of(grad), value_of(buffer), momentum))

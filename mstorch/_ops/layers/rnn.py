@@ -25,7 +25,7 @@ _gru_cell = kernel("gru_cell")
 State = tuple[Any, ...]
 
 
-def step(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: Any, w_hr: Any = None) -> State:
+def step(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: TensorBase | None, w_hr: Any = None) -> State:
     """Return the next state from the input's contribution to the gates and the previous state."""
     hidden = state[0]
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]

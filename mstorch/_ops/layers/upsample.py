@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -30,7 +31,7 @@ _pick = kernel("pick_along")
 _upsample = kernel("upsample")
 
 
-def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type) -> Any:
+def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type) -> float:
     """Return the distance between output elements in input units, in torch's precision."""
     if corners:
         return kind((size - 1) / (out - 1)) if out > 1 else kind(0)
@@ -159,8 +160,8 @@ def _check_kind(input: TensorBase, mode: str, rank: int, antialias: bool) -> Non
 
 
 def resize(
-    input: Any, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
-) -> Any:
+    input: TensorBase, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
+) -> TensorBase:
     """Resize (N, C, *sizes) to (N, C, *out)."""
     sizes = shape_of(input)[2:]
     if any(o <= 0 for o in out) or any(n <= 0 for n in sizes):
@@ -256,7 +257,8 @@ def _name(
 @operation(autocast=FLOAT32_ON_DEVICES)
 @node_called(_name)
 def interpolate(
-    input: TensorBase, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    input: TensorBase, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Resize (N, C, *) to a size, or by factors. Modes: nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
@@ -323,8 +325,9 @@ def interpolate(
 
 
 def upsample(
-    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
-) -> Any:
+    input: TensorBase, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest", align_corners: bool | None = None
+) -> TensorBase:
     """Deprecated name of ``interpolate``."""
     warn(
         "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead."
@@ -332,7 +335,9 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_nearest(
+    input: TensorBase, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
+) -> TensorBase:
     """Run ``interpolate`` in nearest mode. Deprecated."""
     warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead."
@@ -340,7 +345,9 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
-def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_bilinear(
+    input: TensorBase, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
+) -> TensorBase:
     """Run ``interpolate`` in bilinear mode with aligned corners. Deprecated."""
     warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead."

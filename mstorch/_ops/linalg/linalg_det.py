@@ -64,7 +64,7 @@ def det(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 @ways(absent=lambda A: meta_tensor(shape_of(A)[:-2], A._dtype))
-def _product(A: TensorBase) -> Any:
+def _product(A: TensorBase) -> TensorBase:
     """Return the determinant, without a gradient."""
     diagonal, sign = _sign_of(A)
     with quiet():  # a product that is too large is infinite
@@ -104,6 +104,6 @@ def _sign_and_log(A: TensorBase) -> tuple[Any, ...]:
     return tuple(beside(tensor_of(np.array(part, kind.np)), A) for part, kind in zip((sign, log), kinds))
 
 
-def slogdet(A: TensorBase, *, out: Any = None) -> Any:
+def slogdet(A: TensorBase, *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return the sign of the determinant and the logarithm of its absolute value."""
     return finish_exactly(return_types.linalg_slogdet(signed_log(A, "linalg.slogdet")), out)

@@ -80,7 +80,7 @@ def mse_loss(
     return weighted(_squares(input, target), input, weight, reduction)
 
 
-def _squares(input: TensorBase, target: TensorBase) -> Any:
+def _squares(input: TensorBase, target: TensorBase) -> TensorBase:
     return in_order_of(square(_difference(input, target)), input, target)
 
 
@@ -290,7 +290,9 @@ def _of_logits_in_graph(input: Any, target: Any, weight: Any, reduction: str, po
 
 
 @ways(captured=_of_logits_in_graph)
-def _of_logits(input: TensorBase, target: Any, weight: Any, reduction: str, pos_weight: TensorBase | None) -> TensorBase:
+def _of_logits(
+    input: TensorBase, target: TensorBase, weight: TensorBase | None, reduction: str, pos_weight: TensorBase | None
+) -> TensorBase:
     for name, given in (("weight", weight), ("pos_weight", pos_weight)):
         if given is not None and modes.grad and is_tracked(given):
             raise RuntimeError(
@@ -377,7 +379,7 @@ def poisson_nll_loss(
 
 
 def gaussian_nll_loss(
-    input: TensorBase, target: TensorBase, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+    input: TensorBase, target: TensorBase, var: TensorBase | float, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> TensorBase:
     """Return ``(log(var) + (x - t) ** 2 / var) / 2``, reduced; the variance is clamped to at least ``eps``."""
     if isinstance(var, (int, float)):

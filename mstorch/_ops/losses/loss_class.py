@@ -206,7 +206,7 @@ def _in_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weigh
     return fits and 0 not in x and kind.name in ("float32", "float16", "bfloat16")
 
 
-def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+def _by_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weight: Any, ignore_index: int, reduction: str) -> TensorBase:
     """Compute the loss of device tensors by one kernel; the classes are checked only if their values are known on the host."""
     x = shape_of(input)
     classes = x[0] if len(x) == 1 else x[1]

@@ -38,7 +38,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> Array:
 def _in_halves(start: float, end: float, steps: int, kind: dtype) -> Array:
     """Compute evenly spaced numbers in a 16-bit dtype: every intermediate result is rounded to the dtype."""
 
-    def rounded(values: Any) -> Array:
+    def rounded(values: Array | float) -> Array:
         return numpy_cast(numpy_cast(np.asarray(values, np.float32), kind.np), np.dtype(np.float32))
 
     first, last, index = rounded(start), rounded(end), np.arange(steps)

@@ -83,7 +83,7 @@ def _python_array(data: Any, kind: dtype | None) -> Array:
     return numpy_cast(np.array(flat, wide).reshape(shape), kind.np)
 
 
-def _spread(data: Any) -> Any:
+def _spread(data: Any) -> int | Sequence[Any]:
     """Return nested lists with bytes objects replaced by tuples of ints."""
     return tuple(data) if isinstance(data, bytes) else [_spread(item) for item in data] if isinstance(data, (list, tuple)) else data
 
@@ -191,7 +191,7 @@ def tensor(
     return copied(data, dtype, requires_grad)
 
 
-def copied(data: Any, kind: dtype | None, requires_grad: bool = False) -> Any:
+def copied(data: Any, kind: dtype | None, requires_grad: bool = False) -> TensorBase:
     """Return a tensor of numbers, sequences or arrays with its own memory, in an array's memory order."""
     order = _order_of(data) if isinstance(data, np.ndarray) else None
     return made(array_of(data, kind), requires_grad, order)
@@ -259,7 +259,7 @@ def array_of(data: Any, kind: dtype | None) -> Array:
 
 @operation
 @placed
-def as_tensor(data: TensorBase | type | Array, dtype: dtype | None = None, device: device | str | int | None = None) -> Any:
+def as_tensor(data: TensorBase | type | Array, dtype: dtype | None = None, device: device | str | int | None = None) -> TensorBase:
     """Return ``data`` as a tensor, without a copy if possible (a tensor, or an array of the requested dtype)."""
     found = _without_values(data, dtype, device, False)
     if found is not None:
@@ -381,7 +381,7 @@ def _from_strided_array(array: Array, kind: dtype) -> TensorBase:
 
 
 @operation
-def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
+def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> TensorBase:
     """Return a 1-d tensor over the memory of an object with the buffer protocol."""
     if not _has_buffer(buffer):
         raise ValueError("object does not implement Python buffer protocol.")
@@ -413,7 +413,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     return found
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> TensorBase:
+def from_dlpack(ext_tensor: Any, *, device: int | str | device | None = None, copy: bool | None = None) -> TensorBase:
     """Return a tensor over the memory of another library's array, or of a capsule; a copy on request."""
     devices.resolve(device)
     if isinstance(ext_tensor, TensorBase):

@@ -21,7 +21,7 @@ from .device_factories import made_on_device
 def placed(function: Callable[..., Any], /) -> Callable[..., Any]: ...
 @overload
 def placed(*, like: bool = False, drawn: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
-def placed(function: Any = None, /, *, like: bool = False, drawn: bool = False) -> Any:
+def placed(function: Callable[..., Any] | None = None, /, *, like: bool = False, drawn: bool = False) -> Any:
     """Declare a factory whose result is moved to the accelerator that ``device=`` names; without an accelerator the factory is unchanged.
 
     ``like``: the result is like the first argument and goes to that argument's device. ``drawn``: random numbers, which accelerators draw
@@ -37,7 +37,7 @@ def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> C
     return _placing(function, like, drawn) if there else function
 
 
-def _of_stream(kwargs: dict[str, Any], place: Any, like: bool) -> dict[str, Any]:
+def _of_stream(kwargs: dict[str, Any], place: devices.device, like: bool) -> dict[str, Any]:
     """Return the keywords with which the host draws from a device's stream."""
     generator = kwargs.get("generator")
     if isinstance(generator, generators.Generator):
@@ -58,7 +58,7 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         return args, {**kwargs, "device": device}
 
     @functools.wraps(function)
-    def factory(*args: Any, **kwargs: Any) -> Any:
+    def factory(*args: Any, **kwargs: Any) -> TensorBase:
         if modes.native is not None:
             return function(*args, **kwargs)
         wanted = kwargs.get("device")

@@ -80,12 +80,12 @@ def _detached(self: Any, value: Any) -> None:
     self.detach_()
 
 
-def _hooks(self: Any) -> OrderedDict[int, Function] | None:
+def _hooks(self: TensorBase) -> OrderedDict[int, Function] | None:
     found = above.autograd.graph.hooks_of(self)
     return vars(self).get("_given_hooks") if found is None else found
 
 
-def _set_hooks(self: Any, hooks: Any) -> None:
+def _set_hooks(self: Any, hooks: dict[int, Any]) -> None:
     vars(self)["_given_hooks"] = hooks  # kept, as the tensor's own part
     for hook in hooks.values() if isinstance(hooks, dict) and self.requires_grad else ():
         self.register_hook(hook)

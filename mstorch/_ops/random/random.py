@@ -26,6 +26,7 @@ from ..._core.one_device import OneDevice
 from ..._core.strides import iteration_order
 from ..._core.tensor_base import TensorBase, array_of, meta_tensor, recording, strides_of, touch, value_of, wrap
 from ..._core.writable import check_history, check_writable
+from ..._mt19937.engine import Engine
 from ..._tape.composite import record
 from ..._tape.moving import beside
 from ..._tape.ways import ways
@@ -63,7 +64,7 @@ _CALLED = {
 
 
 @tells_no_memory
-def draw(name: str, engine: Any, *args: Any) -> Any:
+def draw(name: str, engine: Engine, *args: Any) -> Any:
     """Draw numbers by the function ``name`` of ``_mt19937`` or, for an accelerator's stream, of ``random_device``; one thread at a time."""
     if name in ("uniform", "normal") and args[-1] == COMPLEX_HALF:  # its parts, one after the other
         shape, first, second, _ = args
@@ -77,17 +78,17 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
     if function is None:
         raise NotImplementedError(f"mstorch: torch.{name} has no kernel for an accelerator's generator; draw it on the CPU")
 
-    def once(given: tuple[Any, ...]) -> Any:
+    def once(given: tuple[Any, ...]) -> Array | float:
         with engine.lock:
             return function(engine, *given)
 
-    def drawn() -> Any:
+    def drawn() -> Array | float:
         return drawn_in_slices(engine, name, args, once) if isinstance(engine, _mt19937.Engine) else once(args)
 
     return trace.drawn(drawn, lambda found: _as_raw(found, args))
 
 
-def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
+def _stream(generator: Generator | None, like: TensorBase, name: str) -> Engine:
     """Return the stream for a tensor's random numbers: the given generator's or, if the device supports the draw, the device's."""
     if generator is not None:
         return engine_of(generator)
@@ -95,7 +96,7 @@ def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
     return stream if isinstance(stream, _mt19937.Engine) or hasattr(random_device, name) else engine_of(None)
 
 
-def _named_stream(generator: Generator | None, device: device | str | int | None) -> Any:
+def _named_stream(generator: Generator | None, device: device | str | int | None) -> Engine:
     """Return a factory's stream: the given generator's, else that of ``device`` (None: the default)."""
     return engine_of(generator, devices.resolve(device) if generator is None else device)
 
@@ -132,12 +133,12 @@ def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase
     return record("NormalBackward3", _no_gradient, parameters, (sample,), needed=(), kept=())[0]
 
 
-def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]) -> Any:
+def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]) -> tuple[TensorBase, ...]:
     """Return zeros as the gradients of a random function's parameters."""
     return tuple(like.detach() * 0 for like in inputs)
 
 
-def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
+def _floating(kind: dtype | None, out: TensorBase | None, name: str) -> dtype:
     kind = kind or (out._dtype if out is not None else get_default_dtype())
     if kind.is_integral or kind.ms is None and kind is not complex32:
         raise not_for(name, kind.name)
@@ -160,7 +161,7 @@ def _standard(
 @operation(forms=SIZE, draws=BY_SIZE)
 @placed(drawn=True)
 def rand(
-    *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    *size: int | Sequence[int], generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return uniform random numbers in [0, 1)."""
@@ -173,9 +174,9 @@ def rand(
 @operation(forms=SIZE, draws=BY_SIZE)
 @placed(drawn=True)
 def randn(
-    *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    *size: int | Sequence[int], generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return standard normal random numbers."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -212,7 +213,8 @@ def _cpp_int(kind: dtype) -> str:
 def randint(
     *args: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None,
-    requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: tuple[int, ...] | None = None,
+    requires_grad: bool = False, pin_memory: bool = False, low: int | None = None, high: int | None = None,
+    size: tuple[int, ...] | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return random integers in [``low``, ``high``), ``low`` 0 by default: ``randint(high, size)`` or ``randint(low, high, size)``."""
     if pin_memory:
@@ -298,7 +300,8 @@ def randn_like(
 @operation(forms=Forms({"high": "low"}), draws=BY_TENSOR)
 @placed(like=True, drawn=True)
 def randint_like(
-    input: TensorBase, low: TensorBase | int, high: Any = None, *, generator: Generator | None = None, dtype: dtype | None = None,
+    input: TensorBase, low: TensorBase | int, high: TensorBase | int | None = None, *, generator: Generator | None = None,
+    dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
@@ -321,7 +324,7 @@ def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _put(tensor: TensorBase, drawn: Any) -> Any:
+def _put(tensor: TensorBase, drawn: Array) -> TensorBase:
     """Store drawn values in a tensor, in place."""
     _store(drawn, tensor)
     return tensor
@@ -354,7 +357,7 @@ def _in_order(array: Array, order: tuple[int, ...]) -> Array:
 
 
 @operation(draws=IN_PLACE)
-def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = None, **kwargs: Any) -> Any:
+def uniform_(self: TensorBase, from_: float = 0, to: float = 1, *, generator: Generator | None = None, **kwargs: Any) -> TensorBase:
     """Fill with uniform random numbers in [from, to)."""
     low = kwargs.pop("from", from_)
     if kwargs:
@@ -372,7 +375,7 @@ def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = Non
 
 
 @operation(draws=IN_PLACE)
-def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
+def normal_(self: TensorBase, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> TensorBase:
     """Fill with normal random numbers."""
     check_history(self)
     _check_std(std)
@@ -396,9 +399,10 @@ def _check_std(std: float) -> None:
 @operation(draws=BY_VALUES, one_device=OneDevice("Tensor_Tensor_normal"))
 @placed(drawn=True)
 def normal(
-    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: dtype | None = None,
-    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    mean: TensorBase | float = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None,
+    out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: int | str | device | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """Return normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -431,7 +435,7 @@ def normal(
 
 @ways(absent=lambda given, mean, std, engine, kind, out: _sampled(np.broadcast_shapes(*map(shape_of, given)), kind, given, out))
 def _drawn_around(
-    given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Any, kind: dtype, out: TensorBase | None
+    given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Engine, kind: dtype, out: TensorBase | None
 ) -> TensorBase:
     """Return normal random numbers with the given means and deviations; ``given`` lists those of ``mean`` and ``std`` that are tensors."""
     centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
@@ -476,7 +480,7 @@ def _check_probability(p: float) -> None:
 
 
 @operation(draws=IN_PLACE)
-def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = None) -> TensorBase:
+def bernoulli_(self: TensorBase, p: TensorBase | float = 0.5, *, generator: Generator | None = None) -> TensorBase:
     """Fill with 1 with probability ``p`` (a number, or a tensor with one probability per element), else with 0."""
     if not isinstance(p, TensorBase):
         _check_probability(p)
@@ -488,19 +492,19 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
     return _put(self, _drawn(self, lambda shape, _: draw("bernoulli", engine, shape, float(p), name)))
 
 
-def _array(tensor: Any) -> Array:
+def _array(tensor: TensorBase) -> Array:
     """Return the values for drawing functions; bfloat16, which NumPy lacks, as float32."""
     refuse_codes("bernoulli_tensor_cpu_self_", tensor)
     values = array_of(tensor)
     return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
 
 
-def _draws_there(engine: Any, tensor: TensorBase) -> bool:
+def _draws_there(engine: DeviceStream | Engine, tensor: TensorBase) -> bool:
     """Return whether the device itself draws, with the values of the parameters in its memory, so that nothing is read by the host."""
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 
-def _chances(p: TensorBase, engine: Any, shape: tuple[int, ...]) -> Array:
+def _chances(p: TensorBase, engine: Engine, shape: tuple[int, ...]) -> Array:
     if _draws_there(engine, p):
         return expand(p, shape)
     return np.asarray(np.broadcast_to(_probabilities(p), shape), order="C")
@@ -532,7 +536,7 @@ def bernoulli(
 
 
 @ways(absent=lambda input, p, engine, kind: input._shape)
-def _drawn_chances(input: TensorBase, p: float | None, engine: Any, kind: dtype) -> Any:
+def _drawn_chances(input: TensorBase, p: float | None, engine: Engine, kind: dtype) -> Array | float:
     if p is not None:
         _check_probability(p)
         return draw("bernoulli", engine, shape_of(input), float(p), kind.name)

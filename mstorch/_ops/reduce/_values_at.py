@@ -68,7 +68,7 @@ def _values_in_array(
 
 
 @ways(host=_values_in_array)
-def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, shown: TensorBase, keepdim: bool = True) -> Any:
+def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, shown: TensorBase, keepdim: bool = True) -> TensorBase:
     """Return ``input`` at unique ``indices`` along ``dim``; ``keepdim`` False removes the dimension, of length 1.
 
     ``shown`` are the indices as returned to the caller.

@@ -120,7 +120,7 @@ def _expect_kinds(name: str, input: TensorBase, out: TensorBase | None) -> None:
 
 
 @operation(numpy_names=True)
-def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
+def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | None = False, *, out: Any = None) -> Any:
     """Return the values sorted along ``dim``, and their indices. With ``stable``, equal elements keep their order; NaN is the largest
     value.
     """
@@ -150,7 +150,7 @@ def _is_one_element(target: TensorBase, input: TensorBase) -> bool:
 @operation(numpy_names=True)
 def argsort(
     input: TensorBase, dim: int = -1, descending: bool = False, stable: bool = False, *, out: TensorBase | None = None
-) -> Any:
+) -> TensorBase:
     """Return the indices that sort the values along ``dim``."""
     order = _sorted_order(input, wrap_dim(dim, len(shape_of(input))), bool(descending), bool(stable))
     return finish(keep_layout(input, order), out)
@@ -195,7 +195,7 @@ def _zeros(shape: tuple[int, ...]) -> Array:
     return np.zeros(shape, np.int64)
 
 
-def _picked(input: Any, dim: int, indices: Any, keepdim: bool, kind: Any) -> Any:
+def _picked(input: TensorBase, dim: int, indices: TensorBase, keepdim: bool, kind: type[Any]) -> Any:
     """Return values and indices, given one index per row (``dim`` has length 1)."""
     keepdim = keepdim or not shape_of(indices)
     shown = indices if keepdim else without_dim(indices, dim)
@@ -229,7 +229,9 @@ def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:
 
 
 @operation(numpy_names=True)
-def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+def kthvalue(
+    input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *, out: TensorBase | Sequence[TensorBase] | None = None
+) -> Any:
     """Return the ``k``-th smallest value along ``dim`` and its index."""
     shape = shape_of(input)
     dim, k = wrap_dim(dim, len(shape)), whole(k)
@@ -345,7 +347,9 @@ def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, 
 
 
 @operation(numpy_names=True)
-def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def nanmedian(
+    input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | Sequence[TensorBase] | None = None
+) -> Any:
     """Return the median of the elements that are not NaN."""
     return _median(input, dim, keepdim, True, out)
 
@@ -389,7 +393,9 @@ def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool, out: TensorBase | None) -> TensorBase:
+def _quantile(
+    input: TensorBase, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool, out: TensorBase | None
+) -> TensorBase:
     name = "nanquantile" if ignore_nan else "quantile"
     if not isinstance(q, TensorBase):
         if not 0 <= q <= 1:
@@ -453,7 +459,7 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_CPU)
 def quantile(
-    input: TensorBase, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
+    input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
     out: TensorBase | None = None
 ) -> TensorBase:
     """Return the quantiles ``q`` (a number or a vector in [0, 1]) of all elements, or along ``dim``; a slice with NaN gives NaN."""

@@ -17,7 +17,7 @@ from ..._core.tensor_base import TensorBase, tensor_of
 from ..elementwise.special import i0
 
 
-def _kind(name: str, M: int, dtype: Any, layout: layout | None = None) -> dtype:
+def _kind(name: str, M: int, dtype: dtype | None, layout: layout | None = None) -> dtype:
     kind = dtype or get_default_dtype()
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -150,7 +150,7 @@ def gaussian(
     return _tensor(found, kind, device, requires_grad)
 
 
-def _kaiser(M: int, beta: float, sym: bool) -> Any:
+def _kaiser(M: int, beta: float, sym: bool) -> TensorBase | Array:
     if M <= 1:
         return np.ones(M)
     place = np.arange(M) * (2.0 / (M - 1 if sym else M)) - 1

@@ -9,6 +9,8 @@ from ..._backend.arrays import Array
 from ..._backend.host.scatter import add_rows, wide
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
+from ..apply import Applied
+from ..operands import Operand
 
 
 class Places:
@@ -52,15 +54,15 @@ class Places:
         """Gather the values at the positions."""
         return v.mapped(value, self._taken, self._added, "GatherBackward0")
 
-    def add(self, value: Any, label: str = "ScatterAddBackward0") -> Any:
+    def add(self, value: Operand, label: str = "ScatterAddBackward0") -> Any:
         """Scatter-add values at the positions of a zero array."""
         return v.mapped(value, self._added, self._taken, label)
 
-    def without(self, value: Array) -> Any:
+    def without(self, value: Array) -> Operand:
         """Return the array with zeros at the positions."""
         return v.mapped(value, self._without, self._without, "ScatterBackward1")
 
-    def gradients(self, node: Any, g: Array, adds: bool) -> tuple[Any, Any]:
+    def gradients(self, node: Applied, g: Array, adds: bool) -> tuple[Any, Any]:
         """Return the gradients of an array and of the source that was written or added to it."""
         return (
             None if node.edges[0] is None else g if adds else self.without(g),

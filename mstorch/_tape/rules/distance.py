@@ -2,19 +2,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ..._backend.arrays import Array
 from ..._quiet import quiet
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
 from .reduce import restored
 
 
 @rule("p_norm", keep=(0, "result"))
-def p_norm(node: Any, g: Array) -> Array | None:
+def p_norm(node: Applied, g: Array) -> Array | None:
     """Return the gradient of a norm or distance: all equal maxima get the whole gradient, and the sign of NaN is NaN."""
     p, dims, keepdim, share = node.args
     if p == 0:

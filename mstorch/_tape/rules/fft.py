@@ -6,8 +6,9 @@ from typing import Any
 from ..._backend.arrays import Array
 from ..._backend.raw import NP_DTYPE
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
 from ..movement import part_of_complex
+from ..operands import Operand
 from ..primitives import Primitive
 
 _ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward", None: "forward"}
@@ -15,13 +16,13 @@ _fft = Primitive("fft")
 
 
 @rule("fft", label="FftC2CBackward0")
-def fft(node: Any, g: Array) -> Any:
+def fft(node: Applied, g: Array) -> Operand:
     dims, inverse, norm = node.args
     return _fft(g, dims, not inverse, _ADJOINT[norm])
 
 
 @rule("complex")
-def complex(node: Any, g: Array) -> Any:
+def complex(node: Applied, g: Array) -> Any:
     wide, real = NP_DTYPE[v.dtype_name(g)], node.kind.np
 
     def of_real(array: Array) -> Array:
@@ -40,7 +41,7 @@ def complex(node: Any, g: Array) -> Any:
 
 
 @rule("polar", keep=("result",))
-def polar(node: Any, g: Array) -> Any:
+def polar(node: Applied, g: Array) -> Any:
     """Return the gradients of ``polar``: for the absolute value, the component of the gradient along the number's direction; for the angle,
     that across it.
     """

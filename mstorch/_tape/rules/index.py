@@ -12,7 +12,8 @@ from ..._backend.host.scatter import add_rows, wide
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ..primitives import Primitive
 from ._places import Places
 
@@ -65,7 +66,7 @@ def _rows(index: Array, count: int, dim: int) -> tuple[Any, Any]:
 
 @rule("index_select")
 @v.by_gradient(native=lambda node, g: v.rows_added(g, node.shapes[0], *node.args))
-def index_select(node: Any, g: TensorBase | Array) -> Any:
+def index_select(node: Applied, g: TensorBase | Array) -> Operand:
     dim, index_ = node.args
     taken, given = _rows(np.asarray(index_), node.shapes[0][dim], dim)
     return v.mapped(g, given, taken, "IndexSelectBackward0")
@@ -80,7 +81,7 @@ def _gather_on_device(node: Any, g: Any) -> Any:
 
 @rule("gather")
 @v.by_gradient(native=_gather_on_device)
-def gather(node: Any, g: Array) -> Any:
+def gather(node: Applied, g: Array) -> Operand:
     dim, index_ = node.args
     shape = node.shapes[0]
     if not index_.size:
@@ -110,7 +111,7 @@ def embedding_grad(node: Any, g: Any) -> Any:
 
 @rule("embedding")
 @v.by_gradient(native=lambda node, g: _embedding_grad(g, node.args[0], node.shapes[0][0], *node.args[1:]))
-def embedding(node: Any, g: Array) -> Array:
+def embedding(node: Applied, g: Array) -> Array:
     index_, padding, by_frequency = node.args
     rows, width = node.shapes[0]
     flat = np.asarray(index_).reshape(-1)

@@ -6,11 +6,11 @@ from typing import Any
 from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
 
 
 @rule("cat")
-def cat(node: Any, g: TensorBase | Array) -> Any:
+def cat(node: Applied, g: TensorBase | Array) -> Any:
     (axis,) = node.args
     start, found = 0, []
     for edge, own in zip(node.edges, node.shapes):
@@ -22,7 +22,7 @@ def cat(node: Any, g: TensorBase | Array) -> Any:
 
 
 @rule("stack")
-def stack(node: Any, g: Array) -> tuple[TensorBase | Array | None, ...]:
+def stack(node: Applied, g: Array) -> tuple[TensorBase | Array | None, ...]:
     (axis,) = node.args
     found: list[Any] = []
     for number, edge in enumerate(node.edges):

@@ -8,11 +8,13 @@ import numpy as np
 from ..._backend.arrays import Array
 from ..._backend.device_memory import full
 from ..._backend.host.softmax import softmax_of
+from ..._backend.raw import Raw
 from ..._core.dtype import float16
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 
 
 def _cross_entropy_of_arrays(node: Any, g: Array) -> Array:
@@ -25,7 +27,7 @@ def _cross_entropy_of_arrays(node: Any, g: Array) -> Array:
 
 @rule("cross_entropy", keep=(0,), label="NllLossBackward0")
 @v.by_gradient(array=_cross_entropy_of_arrays)
-def cross_entropy(node: Any, g: TensorBase) -> TensorBase:
+def cross_entropy(node: Applied, g: TensorBase) -> TensorBase:
     (target,) = node.args
     rows, classes = node.shapes[0]
     x = node.kept(g)
@@ -38,7 +40,7 @@ def cross_entropy(node: Any, g: TensorBase) -> TensorBase:
 _cross_entropy_grad, _nll_grad = v.Primitive("cross_entropy_grad"), v.Primitive("nll_grad")
 
 
-def _by_kernel_of_logits(node: Any, gradients: Any) -> Any:
+def _by_kernel_of_logits(node: Any, gradients: list[Raw | None]) -> Raw:
     g, by_logs = gradients
     return _cross_entropy_grad(g, node.kept(g), *node.args) if by_logs is None else None
 
@@ -95,7 +97,7 @@ def _nll_on_device(node: Any, g: Any) -> Any:
 
 @rule("nll", watch=(0,), label="NllLossBackward0")
 @v.by_gradient(native=_nll_on_device)
-def nll(node: Any, g: Array) -> Any:
+def nll(node: Applied, g: Array) -> Operand:
     target, weights = node.args
     shape = node.shapes[0]
     place = target[:, None, :]
@@ -112,7 +114,7 @@ def nll(node: Any, g: Array) -> Any:
 
 
 @rule("binary_cross_entropy", keep=(0, 1))
-def binary_cross_entropy(node: Any, g: Array) -> Any:
+def binary_cross_entropy(node: Applied, g: Array) -> tuple[Array | None, ...]:
     x, target = node.kept(g, 0), node.kept(g, 1)
     by_x = by_target = None
     if node.edges[0] is not None:

@@ -22,7 +22,8 @@ from ..._backend.raw import Raw
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ._places import Places
 
 Sizes = tuple[int, ...]
@@ -61,19 +62,19 @@ def _max_pool_on_device(node: Any, g: Raw) -> Any:
     return v.part_of(total, (slice(None), slice(None), *(slice(b, b + n) for (b, _), n in zip(widths, shape[2:]))))
 
 
-def _max_pool_of_raws(node: Any, g: Raw) -> Any:
+def _max_pool_of_raws(node: Applied, g: Raw) -> Raw:
     if 0 in node.shapes[0] or 0 in v.shape_of(g):
         return None
     return _max_pool_grad(g, node.kept(g, 0), *node.args) if len(node.args[0]) < 3 else _max_pool_on_device(node, g)
 
 
-def _lie_apart(node: Any) -> bool:
+def _lie_apart(node: Applied) -> bool:
     """Return whether the pooling windows do not overlap."""
     kernel, stride, _, dilation, _ = node.args
     return all(s >= k and d == 1 for k, s, d in zip(kernel, stride, dilation))
 
 
-def _max_pool_of_arrays(node: Any, g: Array) -> Array | None:
+def _max_pool_of_arrays(node: Applied, g: Array) -> Array | None:
     if not g.size or (g.dtype.itemsize == 2 and not _lie_apart(node)):  # half precision would be rounded at each sum
         return None
     found = max_pool_slope(v.comparable(node.kept(g, 0)), v.comparable(g), *node.args)
@@ -82,7 +83,7 @@ def _max_pool_of_arrays(node: Any, g: Array) -> Array | None:
 
 @rule("max_pool", keep=(0, "result"), label="MaxPool2DWithIndicesBackward0")
 @v.by_gradient(array=_max_pool_of_arrays, raw=_max_pool_of_raws)
-def max_pool(node: Any, g: TensorBase | Array) -> Any:
+def max_pool(node: Applied, g: TensorBase | Array) -> Operand:
     kernel, stride, padding, dilation, out = node.args
     shape, apart = node.shapes[0], _lie_apart(node)
     x = v.comparable(node.kept(g, 0))
@@ -128,7 +129,7 @@ def _by_position_on_device(node: Any, gradients: Any) -> Any:
 
 
 @v.by_gradient(native=_by_position_on_device)
-def _by_position(node: Any, gradients: Sequence[TensorBase | Array | None]) -> Any:
+def _by_position(node: Any, gradients: Sequence[TensorBase | Array | None]) -> Operand:
     """Scatter the gradient to the indices that the pooling returned as its second result."""
     g, shape = gradients[0], node.shapes[0]
     places = positions_in(v.host_array(node.kept(g)), shape)
@@ -156,7 +157,7 @@ def _avg_pool_on_device(node: Any, g: Any) -> Any:
 
 @rule("avg_pool", watch=(0,), label="AvgPool2DBackward0")
 @v.by_gradient(native=_avg_pool_on_device)
-def avg_pool(node: Any, g: TensorBase | Array) -> Any:
+def avg_pool(node: Applied, g: TensorBase | Array) -> Operand:
     kernel, stride, padding, out, include_pad, divisor = node.args
     shape = node.shapes[0]
     if 0 in shape or 0 in out:
@@ -205,7 +206,7 @@ def _windows_apart(node: Any, g: Any) -> Any:
 
 @rule("adaptive_avg_pool", watch=(0,), label="AdaptiveAvgPool2DBackward0")
 @v.by_gradient(native=_windows_apart)
-def adaptive_avg_pool(node: Any, g: Array) -> Any:
+def adaptive_avg_pool(node: Applied, g: Array) -> Operand:
     (out,) = node.args
     shape = node.shapes[0]
     if 0 in shape or 0 in out:

@@ -11,7 +11,8 @@ from ..._backend.table import kernel
 from ..._core.dtype import finfo
 from ..._core.tensor_base import TensorBase, count_of
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ..primitives import Primitive, dtype_name
 
 _cumsum, _cumprod = kernel("cumsum"), Primitive("cumprod")
@@ -19,7 +20,7 @@ _sums = Primitive("cumsum")
 
 
 @v.ways(native=lambda value, dim: v.flip(_sums(v.flip(value, (dim,)), dim), (dim,)))
-def _from_behind(value: TensorBase | Array, dim: int) -> Any:
+def _from_behind(value: TensorBase | Array, dim: int) -> Operand:
     """Return the cumulative sum in reverse."""
     sums = _cumsum.host[dtype_name(value)]
 
@@ -30,7 +31,7 @@ def _from_behind(value: TensorBase | Array, dim: int) -> Any:
 
 
 @rule("cumsum")
-def cumsum(node: Any, g: TensorBase | Array) -> Any:
+def cumsum(node: Applied, g: TensorBase | Array) -> Operand:
     shape, dim = node.shapes[0], node.args[0]
     return g if not shape or shape[dim] == 1 or count_of(shape) < 2 else _from_behind(g, dim)
 
@@ -44,7 +45,7 @@ _logcumsumexp = Primitive("logcumsumexp")
 
 
 @rule("logcumsumexp", keep=(0, "result"))
-def logcumsumexp(node: Any, g: TensorBase | Array) -> Any:
+def logcumsumexp(node: Applied, g: TensorBase | Array) -> Operand:
     """Return the gradient of logcumsumexp for real numbers, from logarithms of the gradient's positive and negative part, as in torch; NaN
     at -inf.
     """
@@ -55,10 +56,10 @@ def logcumsumexp(node: Any, g: TensorBase | Array) -> Any:
     lowest = float(finfo(node.kind).min)
     size = v.log(v.abs_(g))
 
-    def flipped(value: TensorBase | Array) -> Any:
+    def flipped(value: TensorBase | Array) -> Operand:
         return v.flip(value, (dim,))
 
-    def share(where: Array) -> Any:
+    def share(where: Array) -> Operand:
         behind = flipped(_logcumsumexp(flipped(v.sub(v.where(where, size, lowest), y)), dim))
         return v.exp(v.add(behind, x))
 
@@ -70,7 +71,7 @@ def _part(value: TensorBase, dim: int, start: int, stop: int) -> Any:
 
 
 @rule("cumprod", keep=(0, "result"))
-def cumprod(node: Any, g: TensorBase | Array) -> Any:
+def cumprod(node: Applied, g: TensorBase | Array) -> Operand:
     (dim,) = node.args
     x, y = node.kept(g, 0), node.kept(g, 1)
     if not any(length > 1 for length in node.shapes[0]):
@@ -85,7 +86,7 @@ def _around_zeros_of_raws(g: Any, x: Any, y: Any, dim: int, node: Any) -> Any:  
 
 
 @v.ways(array=lambda g, x, y, dim, node: _around_zeros(g, x, y, dim), raw=_around_zeros_of_raws)
-def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, node: Any) -> Any:
+def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, node: Applied) -> Any:
     # Each element is a factor of its own product and of those behind it: what they are without it.
     found = None
     count = node.shapes[0][dim]

@@ -10,7 +10,7 @@ from ..._backend.host.scatter import places_along
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
 from ..composite import refuse
 from ..primitives import Primitive
 from ._places import Places
@@ -44,7 +44,7 @@ def _scatter_on_device(node: Any, g: Any) -> Any:
 
 @rule("scatter", label="ScatterBackward0")
 @v.by_gradient(native=_scatter_on_device)
-def scatter(node: Any, g: Any) -> Any:
+def scatter(node: Any, g: Any) -> tuple[TensorBase | Array | None, ...]:
     dim, index, how = node.args
     return _along(node.shapes[0], dim, index, node.shapes[1]).gradients(node, g, how == "add")
 
@@ -57,7 +57,7 @@ def _put_on_device(node: Any, g: Any) -> Any:
 
 @rule("put")
 @v.by_gradient(native=_put_on_device)
-def put(node: Any, g: TensorBase | Array) -> Any:
+def put(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
     index, accumulate = node.args
     shape = node.shapes[0]
     flat = (int(np.prod(shape)),)
@@ -76,7 +76,7 @@ def _index_write_on_device(node: Any, g: Any) -> Any:
 
 @rule("index_write", label="IndexAddBackward0")
 @v.by_gradient(native=_index_write_on_device)
-def index_write(node: Any, g: Array) -> Any:
+def index_write(node: Applied, g: Array) -> tuple[TensorBase | Array | None, ...]:
     dim, index, accumulate = node.args
     shape, own = node.shapes
     return Places((slice(None),) * dim + (index,), shape, own).gradients(node, g, accumulate)
@@ -86,7 +86,7 @@ _reduced = Primitive("scatter_reduce")
 
 
 @rule("scatter_reduce", keep=(0, 1, "result"))
-def scatter_reduce(node: Any, g: TensorBase | Array) -> tuple[TensorBase | Array, TensorBase | Array]:
+def scatter_reduce(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array, TensorBase | Array]:
     dim, index, how, include_self = node.args
     places = _along(node.shapes[0], dim, v.host_array(index), node.shapes[1])
     x, source, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
@@ -108,7 +108,7 @@ def _equal(first: TensorBase | Array, second: TensorBase | Array) -> Array:
     return np.asarray(array == v.host_array(second)).astype(array.dtype)
 
 
-def _counts(node: Any, places: Places, include_self: bool) -> Array:
+def _counts(node: Applied, places: Places, include_self: bool) -> Array:
     """Return the number of elements of each mean, at least 1."""
     ones = np.ones(node.shapes[0], node.kind.np)
     rest = v.bare_condition(ones if include_self else places.without(ones))
@@ -116,7 +116,7 @@ def _counts(node: Any, places: Places, include_self: bool) -> Array:
 
 
 def _of_product(
-    node: Any, g: TensorBase | Array, places: Places, x: TensorBase | Array, source: TensorBase | Array,
+    node: Applied, g: TensorBase | Array, places: Places, x: TensorBase | Array, source: TensorBase | Array,
     result: TensorBase | Array,
 ) -> tuple[Any, Any]:
     """Return torch's gradients of a product by ``scatter_reduce``: by division if no factor is zero; a single zero gets the product of the

@@ -1,8 +1,6 @@
 """Gradients of repeat, flip, roll and masks."""
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..._backend.arrays import Array
@@ -11,14 +9,15 @@ from ..._backend.raw import NAME_OF, Raw
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ..primitives import Primitive
 
 _roll, _triangle, _tile = Primitive("roll"), Primitive("triangle"), Primitive("tile")
 
 
 @rule("tile", label="RepeatBackward0")
-def tile(node: Any, g: TensorBase | Array) -> Any:
+def tile(node: Applied, g: TensorBase | Array) -> Operand:
     (repeats,) = node.args
     shape = node.shapes[0]
     split = tuple(n for pair in zip(repeats, shape) for n in pair)
@@ -37,16 +36,16 @@ def tile(node: Any, g: TensorBase | Array) -> Any:
 
 
 @rule("flip")
-def flip(node: Any, g: TensorBase | Array) -> Any:
+def flip(node: Applied, g: TensorBase | Array) -> Operand:
     return v.flip(g, *node.args)
 
 
 @rule("roll")
-def roll(node: Any, g: TensorBase | Array) -> Any:
+def roll(node: Applied, g: TensorBase | Array) -> Operand:
     shifts, dims = node.args
     return _roll(g, tuple(-shift for shift in shifts), dims)
 
 
 @rule("triangle", label="TrilBackward0")
-def triangle(node: Any, g: Array) -> Any:
+def triangle(node: Applied, g: Array) -> Operand:
     return _triangle(g, *node.args)

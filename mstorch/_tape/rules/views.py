@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..._backend.arrays import Array
-from ..apply import rule
+from ..apply import Applied, rule
 
 
 @rule("clone")
-def clone(node: Any, g: Array) -> Any:
+def clone(node: Applied, g: Array) -> Any:
     return g
