@@ -261,7 +261,7 @@ class Mesh:
         """Return another rank's next message with a key. Raise RuntimeError if that rank is gone, or on a timeout."""
         return self.receive_from((other,), key, seconds)[1]
 
-    def receive_from(self, others: Any, key: bytes, seconds: float) -> tuple[int, Message]:
+    def receive_from(self, others: Sequence[int], key: bytes, seconds: float) -> tuple[int, Message]:
         """Return the first message with a key from any of several ranks, and the rank that sent it."""
         deadline = None
         with self.changing:
@@ -334,7 +334,7 @@ class Mesh:
         """Send contiguous bytes. Return the number of the shared block, to be passed to ``wait_read``, or None if none was used."""
         return self.publish((other,), key, data)
 
-    def publish(self, others: Any, key: bytes, *parts: Array) -> int | None:
+    def publish(self, others: Sequence[int], key: bytes, *parts: Array) -> int | None:
         """Send the same contiguous bytes to several ranks; large messages go through one shared block."""
         sent, size = None, sum(part.nbytes for part in parts)
         if size > _MOST_BYTES or len(key) > _LONGEST_KEY:

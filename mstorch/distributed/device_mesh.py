@@ -10,7 +10,10 @@ from mstorch import Tensor, from_numpy
 
 from .._backend.arrays import Array
 from .._core.cuda_names import meant
+from ..testing._comparison import Options
+from ._group import ProcessGroup
 from ._start import init_process_group, new_group
+from ._types import BackendConfig
 from ._world import default_group, get_rank, get_world_size, is_initialized, world
 
 
@@ -21,7 +24,8 @@ class DeviceMesh:
     """
 
     def __init__(
-        self, device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: Any = None,
+        self, device_type: str, mesh: Tensor | Array | None = None, *, mesh_dim_names: tuple[str, ...] | None = None,
+        backend_override: tuple[BackendConfig, ...] | None = None,
         _init_backend: bool = True, _rank: int | None = None,
     ) -> None:  # fmt: skip
         if not is_initialized():
@@ -63,7 +67,9 @@ class DeviceMesh:
         return made
 
     @staticmethod
-    def from_group(group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None) -> DeviceMesh:
+    def from_group(
+        group: ProcessGroup | list[ProcessGroup], device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None
+    ) -> DeviceMesh:
         """Return a 1-d mesh over a group."""
         if isinstance(group, list):
             raise NotImplementedError("mstorch: DeviceMesh.from_group takes one group")
@@ -147,7 +153,7 @@ class DeviceMesh:
     def __hash__(self) -> int:
         return hash(self._facts())
 
-    def _facts(self) -> Any:
+    def _facts(self) -> tuple[Any, ...]:
         return self.device_type, self.shape, tuple(self._grid.reshape(-1).tolist()), self.mesh_dim_names
 
     def __repr__(self) -> str:
@@ -170,7 +176,8 @@ def _again(device_type: str, grid: Array, names: Any, groups: list[str]) -> Devi
 
 
 def init_device_mesh(
-    device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: Any = None
+    device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None,
+    backend_override: dict[int | str, str | Options | tuple[str, Options]] | None = None
 ) -> DeviceMesh:
     """Return a mesh of the given shape over the first ranks. Raise RuntimeError if the names are repeated or their number differs from the
     shape's.

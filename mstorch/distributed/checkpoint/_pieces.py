@@ -1,7 +1,7 @@
 """A state flattened to named entries, and this rank's shard of each."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mstorch import Tensor
@@ -32,7 +32,7 @@ def name_of(path: Path) -> str:
     return ".".join(map(str, path))
 
 
-def told(state: Any, path: Path) -> Path:
+def told(state: dict[str, Any], path: Path) -> Path:
     """Return a path in which dict keys are str and list indices int."""
     found: list[Any] = []
     for key in path:
@@ -41,7 +41,7 @@ def told(state: Any, path: Path) -> Path:
     return tuple(found)
 
 
-def put(state: Any, path: Path, value: Any) -> None:
+def put(state: dict[str, Any] | tuple[Any, ...], path: Path, value: float | Sequence[float | str] | None) -> None:
     """Set the entry at a path."""
     for key in path[:-1]:
         state = state[key]

@@ -11,8 +11,9 @@ from . import functional
 
 
 def normalized(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, factor: float, eps: float, group: Any
-) -> Any:
+    input: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, running_mean: torch.Tensor | None,
+    running_var: torch.Tensor, factor: float, eps: float, group: Any
+) -> torch.Tensor:
     """Normalize (N, C, *) with statistics over all ranks, and update the running statistics by ``factor``. Raise ValueError for a single
     value per channel in all.
     """
