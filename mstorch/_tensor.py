@@ -516,7 +516,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         made.__dict__.update(self.__dict__)
         return made
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         wrapper = self._storage.__class__ is Absent and not is_meta(self)
         found = above.plain_pickles.reduced(self) if wrapper or is_torch() else NotImplemented
         if found is not NotImplemented:

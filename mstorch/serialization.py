@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import ModuleType
 from typing import IO, Any
 
 from mstorch._serialization import adapter, archive, legacy, plain, safetensors_format
@@ -192,7 +193,7 @@ above.save = save
 above.plain_pickles = plain
 
 
-def _load(f: Any, file: Any, map_location: Any, module: Any, weights_only: bool, mapping: bool,
+def _load(f: Any, file: Any, map_location: str | dict[str, str] | None, module: ModuleType, weights_only: bool, mapping: bool,
           options: dict[str, Any]) -> Any:  # fmt: skip
     if not looks_like_zip(file):
         if mapping:
@@ -306,7 +307,7 @@ def _open_zipfile_reader(name_or_buffer: Any) -> Iterator[PyTorchFileReader]:
     yield PyTorchFileReader(name_or_buffer)
 
 
-def _check_dill_version(pickle_module: Any) -> None:
+def _check_dill_version(pickle_module: ModuleType | None) -> None:
     if pickle_module is None or pickle_module.__name__ != "dill":
         return
     if not check_module_version_greater_or_equal(pickle_module, (0, 3, 1), False):

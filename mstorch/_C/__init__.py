@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .._backend.arrays import Number
 from .._core import determinism, overriding
 from .._core import device as _devices
 from .._core.above import above
@@ -29,6 +30,7 @@ from .._tape.node import Node as _GradientNode
 from .._tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, set_grad_enabled
+from ..jit._trace_graph import State
 from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
 from . import _autograd, _cpu, _functions, _functorch, _nn
 from ._graphs import Block, Graph, Node, Type, Value
@@ -149,7 +151,7 @@ class DispatchKeySet:
         return made
 
 
-def _get_tracing_state() -> Any:
+def _get_tracing_state() -> State | None:
     """Return the state of the trace that ``torch.jit._get_trace_graph`` is recording, with its scopes; None outside of a trace."""
     return states[-1] if states else None
 
@@ -281,8 +283,8 @@ def _will_engine_execute_node(node: Any) -> bool:
 _jit_settings: dict[str, Any] = {}
 
 
-def _jit_setting(name: str, default: Any) -> Callable[..., Any]:
-    def function(value: Any) -> Any:
+def _jit_setting(name: str, default: bool) -> Callable[..., Any]:
+    def function(value: Number) -> Any:
         before = _jit_settings.get(name, default)
         _jit_settings[name] = value
         return before

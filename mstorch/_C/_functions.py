@@ -5,6 +5,7 @@ from typing import Any
 
 from .._hook import missing
 from .._tape.node import Accumulate as AccumulateGrad
+from .._tensor import Tensor
 from ..autograd.function import Function
 from ..autograd.gradcheck import Undefined
 
@@ -12,7 +13,7 @@ from ..autograd.gradcheck import Undefined
 class UndefinedGrad:
     """Identity whose gradient is dropped in backward."""
 
-    def __call__(self, tensor: Any) -> Any:
+    def __call__(self, tensor: Any) -> list[Tensor]:
         return Undefined.apply(tensor)
 
 
@@ -33,7 +34,7 @@ class DelayedError:
     def __init__(self, message: str, num_inputs: int) -> None:
         self._message = message
 
-    def __call__(self, *tensors: Any) -> Any:
+    def __call__(self, *tensors: Any) -> Tensor | tuple[Tensor, ...]:
         found = _Delayed.apply(self._message, *tensors)
         return found[0] if len(tensors) == 1 else found
 

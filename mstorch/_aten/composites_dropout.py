@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .._core.formats import contiguous_format
+from .._core.generator import Generator
 from .._tensor import Tensor
 from .calling import NotInTerms
 from .composites import aten, composite
@@ -83,7 +83,8 @@ def _feature_alpha_dropout_in_place(input: Tensor, p: float, train: bool) -> Ten
 
 @composite("rrelu")
 def _rrelu(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: Any = False, generator: Any = None
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False,
+    generator: Generator | None = None
 ) -> Tensor:
     if generator is not None or not isinstance(inplace, bool):  # ``torch.rrelu`` takes a generator there
         raise NotInTerms("mstorch: rrelu with a generator is not known in the terms of torch.ops.aten")
@@ -97,5 +98,7 @@ def _rrelu(
 
 
 @composite("rrelu_")
-def _rrelu_in_place(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Tensor:
+def _rrelu_in_place(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Generator | None = None
+) -> Tensor:
     return _rrelu(input, lower, upper, training, True, generator)

@@ -13,7 +13,7 @@ from .float8 import cast_stored, numbers
 from .halves import BFLOAT16, FLOAT16, narrowed, widened
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
-from .tape import function_node, grad_mode, tracing
+from .tape import Function, function_node, grad_mode, tracing
 
 _cast_primitive = mindspore.ops.Cast()
 _differs = mindspore.ops.NotEqual()
@@ -67,12 +67,12 @@ def _cast_numpy(raw: Raw, name: str) -> Raw:
     return from_numpy(numpy_cast(raw.asnumpy(), NP_DTYPE[name]))
 
 
-def _forward(ctx: Any, raw: Raw, name: str) -> Raw:
+def _forward(ctx: Function, raw: Raw, name: str) -> Raw:
     ctx.source = NAME_OF[raw.dtype]
     return _cast_numpy(raw, name)
 
 
-def _backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
+def _backward(ctx: Function, gradient: Raw) -> tuple[Raw, None]:
     return cast(gradient, ctx.source), None
 
 

@@ -106,7 +106,7 @@ def _set_name(parameter: Any, name: str | None) -> None:
     parameter.__dict__["_mstorch_named"] = True
 
 
-def _set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
+def _set_data(parameter: Any, data: Raw, slice_shape: bool = False) -> Any:
     """Replace the values, possibly changing the shape; return the parameter."""
     if _overwritten(parameter, data):
         return parameter
@@ -152,7 +152,7 @@ def when_changed(become: Callable[[Any, Any], None]) -> None:
 def _shared_members(kind: Any) -> dict[str, Any]:
     own: Callable[..., Any] = kind.assign_value
 
-    def assign_value(parameter: Any, value: Any) -> Any:
+    def assign_value(parameter: Any, value: Raw) -> Any:
         if _overwritten(parameter, value):
             return parameter
         result = own(parameter, value)

@@ -133,7 +133,7 @@ def _through(function: Function, name: str, compute: str) -> Function:
             return type(value)(convert(item) for item in value)
         return value
 
-    def restore(value: Raw | list[Any] | tuple[Any, ...]) -> Any:
+    def restore(value: Raw | list[Any] | tuple[Any, ...]) -> Raw:
         if isinstance(value, Raw):
             return cast(value, name) if value.dtype == computing else value
         if isinstance(value, (list, tuple)):

@@ -177,7 +177,7 @@ def _identity(node: Any) -> Any:
     return (node.name(), node._sequence_nr()) if unique is None else unique()
 
 
-def leaf_identity(raw: Raw) -> Any:
+def leaf_identity(raw: Raw) -> int | None:
     """Return the identity of a leaf in MindSpore's autograd graph, as in ``ends_below``; None if no operation has used the leaf."""
     node = raw._grad_node
     return None if node is None else _identity(node)
@@ -297,7 +297,7 @@ def eager_node(name: str, forward: Callable[..., Any], backward: Callable[..., A
     and a gradient that may be differentiated again is copied into memory of its own.
     """
 
-    def ending(ctx: Function, *gradients: Any) -> Any:
+    def ending(ctx: Function, *gradients: Raw) -> Any:
         found = backward(ctx, *gradients)
         if not grad_mode.enabled:
             return found

@@ -41,7 +41,7 @@ def stand_in(tensor: Tensor, raw: Raw) -> Tensor:
     return made
 
 
-def copied(tensor: Any) -> Any:
+def copied(tensor: Tensor) -> Tensor:
     """Return a replacement for an argument, over a copy of the argument's values."""
     strides = packed_strides(tensor)
     made = laid_out(np.array(array_of(tensor), order="C"), strides) if ON_CPU else wrap(copy_of(value_of(tensor)), strides)
@@ -103,7 +103,7 @@ class Recipe:
 
     __slots__ = ("owner", "number", "kind", "cls", "shape", "stride", "offset", "tracked")
 
-    def __init__(self, owner: str, number: Any, tensor: Any) -> None:
+    def __init__(self, owner: str, number: Any, tensor: Tensor) -> None:
         self.owner = owner
         self.number = number
         self.kind = tensor._dtype
@@ -157,7 +157,7 @@ class Plan:
 
 
 def plan(
-    form: Any, outputs: Sequence[Any], arguments: Sequence[Any], argument_raws: Sequence[Raw], states: Sequence[Any],
+    form: str, outputs: Sequence[Any], arguments: Sequence[Any], argument_raws: Sequence[Raw], states: Sequence[Any],
     block: NativeBlock, state_raws: Sequence[Raw], known: dict[int, Any], depends: Callable[[Raw], bool], packed: Sequence[bool],
 ) -> Plan:  # fmt: skip
     """Return the plan of a run that has just ended: its outputs, and its writes to arguments and states.
@@ -203,7 +203,7 @@ def plan(
     return made
 
 
-def _source(made: Plan, raw: Raw, depends: Callable[[Raw], bool]) -> Any:
+def _source(made: Plan, raw: Raw, depends: Callable[[Raw], bool]) -> int:
     return made.output(raw) if depends(raw) else raw.asnumpy().copy()
 
 

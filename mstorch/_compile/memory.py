@@ -78,7 +78,7 @@ def copy_of(raw: Raw) -> Raw:
     return from_numpy(np.array(raw.asnumpy(), order="C")) if ON_CPU else _clone[NAME_OF[raw.dtype]](raw)
 
 
-def result_of(raw: Raw, kept: bool) -> Any:
+def result_of(raw: Raw, kept: bool) -> Tensor:
     """Return a graph output as a tensor; on a device it is copied only if it persists (``kept``)."""
     if ON_CPU:
         return tensor_of(raw.asnumpy().copy())

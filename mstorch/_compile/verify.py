@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +21,13 @@ from .._core.tensor_base import array_of, is_tracked, whole_storage
 from .._quiet import quiet
 from .._tape import engine
 from .._tape.node import edge_of
+from .._tensor import Tensor
 from .functional import array_source, copied, copied_memory, replaced
 from .memory import copy_of, input_of, refuse_cpu, state_value, stays_behind
 from .trees import flatten, unflatten
+
+if TYPE_CHECKING:
+    from .compiled import Entry
 
 # Largest difference allowed, as a part of the largest value.
 _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-3, "complex64": 1e-3, "float64": 1e-7, "complex128": 1e-7}
@@ -31,7 +35,8 @@ _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-3, "complex64": 1
 
 @contextmanager
 def _reference(
-    function: Callable[..., Any], form: Any, arguments: Sequence[Any], numbers: Sequence[int], states: Sequence[Any]
+    function: Callable[..., Any], form: tuple[type[Any] | tuple[tuple[Any]], ...], arguments: Sequence[Any], numbers: Sequence[int],
+    states: Sequence[Any]
 ) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
     """Run the function on copies; yield its outputs, the stand-ins, and the edges at which gradients end (None: no gradient)."""
     with copied_memory(states):
@@ -90,7 +95,7 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
         _compare_run(entry, inputs, [*stand_ins, *entry.states], ends, values, pairs)
 
 
-def _whole(tensor: Any) -> Any:
+def _whole(tensor: Tensor) -> Any:
     """Return an output's whole storage, which is what the graph returns."""
     whole = whole_storage(tensor)
     return tensor if tensor._stride is None and tensor.numel() == whole.numel() else whole
@@ -106,7 +111,7 @@ def _as_it_lies(values: Array, tensor: Any) -> Array:
 
 
 def _compare_run(
-    entry: Any, inputs: list[Raw], owners: Sequence[Any], ends: Sequence[Any], values: Sequence[Any], pairs: Sequence[Any]
+    entry: Entry, inputs: list[Raw], owners: Sequence[Any], ends: Sequence[Any], values: Sequence[Any], pairs: Sequence[Any]
 ) -> None:
     places = [i for i, (end, cut) in enumerate(zip(ends, entry.cut)) if modes.grad and not cut and end is not None]
     with LOCK, native_set_to(bool(places)):

@@ -106,7 +106,7 @@ class Generator:
         """Restore a seed, an offset and a state, as torch pickles them."""
         self.set_state(state[2])
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         if is_torch() and self._device.type == "cpu":
             return Generator, (self._device,), (self.initial_seed(), None, self.get_state())
         return _restored, (str(self.device), self.engine.get_state())

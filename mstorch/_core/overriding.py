@@ -433,7 +433,7 @@ def entry_of_operator(
         function, run = _watched(function, module, name), None
 
     @functools.wraps(function)
-    def entered(self: Any, other: Any) -> Any:
+    def entered(self: TensorBase, other: Any) -> Any:
         two = type(other)
         try:
             if type(self) in PLAIN and two in PLAIN and not MODES:
@@ -567,7 +567,7 @@ def entered_property(of: property, name: str) -> Property:
     assert read is not None
 
     @functools.wraps(read)
-    def get(self: Any) -> Any:
+    def get(self: TensorBase) -> Any:
         if type(self) in PLAIN and not MODES:
             return read(self)
         return dispatch(made.__get__, read, (self,), {})

@@ -63,7 +63,7 @@ def elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: Any = 1) 
     return found if scale == 1 else found * scale
 
 
-def elu_(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
+def elu_(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: int = 1) -> Tensor:
     """In-place version of ``elu``."""
     return self.copy_(elu(self, alpha, scale, input_scale))
 

@@ -102,7 +102,7 @@ def _sobol_engine_ff_(input: Any, n: int, sobolstate: Any, dimension: int, num_g
 
 @tells_no_memory
 def _sobol_engine_draw(
-    quasi: Any, n: int, sobolstate: Any, dimension: int, num_generated: int, dtype: Any
+    quasi: Any, n: int, sobolstate: Any, dimension: int, num_generated: int, dtype: torch.dtype
 ) -> tuple[Any, Any]:
     """Return the ``n`` points after ``quasi``, (n, dimension), and the integers of the last point."""
     kind = torch.float32 if dtype is None else dtype
@@ -128,6 +128,6 @@ def _sobol_engine_draw(
     return points, torch.from_numpy(integers[-1].copy())
 
 
-def kind_of(dtype: Any) -> type:
+def kind_of(dtype: torch.dtype) -> type:
     """Return NumPy's type for float32 or float64."""
     return np.float64 if dtype == torch.float64 else np.float32

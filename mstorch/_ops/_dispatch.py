@@ -92,7 +92,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
     return combine(dimensioned, zero_dim, wrapped)
 
 
-def with_format(result: TensorBase, *sources: Any) -> TensorBase:
+def with_format(result: TensorBase, *sources: TensorBase) -> TensorBase:
     """Return a new result in channels-last format if one of its source tensors is in this format."""
     for source in sources:
         stride = source._stride

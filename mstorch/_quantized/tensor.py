@@ -75,7 +75,7 @@ class QuantizedTensor(Tensor):
         """Raise TypeError: NumPy has no quantized dtype; use ``int_repr()`` or ``dequantize()`` first."""
         raise TypeError(f"Got unsupported ScalarType {WORDS[self._dtype.name]}")
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: dtype | None = None, copy: bool | None = None) -> Array:
         return self.numpy()
 
     def tolist(self) -> Any:
@@ -123,7 +123,7 @@ class QuantizedTensor(Tensor):
         """Return a copy with its own memory."""
         return quantized(copying.clone(integers_of(self), memory_format=memory_format), self._quantizer)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Tensor:
         made = self.detach()
         made.__dict__.update(self.__dict__)
         return made
@@ -136,7 +136,7 @@ class QuantizedTensor(Tensor):
             memo[id(self)] = quantized(copying.clone(integers_of(self)), own)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: int) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
         if found is not NotImplemented:
             return found
@@ -171,7 +171,7 @@ def is_quantized(value: Any) -> bool:
     return isinstance(value, QuantizedTensor)
 
 
-def integers_of(tensor: Any) -> Any:
+def integers_of(tensor: Tensor) -> Any:
     """Return the stored integers as a tensor over the same memory."""
     made = window(tensor._storage, INTEGERS[tensor._dtype], tensor._shape, tensor._stride, tensor._offset)
     made._counter = tensor._counter
@@ -214,7 +214,7 @@ def dequantize(tensor: Any) -> Tensor:
     return _scaled(steps, scale, own)
 
 
-def _scaled_on_host(steps: Tensor, scale: Tensor | float, own: Quantizer) -> Any:
+def _scaled_on_host(steps: Tensor, scale: Tensor | float, own: Quantizer) -> Tensor | None:
     """Multiply in float64 and round once, as torch's per-channel kernel does."""
     if own.scheme is not per_channel_affine:
         return None
@@ -246,7 +246,7 @@ def integers_for(values: Any, quantizer: Quantizer, kind: dtype) -> Any:
     return copying.to(steps, INTEGERS[kind])
 
 
-def _steps_on_host(values: Tensor, inverse: float, point: int) -> Any:
+def _steps_on_host(values: Tensor, inverse: float, point: int) -> Tensor:
     """Return ``values * inverse + point`` with one rounding, as processors with fused multiply-add compute it."""
     with quiet():
         return tensor_of(np.rint((array_of(values).astype(np.float64) * inverse + point).astype(np.float32)))

@@ -6,6 +6,7 @@ import io
 import mmap as mmap_module
 import sys
 from pickle import UnpicklingError
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class Archive:
     """The records of a file to save. Pickling is done before the file is opened, so that an object that cannot be pickled leaves no file.
     """
 
-    def __init__(self, obj: Any, pickle_module: Any, protocol: int, byteorder_record: bool):
+    def __init__(self, obj: Any, pickle_module: ModuleType | type[Any], protocol: int, byteorder_record: bool):
         self.storages = StorageTable()
         self.pickle = dump(obj, pickle_module, protocol, self.storages)
         self.byteorder_record = byteorder_record
@@ -54,7 +55,7 @@ def map_file(path: str) -> Array:
         return np.frombuffer(mmap_module.mmap(file.fileno(), 0, access=access), np.uint8)
 
 
-def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any],
+def load(reader: ZipReader, map_location: Any, pickle_module: ModuleType, weights_only: bool, options: dict[str, Any],
          mapped: Array | None) -> Any:  # fmt: skip
     """Load the object of an archive. Raise RuntimeError or UnpicklingError if it is damaged."""
     restore = restorer(map_location)
@@ -66,7 +67,7 @@ def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only:
     loaded: dict[Any, LoadedStorage] = {}
     given: dict[Any, Any] = {}
 
-    def read(key: Any, nbytes: int) -> Array:
+    def read(key: str, nbytes: int) -> Array:
         name = f"data/{key}"
         if LOCAL.skip_data:
             return np.zeros(nbytes, np.uint8)
@@ -81,7 +82,7 @@ def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only:
             LOCAL.progress.done += nbytes
         return data
 
-    def persistent_load(pid: Any) -> Any:
+    def persistent_load(pid: tuple[int | str | StorageType, ...]) -> Any:
         if not isinstance(pid, tuple) or len(pid) != 5:
             raise UnpicklingError(f"saved_id must be a tuple of five, got {brief(pid)}")
         kind, storage_type, key, location, count = pid

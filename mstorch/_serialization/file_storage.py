@@ -8,6 +8,7 @@ from mstorch._serialization import adapter
 from mstorch._serialization.loaded import ITEMSIZE, TypedRef
 
 from .._backend.arrays import Array
+from ..storage import TypedStorage
 
 # torch's class names for the dtypes that had one before such classes were given up.
 STORAGE_CLASSES = {
@@ -56,7 +57,7 @@ class StorageType:
         return f"StorageType(dtype={self.dtype})"
 
 
-def handed_out(ref: TypedRef) -> Any:
+def handed_out(ref: TypedRef) -> TypedRef | TypedStorage:
     """Return the object for a storage in a loaded object graph: an mstorch storage over the referenced bytes if they are on the CPU, else
     the reference.
     """

@@ -24,6 +24,7 @@ from .._ops._dispatch import wrap_dim
 from .._ops.memory import copying
 from .._ops.memory.from_data import made
 from .._ops.shape import views
+from .._tape.node import Node
 from .._tensor import Tensor
 from .text import text
 
@@ -215,7 +216,7 @@ class SparseTensor(Tensor):
         auto.accumulator = above.sparse_gradients.End(self)
         return self
 
-    def _made_by(self, node: Any, number: int) -> None:
+    def _made_by(self, node: Node, number: int) -> None:
         """Make the tensor output ``number`` of the autograd node ``node``."""
         self._node, self._number = node, number
 
@@ -245,7 +246,7 @@ class SparseTensor(Tensor):
                 copied.grad = copy.deepcopy(self.grad, memo)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
         found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
@@ -262,7 +263,7 @@ def _rebuilt(
     return sparse(kind, index, values, size, coalesced).requires_grad_(requires_grad)
 
 
-def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int], coalesced: bool = False) -> Any:
+def sparse(kind: layout, index: Sequence[Any], values: Tensor, size: Sequence[int], coalesced: bool = False) -> Any:
     """Return a sparse tensor of indices and values that fit together. It shares their memory, and gradients flow to the values."""
     tensor: Any = object.__new__(SparseTensor)
     tensor._dtype = values._dtype
@@ -285,7 +286,7 @@ def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int],
     return tensor
 
 
-def like(input: Any, values: Any, index: Any = None) -> Any:
+def like(input: Any, values: Any, index: tuple[Tensor, ...] | None = None) -> Any:
     """Return a sparse tensor of other values at the indices of ``input``."""
     return sparse(input._layout, input._index if index is None else index, values, input._size, input._coalesced)
 

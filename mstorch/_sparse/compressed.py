@@ -52,7 +52,8 @@ def sparse_csr_tensor(
 
 
 def sparse_csc_tensor(
-    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None,
+    device: int | str | device | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
     """Return a CSC matrix: column j has the rows ``row_indices[ccol_indices[j]:ccol_indices[j + 1]]``."""
@@ -63,7 +64,7 @@ def sparse_csc_tensor(
 
 
 def sparse_bsr_tensor(
-    crow_indices: Any, col_indices: Any, values: Tensor, size: tuple[int, int] | None = None, *,
+    crow_indices: list[int], col_indices: list[int], values: Tensor, size: tuple[int, int] | None = None, *,
     dtype: dtype | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
@@ -75,7 +76,8 @@ def sparse_bsr_tensor(
 
 
 def sparse_bsc_tensor(
-    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None,
+    device: int | str | device | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
     """Return a BSC matrix, with blocks ``values`` (nnz, rows, columns)."""

@@ -118,7 +118,7 @@ def _refuse_negative(where: Array) -> None:
             raise RuntimeError(f"found negative index {least} for dim {dim}")
 
 
-def check_places(where: Array, size: Any) -> None:
+def check_places(where: Array, size: tuple[int, ...]) -> None:
     """Raise torch's error for indices out of range."""
     _refuse_negative(where)
     for dim, most in enumerate(where.max(1) if where.shape[1] else ()):
@@ -126,7 +126,7 @@ def check_places(where: Array, size: Any) -> None:
             raise RuntimeError(f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found index {most}")
 
 
-def flat(where: Array, size: Any) -> Array:
+def flat(where: Array, size: tuple[int, ...]) -> Array:
     """Return the flat row-major index of each specified element among the sparse dimensions. Raise RuntimeError if out of range."""
     check_places(where, size)
     found = np.zeros(where.shape[1], np.int64)
@@ -135,7 +135,7 @@ def flat(where: Array, size: Any) -> Array:
     return found
 
 
-def _ascending(where: Array, size: Any) -> bool:
+def _ascending(where: Array, size: tuple[int, ...]) -> bool:
     return bool((np.diff(flat(where, size)) > 0).all())
 
 
@@ -149,7 +149,7 @@ def added(values: Tensor, group: Array, count: int) -> Tensor:
     return index_add(base, 0, index_tensor(group, values), values)
 
 
-def taken(values: Tensor, rows: Array) -> Any:
+def taken(values: Tensor, rows: Array) -> Tensor:
     """Return the selected rows of values."""
     if not rows.size:
         return values.new_zeros((0, *values.shape[1:]))

@@ -12,11 +12,11 @@ from typing import Any
 from .. import autograd
 from .._core.device import device
 from .._core.dtype import dtype
-from .._core.formats import sparse_coo
+from .._core.formats import layout, sparse_coo
 from .._core.second_names import operation_of
 from .._core.size import Size
 from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import SparseOperand, is_tracked
+from .._core.tensor_base import SparseOperand, TensorBase, is_tracked
 from .._ops._forms import Forms, accepting, old_sum
 from .._ops._operation import record_of
 from .._ops._public import functions
@@ -39,7 +39,9 @@ def _unary_forms() -> dict[str, Function]:
 
 
 _UNARY = _unary_forms()
-def _empty_like(input: Any, *, dtype: Any = None, layout: Any = None, requires_grad: bool = False, **options: Any) -> Tensor:
+def _empty_like(
+    input: Any, *, dtype: dtype | None = None, layout: layout | None = None, requires_grad: bool = False, **options: Any
+) -> Tensor:
     """Return a tensor of the same size and layout, whose values nobody filled."""
     if input._layout is sparse_coo or options.get("memory_format") is not None:
         return shape.empty_like(input, dtype=dtype, layout=layout, requires_grad=requires_grad, **options)
@@ -113,7 +115,7 @@ COMMON.update({name: _of_sparse(name, function) for name, function in ONLY_SPARS
 
 
 def _copied(name: str, method: str) -> Function:
-    def function(input: Any, *, out: Tensor | None = None) -> Any:
+    def function(input: Any, *, out: Tensor | None = None) -> TensorBase:
         if not is_sparse(input) or input._layout not in compressed.COMPRESSED:
             word = "SparseCPU" if is_sparse(input) else "CPU"
             raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{word}' backend.")
@@ -155,7 +157,7 @@ def _named_sparse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return any(map(_holds_sparse, args)) or any(map(_holds_sparse, kwargs.values()))
 
 
-def _holds_sparse(value: Any) -> bool:
+def _holds_sparse(value: Tensor | list[Tensor] | tuple[Any, ...]) -> bool:
     return is_sparse(value) or (isinstance(value, (list, tuple)) and any(map(is_sparse, value)))
 
 
@@ -272,7 +274,7 @@ def _grad(
     return autograd.grad(roots, [_edge(tensor, "One of the differentiated Tensors") for tensor in wanted], gradients, *args, **kwargs)
 
 
-def _edge(tensor: Tensor, who: str) -> Any:
+def _edge(tensor: Tensor, who: str) -> Tensor | graph.GradientEdge:
     """Return a sparse tensor's GradientEdge; a strided tensor unchanged."""
     if not is_sparse(tensor):
         return tensor

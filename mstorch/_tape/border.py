@@ -76,12 +76,12 @@ def to_mindspore(tensor: TensorBase) -> Raw:
 _HELD: Any = frozenset((Storage, DeviceMemory))
 
 
-def _keep_forward(ctx: Any, raw: Raw) -> Raw:
+def _keep_forward(ctx: tape.Function, raw: Raw) -> Raw:
     ctx.end = raw  # lives as long as the node, and the tensor with it
     return tape.detached(raw)
 
 
-def _keep_backward(ctx: Any, gradient: Raw) -> Raw:
+def _keep_backward(ctx: tape.Function, gradient: Raw) -> Raw:
     return gradient
 
 

@@ -2,13 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.dtype import dtype
 from .._core.modes import modes
 from .._core.tangents import LEVELS, below, keep, levels_of, levels_of_all
 from .._core.tensor_base import TensorBase, auto_of
 from .._core.writable import check_history
+
+if TYPE_CHECKING:
+    from .operands import Operand
 
 # What stands above this file, filled in there: the same view of another base, a copy in given strides, a write, zeros like another.
 same_view: list[Callable[[Any, Any], Any]] = []
@@ -74,7 +77,7 @@ def write(target: TensorBase, made: Any | None) -> None:
     write_parts(target, made, write_into[0], True)
 
 
-def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None], whole: bool = False) -> None:
+def write_parts(target: TensorBase, source: Any | None, put: Callable[[Any, Any], None], whole: bool = False) -> None:
     """Update the tangents of a tensor after parts of it were overwritten by ``source``, by calling ``put(tensor, values)``.
 
     An existing tangent is written in place, so that its views change too; otherwise a tangent of the base is created.
@@ -102,7 +105,7 @@ def _whole(target: TensorBase, level: int) -> Any:
     return target if auto is None or auto.base is None or level in (auto.tangents or {}) else auto.base
 
 
-def refuse(*tensors: Any) -> None:
+def refuse(*tensors: Operand | None) -> None:
     """Raise NotImplementedError if tangents would be lost: MindSpore has no forward mode."""
     if modes.native is not None and LEVELS and levels_of_all(tensors):
         raise NotImplementedError("mstorch: forward mode goes through neither a graph that is captured nor MindSpore's own training")

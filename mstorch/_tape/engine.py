@@ -557,7 +557,7 @@ def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
     return in_order(gradient, strides)
 
 
-def _own_on_device(gradient: Raw, tensor: TensorBase) -> Any:
+def _own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
     """Return a gradient on a device, given as a raw array, as a tensor that owns its memory, in the memory order of the leaf ``tensor``."""
     if modes.native is not None:
         return dressed(gradient)

@@ -330,7 +330,7 @@ class Watched:
             raise RuntimeError(changed_text(self, self.version, node if self.own else None))
 
 
-def watch(result: TensorBase, *tensors: Any) -> TensorBase:
+def watch(result: TensorBase, *tensors: TensorBase | float | None) -> TensorBase:
     """Return the result; backward through its node will raise if one of ``tensors`` (or the result itself, if it is among them) is modified
     in place.
     """
@@ -400,7 +400,7 @@ class Saved:
         """Whether the tensor was modified in place after it was saved."""
         return self.unpack is None and self.tensor._counter.version != self.version
 
-    def value(self, node: Node | None, recorded: bool) -> Any:
+    def value(self, node: Node | None, recorded: bool) -> Operand:
         """Return the saved value: as a tensor in the autograd graph if ``recorded``, else as a raw array."""
         if self.unpack is not None:
             tensor = self.unpack(self.packed)
@@ -443,7 +443,7 @@ def _as_leaf(made: Any, leaf: Any) -> Any:
     return made
 
 
-def bare_twin(tensor: Any) -> TensorBase:
+def bare_twin(tensor: TensorBase) -> TensorBase:
     """Return a detached alias of the tensor: same storage, shape and strides."""
     made = twin(tensor)
     made._node, made._number = None, 0

@@ -137,7 +137,7 @@ def _in_order(item: Operand | None, name: str, rank: int, order: Sequence[int]) 
     return item._storage.read(name, tuple(shape[d] for d in order), tuple(steps[d] for d in order), item._offset)
 
 
-def wrapped(value: Any, strides: tuple[int, int] | None = None) -> Any:
+def wrapped(value: Any, strides: tuple[int, ...] | None = None) -> Any:
     if value.__class__ is np.ndarray:
         return laid_out(value, strides)
     if isinstance(value, Raw):
@@ -162,7 +162,9 @@ def _in_arrays(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ..
         raise told from None
 
 
-def _of_shapes(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
+def _of_shapes(
+    op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: tuple[int, ...] | None, pointwise: bool
+) -> tuple[Any, Any]:
     args = arrays_of(args, inputs)
     check_places(op.op, inputs)
     check_meta(op.op)
@@ -184,7 +186,7 @@ def _raw_of(item: Operand | list[TensorBase] | None, inputs: Sequence[Any]) -> R
 
 
 def compute_on_device(
-    op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool
+    op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: tuple[int, ...] | None, pointwise: bool
 ) -> tuple[Any, Any]:
     """Run a kernel as ``compute`` does, on operands that are on a device and on numbers."""
     if name in STORED and not moves_bytes(op.op):

@@ -92,7 +92,7 @@ def _wrapped_number(array: Array) -> TensorBase:
     return made
 
 
-def constant(number: float, like: Operand) -> Any:
+def constant(number: float, like: Operand) -> Operand:
     """Return a 0-d constant with the dtype of ``like``, as a tensor if ``like`` is a tensor, else as a raw array."""
     name = dtype_name(like)
     if like.__class__ is Raw:

@@ -249,7 +249,7 @@ def placed_in(value: TensorBase, key: Any, shape: tuple[int, ...], label: str = 
     return mapped(value, placed, part, label, lambda raw: movement.placed(raw, key, shape), lambda raw: movement.part(raw, key))
 
 
-def zeros_beside(shape: Sequence[int], value: Any) -> Any:
+def zeros_beside(shape: Sequence[int], value: TensorBase | Raw) -> Raw:
     """Return zeros of a shape with the device and dtype of ``value``, as a tensor if ``value`` is a tensor, else as a raw array."""
     raw = movement.zeros(shape, dtype_name(value))
     return dressed(raw) if isinstance(value, TensorBase) else raw
@@ -263,7 +263,7 @@ def tensor_beside(array: Array, like: TensorBase) -> TensorBase:
 _scatter, _index_write, _index_placed = Primitive("scatter"), Primitive("index_write"), Primitive("index_placed")
 
 
-def scattered(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
+def scattered(value: Raw, shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
     """Scatter-add a MindSpore tensor into zeros of the given shape, at an index along a dimension."""
     return _scatter(zeros_beside(shape, value), value, dim, index, "add")
 
@@ -273,7 +273,7 @@ def rows_added(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
     return _index_write(zeros_beside(shape, value), value, dim, index, True)
 
 
-def placed_at(value: Raw, shape: tuple[int, ...], *key: Any) -> Raw:
+def placed_at(value: Raw, shape: tuple[int, ...], *key: bool | tuple[Raw | int, ...]) -> Raw:
     """Add a MindSpore tensor to zeros of the given shape at the places where index tensors point (the arguments of ``index``)."""
     return _index_placed(value, shape, *key)
 

@@ -64,12 +64,12 @@ def values_if_any(tensor: TensorBase) -> Array | None:
     return None if home(tensor).kind == "absent" else array_of(tensor)
 
 
-def in_arrays(*tensors: Any) -> bool:
+def in_arrays(*tensors: TensorBase) -> bool:
     """Return whether NumPy functions may compute the result from the tensors' elements."""
     return all(home(tensor).kind == "host" for tensor in tensors)
 
 
-def fused(op: str, kind: dtype, *tensors: Any) -> bool:
+def fused(op: str, kind: dtype, *tensors: TensorBase | None) -> bool:
     """Return whether the device has a fused kernel for an operation that is composed elsewhere, and no tangents are needed.
 
     None among the tensors is ignored.

@@ -159,7 +159,8 @@ class Sort(NamedTuple):
 
 
 def sorted_view(
-    source: TensorBase, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort, argument: Any
+    source: TensorBase, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort,
+    argument: int | slice[Any, Any, Any] | tuple[Any, ...] | None
 ) -> TensorBase:
     """Return a view of ``source`` that autograd tracks: of the class ``sort``, with the argument ``argument``."""
     if source._storage.__class__ is not Storage or modes.native is not None:

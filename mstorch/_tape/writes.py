@@ -37,7 +37,7 @@ from .._core.writable import change_raw, check_view
 from .duals import tangent_of, write, write_into
 from .movement import Move, cleared, cloned
 from .node import FREED, USED_UP, Node, dressed, edge_of, named, node_of, on_host
-from .operands import as_raw
+from .operands import Operand, as_raw
 from .refitted import refit
 from .windows import Linear, Map, linear, look_again, map_bare, window_maps
 
@@ -79,7 +79,7 @@ class CopySlices(Node):
         super().release()
         self.forward = None
 
-    def _apply(self, gradient: Array, forward: Map, back: Map) -> Any:
+    def _apply(self, gradient: Array, forward: Map, back: Map) -> Operand:
         if isinstance(gradient, TensorBase):
             return linear(gradient, forward, back, self.label)
         return map_bare(forward, gradient)

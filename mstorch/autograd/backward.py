@@ -144,14 +144,14 @@ def from_one(root: Any, gradient: Any, retain_graph: bool | None) -> bool:
 above.backward_from_one = from_one
 
 
-def _like_at(root: Any) -> tuple[Any, Any]:
+def _like_at(root: Tensor | GradientEdge) -> tuple[Any, Any]:
     """Return the shape and dtype of a root; (None, None) for an edge whose node does not know them."""
     if isinstance(root, GradientEdge):
         return (root.node.likes_of or {}).get(root.output_nr, (None, None))
     return root.shape, root._dtype
 
 
-def _ones_at(edge: GradientEdge, recorded: bool) -> Any:
+def _ones_at(edge: GradientEdge, recorded: bool) -> Array:
     """Return a gradient of ones for an edge of a one-element output."""
     shape, kind = _like_at(edge)
     if shape is None:

@@ -38,7 +38,7 @@ from ._jacobians import (
     watched,
 )
 from ._mapped import check_batched_tangents
-from .function import Function
+from .function import Function, FunctionCtx
 
 __all__ = [
     "GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "get_numerical_jacobian_wrt_specific_input", "gradcheck",
@@ -78,7 +78,7 @@ class _Part:
     imaginary: bool = False
     forward: bool = False
 
-    def mismatch(self, output: int, position: int, want: Any, got: Any) -> str:
+    def mismatch(self, output: int, position: int, want: Array | float, got: Array | float) -> str:
         """Return torch's message for a wrong Jacobian."""
         text = ""
         if (position if self.forward else output) in self.complex_places:
@@ -399,12 +399,12 @@ class Undefined(Function):
     """The identity, whose backward returns an undefined gradient."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
+    def forward(ctx: FunctionCtx, x: Tensor) -> Tensor:
         ctx.set_materialize_grads(False)
         return x.view_as(x)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
         return None
 
 
@@ -537,7 +537,9 @@ def _old(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_old
-def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> Any:
+def get_numerical_jacobian(
+    fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> tuple[Tensor, Tensor]:
     """Return the Jacobians of the first output of ``fn(inputs)`` by finite differences."""
     if grad_out != 1.0:
         raise ValueError(
@@ -548,7 +550,7 @@ def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = No
 
 
 @_old
-def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
+def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> tuple[Any, ...]:
     """Return the Jacobians of an output by backward, and whether backward is deterministic and has the right shapes and dtypes."""
     if grad_out != 1.0:
         raise ValueError(

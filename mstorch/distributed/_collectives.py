@@ -54,7 +54,7 @@ def check_tensors(value: Sequence[Tensor], name: str) -> None:
         raise TypeError(f"{text} with elements of type {[type(one) for one in value]}.")
 
 
-def _check_dtypes(*tensors: Any) -> None:
+def _check_dtypes(*tensors: Tensor) -> None:
     seen = None
     for tensor in tensors:
         kind = tensor.dtype
@@ -150,7 +150,9 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
 
 
 @asks()
-def all_reduce_coalesced(tensors: Tensor | Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+def all_reduce_coalesced(
+    tensors: Tensor | Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Any:
     """Call ``all_reduce`` on several tensors; return a future with ``async_op``. Deprecated."""
     warn(_COALESCED.format("all_reduce_coalesced"), FutureWarning)
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
@@ -198,7 +200,8 @@ def all_gather(
 
 @asks(2)
 def all_gather_coalesced(
-    output_tensor_lists: Sequence[list[Tensor]], input_tensor_list: Sequence[Tensor], group: Any = None, async_op: bool = False
+    output_tensor_lists: Sequence[list[Tensor]], input_tensor_list: Sequence[Tensor], group: ProcessGroup | None = None,
+    async_op: bool = False
 ) -> Any:
     """``all_gather`` several tensors into a list for each rank; return a future with ``async_op``. Deprecated."""
     warn(_COALESCED.format("all_gather_coalesced"), FutureWarning)
@@ -230,7 +233,9 @@ def all_gather_single(
     return _ended(chosen(group)._allgather_base(real(output_tensor), real(input_tensor), options), async_op)
 
 
-def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> tuple[Any, ...] | None:
+def all_gather_into_tensor(
+    output_tensor: Any, input_tensor: Any, group: ProcessGroup | None = None, async_op: bool = False
+) -> tuple[Any, ...] | None:
     """Deprecated name of ``all_gather_single``."""
     warn(_SINGLE.format("all_gather_into_tensor", "all_gather_single"), FutureWarning)
     return all_gather_single(output_tensor, input_tensor, group, async_op)

@@ -53,7 +53,7 @@ def all_reduce(self: torch.Tensor, reduceOp: str, group: Any, tag: str = "") -> 
     return functional.all_reduce(self, _OPS[reduceOp.lower()], _group(group, tag))
 
 
-def all_reduce_coalesced(self: list[torch.Tensor], reduceOp: str, group: Any, tag: str = "") -> list[Any]:
+def all_reduce_coalesced(self: list[torch.Tensor], reduceOp: str, group: ProcessGroup, tag: str = "") -> list[Any]:
     """Return a list of ``all_reduce`` of each tensor."""
     return [all_reduce(one, reduceOp, group, tag) for one in self]
 
@@ -63,12 +63,12 @@ def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str 
     return torch.cat(functional.all_gather(self, _group(group, tag)), gather_dim)
 
 
-def all_gather_single(self: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> torch.Tensor:
+def all_gather_single(self: torch.Tensor, gather_dim: int, group: ProcessGroup, tag: str = "") -> torch.Tensor:
     """Return ``all_gather_tensor`` of the arguments, under its new name."""
     return all_gather_tensor(self, gather_dim, group, tag)
 
 
-def all_gather_into_tensor_coalesced(self: list[torch.Tensor], group: Any, tag: str = "") -> list[Any]:
+def all_gather_into_tensor_coalesced(self: list[torch.Tensor], group: ProcessGroup, tag: str = "") -> list[Any]:
     """Return a list of ``all_gather_tensor`` of each tensor, along dimension 0."""
     return [all_gather_tensor(one, 0, group, tag) for one in self]
 
@@ -83,13 +83,13 @@ def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, g
     return functional._ReduceScatter.apply(_OPS[reduceOp.lower()], found, parts[0].shape, *parts)
 
 
-def reduce_scatter_single(self: torch.Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Any:
+def reduce_scatter_single(self: torch.Tensor, reduceOp: str, scatter_dim: int, group: ProcessGroup, tag: str = "") -> Any:
     """Return ``reduce_scatter_tensor`` of the arguments, under its new name."""
     return reduce_scatter_tensor(self, reduceOp, scatter_dim, group, tag)
 
 
 def reduce_scatter_tensor_coalesced(
-    inputs: list[torch.Tensor], reduceOp: str, scatter_dim: list[int], group: Any, tag: str = ""
+    inputs: list[torch.Tensor], reduceOp: str, scatter_dim: list[int], group: ProcessGroup, tag: str = ""
 ) -> list[Any]:
     """Return a list of ``reduce_scatter_tensor`` of each tensor."""
     return [reduce_scatter_tensor(one, reduceOp, dim, group, tag) for one, dim in zip(inputs, scatter_dim)]

@@ -154,7 +154,7 @@ class ProcessGroup:
 
     # How operations run
 
-    def _check(self, what: str, *tensors: Any) -> None:
+    def _check(self, what: str, *tensors: Tensor) -> None:
         """Raise NotImplementedError or RuntimeError for tensors that cannot be transferred."""
         if modes.native is not None:
             raise NotImplementedError(f"mstorch: torch.distributed.{what} in a captured graph {not_yet()}")

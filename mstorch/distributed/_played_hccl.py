@@ -270,11 +270,11 @@ class PlayedHccl:
 
     # Point to point
 
-    def isend(self, tensor: Raw, dst: int = 0, group: Any = None, tag: int = 0) -> _Handle | None:
+    def isend(self, tensor: Raw, dst: int = 0, group: ProcessGroup | None = None, tag: int = 0) -> _Handle | None:
         """Send a tensor to rank ``dst``."""
         return self.batch_isend_irecv([P2POp("isend", tensor, dst, group)])[0]
 
-    def irecv(self, tensor: Raw, src: int = 0, group: Any = None, tag: int = 0) -> _Handle | None:
+    def irecv(self, tensor: Raw, src: int = 0, group: ProcessGroup | None = None, tag: int = 0) -> _Handle | None:
         """Receive a tensor from rank ``src``."""
         return self.batch_isend_irecv([P2POp("irecv", tensor, src, group)])[0]
 

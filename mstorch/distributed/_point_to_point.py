@@ -26,7 +26,7 @@ def isend(
 
 def _begin_send(
     name: str, tensor: Tensor, dst: int | None, group: ProcessGroup | None, tag: int, group_dst: int | None, patient: bool
-) -> Any:
+) -> Work:
     found = chosen(group)
     member = member_of(found, dst, group_dst)
     if patient and not outside(found):

@@ -231,7 +231,7 @@ def _hashed(ranks: list[int]) -> str:
 
 
 def new_subgroups(
-    group_size: int | None = None, group: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
+    group_size: int | None = None, group: ProcessGroup | None = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
     """Split a group into subgroups of ``group_size`` consecutive ranks; return this rank's and all. Raise ValueError if the size does not

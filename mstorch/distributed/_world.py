@@ -21,7 +21,7 @@ class World:
         self.generation = 0
         self.excepthook: Any = None
 
-    def ranks(self, group: Any) -> list[int]:
+    def ranks(self, group: ProcessGroup) -> list[int]:
         """Return the global ranks of a group."""
         return group._ranks
 

@@ -163,7 +163,7 @@ class DeviceMesh:
         told = ", ".join("()" if n == 1 and self.ndim > 1 else str(step) for n, step in zip(self.shape, steps))
         return f"DeviceMesh(({sizes}), '{self.device_type}', stride=({told}{',' if self.ndim == 1 else ''}))"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.device_type, self._grid, self.mesh_dim_names, [group.group_name for group in self._groups])
 
 

@@ -25,7 +25,7 @@ _DTYPES = frozenset(("float32", "float64", "int64", "int32", "bool"))
 
 
 @tells_no_memory
-def holds(constraint: Any, value: Tensor) -> Any:
+def holds(constraint: constraints.Constraint, value: Tensor) -> Any:
     """Return whether all of ``value`` satisfies a constraint."""
     if not MODES:
         array = _array(value)

@@ -41,7 +41,7 @@ class _Dependent(Constraint):
         return value
 
     @property
-    def is_discrete(self) -> Any:
+    def is_discrete(self) -> bool:
         return self._known("is_discrete")
 
     @property
@@ -59,7 +59,7 @@ class _Dependent(Constraint):
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
-def is_dependent(constraint: Any) -> bool:
+def is_dependent(constraint: Constraint) -> bool:
     """Return whether a constraint depends on other values."""
     return isinstance(constraint, _Dependent)
 
@@ -68,7 +68,7 @@ class _DependentProperty(property, _Dependent):
     """A property that returns a constraint: on the class a dependent constraint, on an instance the constraint itself."""
 
     def __init__(
-        self, fn: Callable[..., Any] | None = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
+        self, fn: Callable[..., Any] | None = None, *, is_discrete: bool | None = NotImplemented, event_dim: int | None = NotImplemented
     ) -> None:
         super().__init__(fn)
         self._is_discrete = is_discrete
@@ -137,7 +137,7 @@ class MixtureSameFamilyConstraint(_Wrapper):
         self._wrap(base_constraint)
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         checked = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         if value.dim() < self.event_dim:
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
@@ -229,7 +229,7 @@ class _GreaterThanEq(_Above):
 
 
 class _LessThan(_Below):
-    def check(self, value: Tensor | Array) -> Any:
+    def check(self, value: Tensor | Array) -> Tensor | Array:
         return value < self.upper_bound
 
 

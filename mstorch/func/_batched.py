@@ -85,7 +85,7 @@ class within(Block):
         state.maps = [*state.maps[: self.map.depth - 1], self.map]
 
 
-def _refusing(error: type[Exception], words: str) -> Any:
+def _refusing(error: type[Exception], words: str) -> Callable[..., Any]:
     def refuse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         raise error(words)
 
@@ -349,7 +349,7 @@ def everywhere(tensor: Any, maps: Sequence[Map]) -> Tensor:
     return batched(everywhere(spread, rest), 0, last)
 
 
-def aligned(tensor: Any, like: Any) -> Any:
+def aligned(tensor: Any, like: Tensor) -> Tensor:
     """Return a tensor expanded to the logical shape of ``like``, with the same vmaps and batch dimensions."""
     if type(like) is not BatchedTensor:
         return tensor

@@ -27,6 +27,7 @@ from .._tape.node import Accumulate, Node, bare, bare_twin, dressed, edge_of, na
 from .._tape.windows import Linear
 from .._tensor import Tensor
 from ._batched import (
+    Map,
     aligned,
     batched,
     core,
@@ -44,7 +45,7 @@ def _same(array: Array) -> Array:
     return array
 
 
-def _alias(tensor: Any, source: Any) -> Any:
+def _alias(tensor: Tensor, source: Any) -> Any:
     """Return an alias of ``tensor`` whose gradient flows to ``source``."""
     made = bare_twin(tensor)
     node = named(Linear, "AliasBackward0")((edge_of(source),))
@@ -117,7 +118,7 @@ class Level:
         found = engine.run(roots, True, create, self.ends)
         return [None if item is None else dressed_like(like, fresh(item)) for item, like in zip(found, self.tensors)]
 
-    def _by_slices(self, outputs: Sequence[Any], seeds: Sequence[Any], create: bool, map: Any) -> list[Any]:
+    def _by_slices(self, outputs: Sequence[Any], seeds: Sequence[Any], create: bool, map: Map) -> list[Any]:
         """Return the gradients for batched seeds of an unbatched function: one pass per slice."""
         rows = []
         with outside(map.depth):

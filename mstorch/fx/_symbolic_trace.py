@@ -20,6 +20,7 @@ from ._compatibility import compatibility as compatibility
 from ._entry import Patches, wrapped
 from .graph import Graph
 from .graph_module import GraphModule
+from .node import Node
 from .proxy import Proxy, TracerBase
 
 _wrapped_names: dict[tuple[int, str], dict[str, Any]] = {}  # which global names `wrap` named, and where they stand
@@ -96,7 +97,7 @@ class Tracer(TracerBase):
         """Return the result of reading a module's attribute: a node for the root's parameters, else the value."""
         return self._getattr(attr, attr_val, parameter_proxy_cache)
 
-    def _getattr(self, attr: str, value: Any, cache: dict[str, Any]) -> Any:
+    def _getattr(self, attr: str, value: Any, cache: dict[str, Any]) -> Tensor | Module | Proxy:
         if isinstance(value, Parameter):
             named: Any = self.root.named_parameters()
         elif self.proxy_buffer_attributes and isinstance(value, Tensor):
@@ -121,7 +122,7 @@ class Tracer(TracerBase):
             raise NameError("module is not installed as a submodule")
         return super().create_arg(a)
 
-    def _tensor_node(self, tensor: Tensor) -> Any:
+    def _tensor_node(self, tensor: Tensor) -> Node:
         for named in (self.root.named_parameters(), self.root.named_buffers()):
             for name, known in named:
                 if known is tensor:
@@ -173,7 +174,7 @@ class Tracer(TracerBase):
             return root_fn, args
         return _calling(function, starred, named, double), args
 
-    def _input(self, name: str, parameter: inspect.Parameter, concrete: dict[str, Any]) -> Any:
+    def _input(self, name: str, parameter: inspect.Parameter, concrete: dict[str, Any]) -> int | Proxy:
         default = () if parameter.default is inspect.Parameter.empty else (parameter.default,)
         if name not in concrete:
             kind = None if parameter.annotation is inspect.Parameter.empty else parameter.annotation
@@ -221,7 +222,7 @@ class Tracer(TracerBase):
         def traced_call(module: Module, *args: Any, **kwargs: Any) -> Proxy:
             return self.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
 
-        def traced_read(module: Module, name: str) -> Any:
+        def traced_read(module: Module, name: str) -> Tensor | Module | Proxy:
             return self.getattr(name, read(module, name), cache)
 
         patches.attribute(Module, "__call__", traced_call)

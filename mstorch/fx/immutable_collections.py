@@ -29,7 +29,7 @@ class immutable_list(list):  # type: ignore[type-arg]
     def __hash__(self) -> int:
         return hash(tuple(self))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return immutable_list, (tuple(self),)
 
 
@@ -42,7 +42,7 @@ class immutable_dict(dict):  # type: ignore[type-arg]
     def __hash__(self) -> int:
         return hash(frozenset(self.items()))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return immutable_dict, (iter(tuple(self.items())),)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._hook import theirs
+from ..ops import OpOverload
 from .immutable_collections import immutable_dict, immutable_list
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
     return fn(a)
 
 
-def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
+def map_arg(a: Sequence[Any] | dict[str, Any], fn: Callable[[Node], Any]) -> Any:
     """Return nested arguments with every Node ``n`` replaced by ``fn(n)``."""
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
@@ -57,7 +58,7 @@ def _homes() -> list[types.ModuleType]:
         "nn.functional", "linalg", "special", "fft"))]  # fmt: skip
 
 
-def _get_qualified_name(func: Any) -> str:
+def _get_qualified_name(func: OpOverload | Callable[..., Any]) -> str:
     """Return the dotted name by which code refers to a function: ``torch.relu``, ``operator.add``, ``package.module.function``."""
     name = getattr(func, "__name__", None)
     if name is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .._core.formats import memory_format
 from .._core.promotion import WORDS
 from .._tensor import Tensor
 
@@ -102,7 +103,7 @@ def type_of(value: Any) -> Type:
 class Value:
     """An output of a node, or an input of the graph."""
 
-    def __init__(self, node: Node, number: int, kind: Type, constant: Any = None) -> None:
+    def __init__(self, node: Node, number: int, kind: Type, constant: Tensor | float | memory_format | None = None) -> None:
         self._node, self._name, self._type, self._constant = node, str(number), kind, constant
         self._users: list[Node] = []
 
@@ -241,7 +242,7 @@ class Node:
     __repr__ = __str__
 
 
-def _written(value: Any) -> str:
+def _written(value: Tensor | float | str) -> str:
     if isinstance(value, Tensor):
         return f"{{{value.item()}}}" if not value.dim() else "<Tensor>"
     if type(value) is float:
@@ -260,7 +261,7 @@ class Graph:
         self._param = Node(self, "prim::Param", [])
         self._count = 0
 
-    def _value(self, node: Node, kind: Type, constant: Any = None) -> Value:
+    def _value(self, node: Node, kind: Type, constant: Tensor | float | memory_format | None = None) -> Value:
         found = Value(node, self._count, kind, constant)
         self._count += 1
         node._outputs.append(found)

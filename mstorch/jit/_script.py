@@ -171,7 +171,8 @@ def wrapped(module: Module, kind: type[RecursiveScriptModule], outer: type[Recur
 
 
 def script(
-    obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
+    obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Callable[..., Any] | None = None,
+    example_inputs: dict[Callable[..., Any], list[tuple[Any, ...]]] | list[tuple[Any, ...]] | None = None
 ) -> Any:
     """Return a function or module that follows TorchScript's rules: ``is_scripting()`` is True while it runs.
 

@@ -6,9 +6,12 @@ one dimension. Differs from torch: strided nested tensors have a class of their 
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .._core.above import above as _above
+from .._core.device import device
+from .._core.dtype import dtype
 from .._core.formats import jagged, layout, strided
 from .._core.nested_parts import is_nested
 from .._hook import missing as _missing
@@ -43,7 +46,8 @@ def _unsupported(layout: layout, what: str = "tensors") -> RuntimeError:
 
 
 def nested_tensor(
-    tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    tensor_list: Sequence[Any], *, dtype: dtype | None = None, layout: layout | None = None, device: int | str | device | None = None,
+    requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
     """Return a nested tensor, a leaf, with copies of tensors or data."""
     if layout is None or layout is strided:
@@ -59,7 +63,7 @@ def nested_tensor(
     return nested.pin_memory() if pin_memory else nested
 
 
-def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
+def as_nested_tensor(ts: Any, dtype: Any = None, device: int | str | device | None = None, layout: Any = None) -> Tensor:
     """Return a nested tensor of the rows of a tensor, or of copies of a list of tensors; gradients flow back to them."""
     several = isinstance(ts, (list, tuple)) and all(isinstance(item, Tensor) for item in ts)
     if not isinstance(ts, Tensor) and not several:
@@ -83,7 +87,7 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     return nested_view_from_values_offsets(values, offsets, 1, length, length)
 
 
-def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = strided) -> Tensor:
+def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: layout = strided) -> Tensor:
     """Return a jagged nested tensor of a slice of each row of a tensor; ``start`` and ``length`` may be given per row."""
     for name, value in (("start", start), ("length", length)):
         if not isinstance(value, (int, Tensor)):

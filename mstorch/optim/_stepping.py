@@ -183,7 +183,7 @@ class Stepping:
             return False
         return not any(value is None for values in lists.values() for value in values)
 
-    def _gather(self, optimizer: Any, group: Group, params_with_grad: list[Any], grads: list[Any], lists: Sequence[list[Any]]) -> Any:
+    def _gather(self, optimizer: Optimizer, group: Group, params_with_grad: list[Any], grads: list[Any], lists: Sequence[list[Any]]) -> Any:
         params, slopes = [], []
         for param in group["params"]:
             grad = param.grad
@@ -219,7 +219,7 @@ class Stepping:
         flags = {"has_sparse_grad": has_sparse, "has_complex": has_complex}
         return tuple(flags[name] for name in self.flags) if len(self.flags) > 1 else flags[self.flags[0]]
 
-    def _restore(self, optimizer: Any) -> None:
+    def _restore(self, optimizer: Optimizer) -> None:
         counters = {entry: start for entry, start in self.state.items() if isinstance(start, Counter)}
         for group in optimizer.param_groups:
             for name, value in self.later.items():
@@ -256,7 +256,7 @@ def check_no_grad_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> 
         raise AssertionError("Expected grad_scale and found_inf to be None")
 
 
-def tracked(x: Any) -> bool:
+def tracked(x: Tensor | float) -> bool:
     """Return whether an option is a tensor that requires grad."""
     return isinstance(x, Tensor) and x.requires_grad
 
@@ -293,5 +293,5 @@ def prepared(
         yield param, grad, step, *state
 
 
-def _as_real(*tensors: Any) -> list[Any]:
+def _as_real(*tensors: Tensor | None) -> list[Any]:
     return [None if tensor is None else view_as_real(tensor) for tensor in tensors]

@@ -23,7 +23,7 @@ __all__ = ["Adam", "adam"]
 
 
 def _update(
-    param: Tensor, grad: Tensor, count: Tensor, mean: Tensor, square: Tensor, largest: Tensor | None, beta1: Any, beta2: Any,
+    param: Tensor, grad: Tensor, count: Tensor, mean: Tensor, square: Tensor, largest: Tensor | None, beta1: Any, beta2: Tensor | float,
     lr: Tensor | float, eps: float, as_tensors: bool, differentiable: bool,
 ) -> None:  # fmt: skip
     """Update one parameter by its gradient; ``as_tensors`` keeps the counter and the corrections tensors."""

@@ -373,7 +373,7 @@ def _get_scalar_dtype(is_fused: bool | None = None) -> dtype:
     return float64 if not is_fused and get_default_dtype() == float64 else float32
 
 
-def _to_scalar(x: Any) -> Any:
+def _to_scalar(x: Tensor | float) -> Any:
     """Return a one-element tensor of any rank as a 0-d tensor, another library's scalar as a Python number."""
     if isinstance(x, Tensor):
         return x.squeeze() if x.dim() != 0 else x

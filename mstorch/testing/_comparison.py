@@ -11,7 +11,7 @@ from typing_extensions import deprecated
 
 import mstorch as torch
 
-from .._backend.arrays import Array
+from .._backend.arrays import Array, Number
 from .._tensor import Tensor
 
 _PRECISIONS = {
@@ -99,7 +99,7 @@ def _text(
     return "\n".join(lines)
 
 
-def _scalar_text(actual: Any, expected: Any, tolerances: tuple[float, float], what: str = "Scalars") -> str:
+def _scalar_text(actual: Number, expected: Number, tolerances: tuple[float, float], what: str = "Scalars") -> str:
     absolute = abs(actual - expected)
     relative = float("inf") if expected == 0 else absolute / abs(expected)
     return _text(what, f"Expected {expected} but got {actual}.", (absolute, None), (relative, None), tolerances)
@@ -167,7 +167,7 @@ def _as_tensor(value: Tensor | type | Array) -> Any:
 
 
 def _check_attributes(actual: Any, expected: Any, options: Options) -> None:
-    def compare(name: str, one: Any, other: Any) -> None:
+    def compare(name: str, one: torch.device | torch.dtype | Sequence[int], other: torch.device | torch.dtype | Sequence[int]) -> None:
         if one != other:
             raise Mismatch(AssertionError, f"The values for attribute '{name}' do not match: {one} != {other}.")
 
@@ -200,7 +200,7 @@ def _parts(actual: Any, expected: Any, tolerances: tuple[float, float]) -> Itera
     """Yield the dense tensors that make up both, each with its name in messages (None for a strided tensor) and its tolerances."""
     exact = (0, 0)
 
-    def compare(name: str, one: int, other: Any) -> None:
+    def compare(name: str, one: int, other: Number) -> None:
         if one != other:
             raise Mismatch(AssertionError, f"The number of {name} tensors does not match: {one} != {other}")
 
@@ -329,7 +329,7 @@ class UnsupportedInputs(Exception):
 class Pair:
     """Pair of values to compare; the constructor raises UnsupportedInputs for unsupported ones."""
 
-    def __init__(self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), **unknown_parameters: Any) -> None:
+    def __init__(self, actual: Any, expected: Tensor | Number | None, *, id: tuple[Any, ...] = (), **unknown_parameters: Any) -> None:
         self.actual, self.expected, self.id = actual, expected, id
         self._unknown_parameters = unknown_parameters
 
@@ -428,7 +428,8 @@ class TensorLikePair(_Close):
     """Pair of tensors, or of values convertible to tensors; one class must be a subclass of the other."""
 
     def __init__(
-        self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), allow_subclasses: bool = True, rtol: float | None = None,
+        self, actual: Tensor | Array | type[Any], expected: Any, *, id: tuple[Any, ...] = (), allow_subclasses: bool = True,
+        rtol: float | None = None,
         atol: float | None = None, equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True,
         check_layout: bool = True, check_stride: bool = False, **other_parameters: Any,
     ) -> None:  # fmt: skip
@@ -438,7 +439,9 @@ class TensorLikePair(_Close):
         self._settle([actual.dtype, expected.dtype], options)
         self.check_device, self.check_dtype, self.check_layout, self.check_stride = options[4:]
 
-    def _process_inputs(self, actual: Any, expected: Any, *, id: tuple[Any, ...], allow_subclasses: bool) -> tuple[Any, Any]:
+    def _process_inputs(
+        self, actual: Tensor | Array | type[Any], expected: Any, *, id: tuple[Any, ...], allow_subclasses: bool
+    ) -> tuple[Any, Any]:
         """Convert the values to tensors."""
         one, other = _class_of(actual), _class_of(expected)
         if not (issubclass(one, other) or issubclass(other, one)) or not allow_subclasses and one is not other:
@@ -457,7 +460,7 @@ class TensorLikePair(_Close):
     def _equalize_attributes(self, actual: Any, expected: Any) -> tuple[Any, Any]:
         return _alike(actual, expected)
 
-    def _compare_values(self, actual: Any, expected: Any) -> None:
+    def _compare_values(self, actual: Tensor, expected: Tensor) -> None:
         try:
             for what, left, right, allowed in _parts(actual, expected, (self.rtol, self.atol)):
                 _check_values(what, left, right, allowed, self.equal_nan)
@@ -517,7 +520,8 @@ _OLD_PRECISIONS = {torch.float16: (1e-3, 1e-3), torch.float32: (1e-4, 1e-5), tor
     category=FutureWarning,
 )
 def assert_allclose(
-    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+    actual: Tensor, expected: Tensor | Sequence[float], rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
+    msg: str = ""
 ) -> None:
     """Raise AssertionError unless the values are close; deprecated form of ``assert_close``, with wider tolerances and ignoring dtypes."""
     actual = actual if isinstance(actual, torch.Tensor) else torch.tensor(actual)

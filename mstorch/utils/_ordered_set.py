@@ -68,7 +68,7 @@ class OrderedSet(MutableSet[T], Reversible[T]):
         """Return the elements that are in no other, in this set's order."""
         return OrderedSet(one for one in self if not any(one in other for other in others))
 
-    def __ior__(self, other: Any) -> OrderedSet[T]:
+    def __ior__(self, other: Iterable[Any]) -> OrderedSet[T]:
         self._dict.update(dict.fromkeys(other))
         return self
 

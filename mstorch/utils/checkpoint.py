@@ -85,7 +85,7 @@ class DefaultDeviceType:
 class _Surroundings:
     """The global state that a computation depends on: RNG states and autocast."""
 
-    def __init__(self, preserve_rng_state: bool, args: Any) -> None:
+    def __init__(self, preserve_rng_state: bool, args: Sequence[Any]) -> None:
         self.preserve = preserve_rng_state
         self.state = random.get_rng_state() if preserve_rng_state else None
         self.devices, self.device_states = get_device_states(*args) if preserve_rng_state else ([], [])
@@ -115,7 +115,7 @@ class CheckpointFunction(Function):
     """The reentrant variant: backward reruns the function and starts a nested backward."""
 
     @staticmethod
-    def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
+    def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Tensor:
         """Run the function without keeping its activations."""
         check_backward_validity(args)
         ctx.run_function = run_function
@@ -127,7 +127,7 @@ class CheckpointFunction(Function):
             return run_function(*args)
 
     @staticmethod
-    def backward(ctx: Any, *args: Any) -> Any:
+    def backward(ctx: Any, *args: Any) -> tuple[Tensor | None, ...]:
         """Run the function again and return the gradients of its arguments; gradients of other leaves are accumulated."""
         if not checkpoints.valid:
             raise RuntimeError(
@@ -288,8 +288,8 @@ def checkpoint(
 
 
 def checkpoint_sequential(
-    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
-) -> Any:
+    functions: Any, segments: int, input: Tensor, use_reentrant: bool | None = None, **kwargs: Any
+) -> Tensor:
     """Run functions (or the layers of a Sequential) in sequence, with each segment but the last checkpointed."""
     if use_reentrant is None:
         warn(
@@ -305,7 +305,7 @@ def checkpoint_sequential(
     layers = list(functions.children()) if isinstance(functions, Sequential) else functions
 
     def segment(first: int, last: int) -> Callable[[Any], Any]:
-        def run(value: Any) -> Any:
+        def run(value: Tensor) -> Any:
             for layer in layers[first:last]:
                 value = layer(value)
             return value

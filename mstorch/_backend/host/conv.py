@@ -349,14 +349,14 @@ def _half_conv(x: Array, w: Array, bias: Array | None, *attributes: Any) -> Arra
     return found.view(BFLOAT16) if _half(FORWARD, (x.view(np.uint16), w.view(np.uint16), found), wide, *attributes) else None
 
 
-def _half_conv_input(g: Array, w: Array, shape: Sizes, *attributes: Any) -> Array | None:
+def _half_conv_input(g: Array, w: Array, shape: Sizes, *attributes: int | tuple[int, ...]) -> Array | None:
     if not _are_halves(g, w):
         return None
     found = np.empty(shape, np.uint16)
     return found.view(BFLOAT16) if _half(INPUT, (found, w.view(np.uint16), g.view(np.uint16)), None, *attributes) else None
 
 
-def _half_conv_weight(g: Array, x: Array, shape: Sizes, *attributes: Any) -> Array | None:
+def _half_conv_weight(g: Array, x: Array, shape: Sizes, *attributes: int | tuple[int, ...]) -> Array | None:
     if not _are_halves(g, x):
         return None
     found = np.empty(shape, np.float32)  # parts of it are added up

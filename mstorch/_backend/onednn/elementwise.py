@@ -62,7 +62,7 @@ def _whole(make: Callable[..., Any], kind: int, alpha: float, arrays: tuple[Arra
         prepared(make, kind, left, alpha)(*[array[size - left :] for array in flat])
 
 
-def usable(*arrays: Any) -> bool:
+def usable(*arrays: Array) -> bool:
     """Return whether these are row-major float32 arrays, and the library is available."""
     for array in arrays:
         if array.dtype.char != "f" or not array.size or not array.flags.c_contiguous:

@@ -69,7 +69,7 @@ def _floating(name: str, input: TensorBase) -> None:
         raise not_for(name, input._dtype.name)
 
 
-def _check_wide(input: TensorBase | None, *numbers: Any) -> None:
+def _check_wide(input: TensorBase | None, *numbers: float) -> None:
     """Raise torch's error for a number that overflows the dtype in which torch computes."""
     if isinstance(input, TensorBase):
         for number in numbers:

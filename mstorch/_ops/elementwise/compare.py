@@ -369,7 +369,10 @@ clip = clamp
 
 
 @operation(forms=SELF)
-def where(condition: TensorBase, input: Any = None, other: TensorBase | float | None = None, *, out: TensorBase | None = None) -> Any:
+def where(
+    condition: TensorBase, input: TensorBase | float | None = None, other: TensorBase | float | None = None, *,
+    out: TensorBase | None = None
+) -> Any:
     """Return ``input`` where the condition is True, else ``other``; for a condition alone, the indices of its nonzero elements."""
     if input is None and other is None:
         return _nonzero(condition)

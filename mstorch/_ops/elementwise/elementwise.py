@@ -472,7 +472,7 @@ def _expect_number(name: str, value: TensorBase | Number) -> None:
 
 @operation(forms=VALUE, autocast=WIDEST_ON_DEVICES, one_device=OneDevice(words=found_two, numbers=("tensor2",)))
 @node_called("AddcmulBackward0")
-def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Number = 1, out: TensorBase | None = None) -> TensorBase:
+def addcmul(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Number = 1, out: TensorBase | None = None) -> TensorBase:
     """Return ``input + value * tensor1 * tensor2``, elementwise."""
     _expect_number("addcmul", value)
     refuse_partly(out, tensor1, tensor2)

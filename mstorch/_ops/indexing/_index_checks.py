@@ -10,7 +10,7 @@ from ..._core.tensor_base import TensorBase, count_of
 from .._dispatch import cast_tensor, readable, type_word
 
 
-def index_tensor(index: TensorBase | None, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Any:
+def index_tensor(index: TensorBase | None, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> TensorBase:
     """Return an index tensor as int64. Raise torch's error for another dtype."""
     if not isinstance(index, TensorBase):
         raise wrong_type(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")

@@ -122,7 +122,8 @@ def col2im(
 
 
 def fold(
-    input: Any, output_size: Any, kernel_size: int | Sequence[int], dilation: Any = 1, padding: Any = 0, stride: int | Sequence[int] = 1
+    input: Any, output_size: Any, kernel_size: int | Sequence[int], dilation: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1
 ) -> TensorBase:
     """Sum overlapping windows: (N, C * kH * kW, windows), or without N → (N, C, H, W)."""
     return col2im(input, output_size, kernel_size, dilation, padding, stride)

@@ -44,14 +44,14 @@ def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None
         raise RuntimeError(f"{name} should contain {channels} elements not {count_of(tensor._shape)}")
 
 
-def _beside_singles(input: TensorBase, *parameters: Any) -> bool:
+def _beside_singles(input: TensorBase, *parameters: TensorBase | None) -> bool:
     """Return whether half-precision input is normalized with float32 parameters: torch then computes in float32 and rounds only the result.
     """
     kind = input._dtype
     return kind.itemsize == 2 and kind.is_floating_point and any(item is not None and item._dtype is float32 for item in parameters)
 
 
-def _moves_running(input: TensorBase, *statistics: Any) -> bool:
+def _moves_running(input: TensorBase, *statistics: TensorBase | None) -> bool:
     """Return whether a device kernel can normalize and update the running statistics at once: whole float32 tensors that autograd does not
     track.
     """

@@ -85,7 +85,7 @@ class Steps:
         for tensor in written:
             touch(tensor)
 
-    def before(self, *tensors: Any) -> None:
+    def before(self, *tensors: TensorBase) -> None:
         """Run the collected updates first if these tensors are sparse, or share memory with tensors of the updates."""
         memory = self.memory
         if memory and any(tensor._sparse or id(tensor._storage) in memory for tensor in tensors):

@@ -90,7 +90,8 @@ def max_unpool(
 @operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice("_max_unpool2d"))
 @node_called("SqueezeBackward1")
 def max_unpool1d(
-    input: TensorBase, indices: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    input: TensorBase, indices: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0,
     output_size: int | Sequence[int] | None = None
 ) -> TensorBase:
     """Put the values of (N, C, L) or (C, L) back at the indices from ``max_pool1d``, zeros elsewhere."""
@@ -100,7 +101,8 @@ def max_unpool1d(
 @operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice("_max_unpool2d"))
 @node_called("MaxUnpool2DBackward0")
 def max_unpool2d(
-    input: Any, indices: Any, kernel_size: Any, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+    input: TensorBase, indices: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0,
     output_size: int | Sequence[int] | None = None
 ) -> TensorBase:
     """Put the values of (N, C, H, W) or (C, H, W) back at the indices from ``max_pool2d``, zeros elsewhere."""
@@ -110,7 +112,8 @@ def max_unpool2d(
 @operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice("_max_unpool3d"))
 @node_called("MaxUnpool3DBackward0")
 def max_unpool3d(
-    input: Any, indices: Any, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: Any = 0,
+    input: TensorBase, indices: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0,
     output_size: int | Sequence[int] | None = None
 ) -> TensorBase:
     """Put the values of (N, C, D, H, W) or (C, D, H, W) back at the indices from ``max_pool3d``, zeros elsewhere."""

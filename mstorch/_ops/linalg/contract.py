@@ -97,7 +97,7 @@ def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
     return dot(input.conj_physical() if input._dtype.is_complex else input, other, out=out)
 
 
-def kron(input: Any, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+def kron(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the Kronecker product: blocks of ``other`` scaled by the elements of ``input``."""
     refuse_partly(out, input, other, twice=False)
     a, b = shape_of(input), shape_of(other)
@@ -154,7 +154,7 @@ def _contiguous() -> memory_format:
 
 
 @operation(autocast=LOWER_ON_DEVICES)
-def chain_matmul(*matrices: TensorBase, out: Any = None) -> TensorBase:
+def chain_matmul(*matrices: TensorBase, out: TensorBase | None = None) -> TensorBase:
     """Return the product of several matrices, in the order with the fewest multiplications."""
     warn_of("chain_matmul")
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):

@@ -226,7 +226,7 @@ def _check_tolerances(name: str, **tolerances: Any) -> None:
             raise RuntimeError(f"{name}: {word} tensor of complex type is not supported. Got {type_word(value._dtype)}")
 
 
-def _tolerance(values: TensorBase, shape: Sequence[int], atol: float | None, rtol: TensorBase | float | None) -> Any:
+def _tolerance(values: TensorBase, shape: Sequence[int], atol: Any, rtol: Any) -> Any:
     """Return the tolerance below which a singular value counts as zero: (…, 1)."""
     largest = reduce.amax(values, -1, True) if shape_of(values)[-1] else 0.0
     if rtol is None:
@@ -294,7 +294,8 @@ def pinv(
 
 @operation(autocast=FLOAT32_ON_CPU)
 def matrix_rank(
-    A: Any, tol: TensorBase | float | None = None, hermitian: bool = False, *, atol: Any = None, rtol: TensorBase | float | None = None,
+    A: Any, tol: TensorBase | float | None = None, hermitian: bool = False, *, atol: TensorBase | float | None = None,
+    rtol: TensorBase | float | None = None,
     out: TensorBase | None = None
 ) -> TensorBase:
     """Return the number of singular values above the tolerance."""

@@ -416,7 +416,7 @@ def _gaps(values: Any, squares: bool = False) -> TensorBase:
 _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this "
 
 
-def _check_phase(text: str, *products: Any) -> None:
+def _check_phase(text: str, *products: TensorBase) -> None:
     """Raise torch's error for a loss that depends on the phase of complex vectors, which the factorization leaves undetermined."""
     arrays = [array for array in map(values_of, products) if array is not None]
     if products[0].is_complex() and arrays:

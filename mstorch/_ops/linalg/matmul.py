@@ -134,7 +134,7 @@ def mv(input: TensorBase, vec: TensorBase, *, out: TensorBase | None = None) -> 
     return finish_exactly(_mv(input, vec, out), out)
 
 
-def _check_kinds(*kinds: Any) -> None:
+def _check_kinds(*kinds: dtype) -> None:
     if len(set(kinds)) > 1:
         words = [type_word(kind) for kind in kinds]
         raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*words))
@@ -317,7 +317,7 @@ def linear(input: TensorBase, weight: TensorBase, bias: TensorBase | None = None
     return made if out is None else finish_exactly(made, out)
 
 
-def _layer(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> Any:
+def _layer(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> TensorBase:
     a, w = shape_of(input), shape_of(weight)
     if len(w) == 1:
         product = matmul(input, weight)

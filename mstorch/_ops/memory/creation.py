@@ -408,7 +408,7 @@ def _in_order(result: TensorBase, out: TensorBase) -> TensorBase:
 @operation
 @placed
 def range(
-    start: Any = 0, end: Any = None, step: float = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
+    start: Any = 0, end: float | None = None, step: float = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Return ``start, start + step, …`` up to and including ``end``. Deprecated in torch in favour of ``arange``."""

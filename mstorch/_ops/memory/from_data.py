@@ -172,7 +172,7 @@ def _inferred(leaves: list[Any]) -> dtype:
 def tensor(
     data: Array | Sequence[float], *, dtype: dtype | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, pin_memory: bool = False
-) -> Any:
+) -> TensorBase:
     """Return a new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -280,7 +280,7 @@ def as_tensor(data: TensorBase | type | Array, dtype: dtype | None = None, devic
 def asarray(
     obj: Any, *, dtype: dtype | None = None, device: device | str | int | None = None, copy: bool | None = None,
     requires_grad: bool | None = None
-) -> Any:
+) -> TensorBase:
     """Return ``obj`` as a tensor. ``copy``: True always copies, False never does (ValueError if a copy is needed), None copies if needed.
     """
     devices.resolve(device)

@@ -48,7 +48,7 @@ def storage(self: TensorBase) -> TypedStorage:
     return above.storages.typed_storage(self)
 
 
-def _typed_storage(self: TensorBase) -> Any:
+def _typed_storage(self: TensorBase) -> TensorBase | TypedStorage:
     """Return ``storage()`` without a warning, for torch's own code and packages."""
     return above.storages.typed_storage(self)
 
@@ -63,7 +63,7 @@ def is_shared(self: TensorBase) -> bool:
     return untyped_storage(self).is_shared()
 
 
-def share_memory_(self: Any) -> TensorBase:
+def share_memory_(self: TensorBase) -> TensorBase:
     """Move the memory to shared memory, so that processes that receive the tensor share it; return the tensor."""
     untyped_storage(self).share_memory_()
     return self
@@ -127,7 +127,7 @@ def _deprecated(name: str) -> None:
     warn(f"non-inplace {name} is deprecated")
 
 
-def resize(self: TensorBase, *sizes: Any) -> TensorBase:
+def resize(self: TensorBase, *sizes: int) -> TensorBase:
     """Return the elements reshaped. Deprecated in torch in favour of ``reshape``."""
     _deprecated("resize")
     return _resized(self, shape_args(sizes))

@@ -21,7 +21,7 @@ from .device_factories import made_on_device
 def placed(function: Callable[..., Any], /) -> Callable[..., Any]: ...
 @overload
 def placed(*, like: bool = False, drawn: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
-def placed(function: Callable[..., Any] | None = None, /, *, like: bool = False, drawn: bool = False) -> Any:
+def placed(function: Callable[..., Any] | None = None, /, *, like: bool = False, drawn: bool = False) -> Callable[..., Any]:
     """Declare a factory whose result is moved to the accelerator that ``device=`` names; without an accelerator the factory is unchanged.
 
     ``like``: the result is like the first argument and goes to that argument's device. ``drawn``: random numbers, which accelerators draw

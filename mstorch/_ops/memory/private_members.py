@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..._core.above import above
+from ..._core.dtype import dtype
 from ..._core.tensor_base import TensorBase
 
 PUBLIC_IN = "Tensor"
@@ -50,7 +51,7 @@ def _set_state(self: Any, state: Any) -> None:
         self.register_hook(hook)
 
 
-def _to_mkldnn(self: Any, dtype: Any = None) -> NoReturn:
+def _to_mkldnn(self: Any, dtype: dtype | None = None) -> NoReturn:
     """Raise NotImplementedError: tensors laid out for oneDNN are not built."""
     raise NotImplementedError("torch.Tensor.to_mkldnn: tensors of layout torch._mkldnn are not built")
 

@@ -142,7 +142,7 @@ def default_handler(
         _running.functions.pop()
 
 
-def _counterpart(func: Callable[..., Any]) -> Any:
+def _counterpart(func: Callable[..., Any]) -> Callable[..., Any] | None:
     """Return mstorch's counterpart of an installed torch's function, or None."""
     naming = getattr(sys.modules.get("torch"), "overrides", None)
     name = None if naming is None else naming.resolve_name(func)

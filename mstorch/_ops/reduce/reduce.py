@@ -156,7 +156,9 @@ def nanmean(
 
 
 @operation(numpy_names=True, autocast=FLOAT32)
-def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
+def prod(
+    input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: TensorBase | None = None
+) -> TensorBase:
     """Return the product of all elements, or along ``dim``; integers accumulate in int64."""
     kind = summed_dtype(input, dtype, out)
     rank = len(shape_of(input))

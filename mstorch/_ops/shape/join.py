@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._backend.arrays import Array
 from ..._backend.errors import not_for, wrong_type
+from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from ..._core.dtype import dtype, int32, int64
 from ..._core.formats import contiguous_format, memory_format
@@ -441,7 +442,7 @@ def _turned(k: int, dims: tuple[int, int]) -> Callable[..., Any]:
 
 
 def _turned_raw(k: int, dims: tuple[int, ...]) -> Callable[..., Any]:
-    def turned(raw: Any) -> Any:
+    def turned(raw: Raw) -> Raw:
         if k in (0, 4):
             return cloned(raw)
         rank = len(raw.shape)

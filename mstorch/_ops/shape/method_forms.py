@@ -106,7 +106,7 @@ def count_nonzero(self: TensorBase, *dims: Any, dim: int | None = None) -> Tenso
     return reduce.count_nonzero(self, _dims(dims) if dims else dim)
 
 
-def broadcast_to(self: TensorBase, *sizes: Any, size: tuple[int, int] | None = None) -> Any:
+def broadcast_to(self: TensorBase, *sizes: Any, size: tuple[int, int] | None = None) -> TensorBase:
     """Return the tensor expanded to a size."""
     return views.broadcast_to(self, size if size is not None else sizes[0] if len(sizes) == 1 else sizes)
 

@@ -434,7 +434,7 @@ def _hermitian(self: TensorBase) -> TensorBase:
 
 
 @operation(forms=SIZE)
-def sum_to_size(self: TensorBase, *size: int | Sequence[int]) -> Any:
+def sum_to_size(self: TensorBase, *size: int | Sequence[int]) -> TensorBase:
     """Return the sum over the dimensions that broadcasting from this size would have expanded."""
     target, own = shape_args(size), shape_of(self)
     lead = len(own) - len(target)
@@ -478,7 +478,7 @@ def _slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int |
     return views.slice_dim(input, axis, first, max(first, last), step)
 
 
-def _viewed(input: TensorBase, *shape: Any, **named: Any) -> TensorBase:
+def _viewed(input: TensorBase, *shape: Sequence[int], **named: Any) -> TensorBase:
     """Return ``view``, or a row-major copy where the strides allow no view."""
     given = next(iter(named.values())) if named else shape[0]
     return views.view(input, *shape, **named) if isinstance(given, dtype) else views.reshape(input, *(shape or (given,)))
@@ -534,7 +534,7 @@ def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return method
 
 
-def _squeezed(input: TensorBase, *dim: Any, **named: Any) -> TensorBase:
+def _squeezed(input: TensorBase, *dim: int, **named: Any) -> TensorBase:
     return views.squeeze(input, *(dim if len(dim) < 2 else (dim,)), **named)
 
 

@@ -71,7 +71,7 @@ def _as_shape(
     return windows.sorted_view(input, label, shape, strides, input._offset, _RESHAPED, shape)
 
 
-def _reshaped(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def _reshaped(own: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return lambda array: array.reshape(shape), lambda array: array.reshape(own)
 
 
@@ -349,7 +349,7 @@ def reshape_as(self: TensorBase, other: TensorBase) -> TensorBase:
 
 
 @operation(forms=Forms({"shape": "size"}))
-def broadcast_to(input: TensorBase, size: Sequence[int]) -> Any:
+def broadcast_to(input: TensorBase, size: Sequence[int]) -> TensorBase:
     """Return ``expand`` of the arguments; an alias."""
     return expand(input, size)
 

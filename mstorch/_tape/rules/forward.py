@@ -98,7 +98,7 @@ def linear_bias(call: Call) -> Operand:
 
 
 @forward_rule("conv2d", "conv", "conv_transpose", "conv_transpose2d")
-def convolution(call: Call) -> Any:
+def convolution(call: Call) -> TensorBase:
     bias = call.t(2) if len(call.inputs) > 2 else None
     found = None
     if len(call.inputs) > 2:

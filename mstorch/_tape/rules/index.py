@@ -9,6 +9,7 @@ import numpy as np
 from ..._backend.arrays import Array
 from ..._backend.host.index import index_key, row_places
 from ..._backend.host.scatter import add_rows, wide
+from ..._backend.raw import Raw
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
@@ -30,11 +31,11 @@ _index = Primitive("index")
 
 
 @rule("index_placed", label="IndexBackward0")
-def index_placed(node: Any, g: Any) -> Any:
+def index_placed(node: Applied, g: TensorBase) -> TensorBase:
     return _index(g, *node.args[1:])
 
 
-def _take_on_device(node: Any, g: Any) -> Any:
+def _take_on_device(node: Applied, g: TensorBase) -> TensorBase:
     positions, shape = node.args[0], node.shapes[0]
     return v.reshape(v.placed_at(g, (math.prod(shape),), (0,), (positions,), tuple(positions.shape), True), shape)
 
@@ -72,7 +73,7 @@ def index_select(node: Applied, g: TensorBase | Array) -> Operand:
     return v.mapped(g, given, taken, "IndexSelectBackward0")
 
 
-def _gather_on_device(node: Any, g: Any) -> Any:
+def _gather_on_device(node: Applied, g: Raw) -> Raw:
     (dim, index_), shape = node.args, node.shapes[0]
     if not shape or not index_.shape:
         return v.reshape(v.scattered(v.reshape(g, (-1,)), (1,), 0, movement.reshaped(index_, (-1,))), shape)

@@ -53,7 +53,7 @@ class Histograms:
         self._put(self.histogram, _counts(x, self.bins, min_val, max_val))
 
     @staticmethod
-    def _put(own: Tensor, new: Any) -> None:
+    def _put(own: Tensor, new: Tensor) -> None:
         own.detach_().resize_(new.shape)
         own.copy_(new)
 

@@ -118,7 +118,7 @@ def save(
     return _save(_states(state_dict), _folder(checkpoint_id, storage_writer, planner), process_group, no_dist)
 
 
-def _save(state: dict[Any, Any], folder: str, group: Any, no_dist: bool) -> Metadata:
+def _save(state: dict[Any, Any], folder: str, group: ProcessGroup | None, no_dist: bool) -> Metadata:
     together = is_initialized() and not no_dist
     rank = torch.distributed.get_rank(group) if together else 0
     told = _written(folder, state, rank)

@@ -83,7 +83,7 @@ def _received(state: dict[str, Any], options: StateDictOptions) -> Any:
     return state
 
 
-def _fitted(value: torch.Tensor | DTensor, like: Any) -> Any:
+def _fitted(value: torch.Tensor | DTensor, like: torch.Tensor | DTensor) -> Any:
     """Return a value sharded like another."""
     if isinstance(like, DTensor) and isinstance(value, torch.Tensor) and not isinstance(value, DTensor) and value.dim():
         return distribute_tensor(value.detach(), like.device_mesh, like.placements, src_data_rank=None)

@@ -243,7 +243,7 @@ def before(module: FSDPModule, inputs: tuple[Any, ...], kwargs: Any) -> Any:
     return given
 
 
-def _given(module: Any, shards: Shards, inputs: Any, kwargs: Any) -> Any:
+def _given(module: Any, shards: Shards, inputs: tuple[torch.Tensor, ...], kwargs: Any) -> Any:
     """Return the arguments, moved and cast; None if nothing changes."""
     policy = shards.policy
     if shards.device.type != "cpu" and not getattr(module, "_inner", False):
@@ -255,7 +255,7 @@ def _given(module: Any, shards: Shards, inputs: Any, kwargs: Any) -> Any:
     return None
 
 
-def after(module: FSDPModule, inputs: tuple[Any, ...], outputs: Any) -> Any:
+def after(module: FSDPModule, inputs: tuple[Any, ...], outputs: torch.Tensor | None) -> Any:
     blocks = module.__dict__.get("_fsdp_blocks")
     if blocks:
         leave = blocks[-1].__exit__

@@ -44,7 +44,7 @@ def device_of_id(device_id: int | torch.device | None, rank: int) -> torch.devic
     return current
 
 
-def compute_device(parameters: Iterable[Any], named: torch.device | None, rank: int) -> Any:
+def compute_device(parameters: Iterable[Any], named: torch.device | None, rank: int) -> torch.device:
     """Return the device on which a module computes: that of its parameters, or the current accelerator if they are on the CPU."""
     if named is not None and named.type == "cpu":
         return named

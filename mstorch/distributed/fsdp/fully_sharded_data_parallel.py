@@ -78,7 +78,7 @@ class FullyShardedDataParallel(Module):
     """
 
     def __init__(
-        self, module: Module, process_group: Any = None, sharding_strategy: ShardingStrategy | None = None,
+        self, module: Module, process_group: ProcessGroup | None = None, sharding_strategy: ShardingStrategy | None = None,
         cpu_offload: CPUOffload | None = None, auto_wrap_policy: _Policy | Callable[..., Any] | None = None,
         backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE, mixed_precision: MixedPrecision | None = None,
         ignored_modules: Iterable[Any] | None = None, param_init_fn: Callable[[Any], None] | None = None,
@@ -131,7 +131,7 @@ class FullyShardedDataParallel(Module):
             if isinstance(part, FullyShardedDataParallel):
                 object.__setattr__(part, "_inner", True)
 
-    def _wrap_parts(self, module: Any, policy: Any, ignored: set[Any], left_out: set[Any], settings: dict[str, Any]) -> None:
+    def _wrap_parts(self, module: Module, policy: Any, ignored: set[Any], left_out: set[Any], settings: dict[str, Any]) -> None:
         if settings["mixed_precision"] is not None and any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in module.modules()):  # fmt: skip  # noqa: E501
             _refuse(" with both an auto_wrap_policy and mixed_precision, of modules with batch normalisation")
         if isinstance(policy, _Policy):
@@ -407,7 +407,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def optim_state_dict_to_load(
-        model: Module, optim: Any, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False, load_directly: bool = False,
+        model: Module, optim: Optimizer, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False, load_directly: bool = False,
         group: ProcessGroup | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Convert a state dict with full tensors by name to the form of ``optim.load_state_dict``."""
@@ -460,7 +460,7 @@ def _prefixes(model: Any) -> Callable[[Any], str]:
 
 
 def _before_load(
-    module: Any, state: dict[str, Any], prefix: str, metadata: dict[str, int], strict: bool, missing: Any,
+    module: FullyShardedDataParallel, state: dict[str, Any], prefix: str, metadata: dict[str, int], strict: bool, missing: Any,
     unexpected: Any, errors: Any
 ) -> None:
     block = module._with_parameters(True)
@@ -471,7 +471,7 @@ def _before_load(
         state[f"{prefix}{FSDP_PREFIX}{key[len(prefix) :]}"] = value.full_tensor() if isinstance(value, DTensor) else value
 
 
-def _after_load(module: Any, keys: _IncompatibleKeys) -> None:
+def _after_load(module: FullyShardedDataParallel, keys: _IncompatibleKeys) -> None:
     module._loading.__exit__(None, None, None)
     object.__setattr__(module, "_loading", None)
     for found in (keys.missing_keys, keys.unexpected_keys):

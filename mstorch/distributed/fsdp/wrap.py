@@ -103,7 +103,7 @@ def apply_policy(root: Module, chosen: dict[Any, dict[str, Any]], wrapper: Calla
     """Replace each selected submodule by its wrapped form, inner ones first; the root is not wrapped."""
     seen = {root}
 
-    def visit(module: Any) -> None:
+    def visit(module: Module) -> None:
         for name, child in list(module.named_children()):
             if child not in seen:
                 seen.add(child)

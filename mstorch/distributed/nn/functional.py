@@ -10,6 +10,7 @@ from typing import Any
 import mstorch as torch
 from mstorch.autograd import Function
 
+from ...autograd.function import FunctionCtx
 from .. import _collectives as plain
 from .._group import ProcessGroup
 from .._types import ReduceOp
@@ -45,14 +46,14 @@ class _Reduce(Function):
 
 class _Gather(Function):
     @staticmethod
-    def forward(ctx: Any, dst: int, group: Any, tensor: torch.Tensor) -> Any:
+    def forward(ctx: Any, dst: int, group: ProcessGroup, tensor: torch.Tensor) -> Any:
         ctx.dst, ctx.group = dst, group
         made = [torch.zeros_like(tensor) for _ in range(get_world_size(group))]
         plain.gather(tensor.contiguous(), made if get_rank() == dst else None, dst, group)
         return tuple(made)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return None, None, _Scatter.apply(ctx.dst, ctx.group, *gradients)
 
 
@@ -84,20 +85,20 @@ class _AllReduce(Function):
 
 class _ReduceScatter(Function):
     @staticmethod
-    def forward(ctx: Any, op: ReduceOp, group: ProcessGroup, shape: Sequence[int], *tensors: Any) -> torch.Tensor:
+    def forward(ctx: FunctionCtx, op: ReduceOp, group: ProcessGroup, shape: Sequence[int], *tensors: Any) -> torch.Tensor:
         ctx.group = group
         made = tensors[0].new_empty(shape)
         plain.reduce_scatter(made, [one.contiguous() for one in tensors], op, group)
         return made
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return None, None, None, *_AllGather.apply(ctx.group, gradient)
 
 
 class _AllGather(Function):
     @staticmethod
-    def forward(ctx: Any, group: Any, tensor: torch.Tensor) -> Any:
+    def forward(ctx: FunctionCtx, group: ProcessGroup, tensor: torch.Tensor) -> Any:
         ctx.group = group
         given = tensor.contiguous()
         made = [torch.empty_like(given) for _ in range(get_world_size(group))]
@@ -105,7 +106,7 @@ class _AllGather(Function):
         return tuple(made)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return None, _ReduceScatter.apply(ReduceOp.SUM, ctx.group, gradients[0].shape, *gradients)
 
 
@@ -118,7 +119,7 @@ class _AllToAll(Function):
         return tuple(made)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return None, None, *_AllToAll.apply(ctx.group, ctx.shapes, *gradients)
 
 
@@ -143,22 +144,24 @@ def broadcast(tensor: torch.Tensor, src: int, group: ProcessGroup | None = None)
     return _Broadcast.apply(src, chosen(group), tensor)
 
 
-def gather(tensor: torch.Tensor, dst: int = 0, group: Any = None) -> Any:
+def gather(tensor: torch.Tensor, dst: int = 0, group: ProcessGroup | None = None) -> Any:
     """Return the ranks' tensors on rank ``dst``, zeros on others. Raise ValueError if there is no process group."""
     return _Gather.apply(dst, chosen(group), tensor)
 
 
-def scatter(tensors: Sequence[torch.Tensor], src: int = 0, group: Any = None) -> Any:
+def scatter(tensors: Sequence[torch.Tensor], src: int = 0, group: ProcessGroup | None = None) -> torch.Tensor:
     """Return this rank's entry of rank ``src``'s list. Raise ValueError if there is no process group."""
     return _Scatter.apply(src, chosen(group), *tensors)
 
 
-def reduce(tensor: torch.Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
+def reduce(tensor: torch.Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> torch.Tensor:
     """Return the tensor reduced over all ranks, on rank ``dst``. Raise ValueError if there is no process group."""
     return _Reduce.apply(dst, op, chosen(group), tensor)
 
 
-def reduce_scatter(output: torch.Tensor, input_list: Sequence[torch.Tensor], op: ReduceOp = ReduceOp.SUM, group: Any = None) -> Any:
+def reduce_scatter(
+    output: torch.Tensor, input_list: Sequence[torch.Tensor], op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None
+) -> Any:
     """Reduce the ranks' lists elementwise and return this rank's entry, also written to ``output``. Raise ValueError if there is no process
     group.
     """
@@ -172,7 +175,9 @@ def all_gather(tensor: torch.Tensor, group: ProcessGroup | None = None) -> tuple
     return _AllGather.apply(chosen(group), tensor)
 
 
-def all_to_all(output_tensor_list: Sequence[torch.Tensor], input_tensor_list: Sequence[torch.Tensor], group: Any = None) -> Any:
+def all_to_all(
+    output_tensor_list: Sequence[torch.Tensor], input_tensor_list: Sequence[torch.Tensor], group: ProcessGroup | None = None
+) -> Any:
     """Send ``input_tensor_list[i]`` to rank i; return what each rank sent, also written to ``output_tensor_list``. Raise ValueError if
     there is no process group.
     """
@@ -183,7 +188,8 @@ def all_to_all(output_tensor_list: Sequence[torch.Tensor], input_tensor_list: Se
 
 
 def all_to_all_single(
-    output: torch.Tensor, input: torch.Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None
+    output: torch.Tensor, input: torch.Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None,
+    group: ProcessGroup | None = None
 ) -> Any:
     """Send one chunk to each rank; return the received chunks, also written to ``output``. Raise ValueError if there is no process group.
     """

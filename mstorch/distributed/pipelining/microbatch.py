@@ -114,7 +114,7 @@ def split_args_kwargs_into_chunks(
     """Split arguments into at most ``chunks`` microbatches: tensors along dimension 0 by default; other values are replicated."""
     kwargs = {} if kwargs is None else kwargs
 
-    def usual(value: Any) -> TensorChunkSpec | _Replicate:
+    def usual(value: torch.Tensor | float | BlockMask) -> TensorChunkSpec | _Replicate:
         return TensorChunkSpec(DEFAULT_CHUNK_DIM) if isinstance(value, (torch.Tensor, BlockMask)) else _Replicate()
 
     if args_chunk_spec is None:

@@ -16,7 +16,7 @@ from ._actions import FORWARD, FULL_BACKWARD, REDUCE_GRAD, _Action, _Computation
 from ._run import Run
 from ._utils import PipeliningMetadataError, generate_stage_to_rank_mapping
 from .microbatch import TensorChunkSpec, _split_tensor, merge_chunks, split_args_kwargs_into_chunks
-from .stage import PipelineStage
+from .stage import PipelineStage, _PipelineStageBase
 
 _ALONG_THE_BATCH = TensorChunkSpec(0)
 
@@ -249,7 +249,7 @@ class Schedule1F1B(PipelineScheduleSingle):
     """1F1B: once the pipeline is full, a forward and a backward alternate."""
 
     def __init__(
-        self, stage: Any, n_microbatches: int, loss_fn: Callable[..., Any] | None = None,
+        self, stage: _PipelineStageBase, n_microbatches: int, loss_fn: Callable[..., Any] | None = None,
         args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None, kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
         output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True,
     ) -> None:  # fmt: skip

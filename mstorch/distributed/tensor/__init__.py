@@ -41,7 +41,8 @@ def distribute_module(
 
 def _made(make: Callable[..., Any]) -> Callable[..., DTensor]:
     def function(
-        *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False, device_mesh: DeviceMesh,
+        *size: int, dtype: torch.dtype | None = None, layout: torch.layout | None = None, requires_grad: bool = False,
+        device_mesh: DeviceMesh,
         placements: Sequence[Shard] | None = None,
         **more: Any,
     ) -> DTensor:  # fmt: skip

@@ -67,7 +67,9 @@ class DTensor(Tensor):
         pass
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         return _called(func, args, kwargs or {})
 
     @property
@@ -144,7 +146,7 @@ class DTensor(Tensor):
         mesh = self.__dict__["_spec"][0]
         return wrapped(value, mesh, (Replicate(),) * mesh.ndim, value.shape)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         mesh, placements, shape = self.__dict__["_spec"]
         return _rebuilt, (_unwrap(self).detach(), mesh, placements, shape, self.requires_grad, bool(getattr(self, "_is_param", False)))
 
@@ -242,7 +244,7 @@ def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _fill_by_fan(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: torch.Generator | None = None
 ) -> Tensor:
     """Run ``kaiming_uniform_`` with the fan of the full tensor; each rank draws its own numbers."""
     fan = torch.nn.init._calculate_correct_fan(torch.empty(_shape(tensor), device="meta"), mode)

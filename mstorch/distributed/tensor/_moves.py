@@ -7,6 +7,7 @@ from typing import Any
 import mstorch as torch
 from mstorch.autograd import Function
 
+from ...autograd.function import FunctionCtx
 from .. import _collectives as plain
 from .._group import ProcessGroup
 from .._types import ReduceOp
@@ -121,7 +122,7 @@ class Fan(Function):
         return tensor.view_as(tensor)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return total(gradient, ctx.group), None
 
 
@@ -129,7 +130,7 @@ class _Share(Function):
     """Replicated to partial: rank 0 keeps the tensor, the others have zeros."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Any, group: Any) -> Any:
+    def forward(ctx: Any, tensor: Any, group: ProcessGroup) -> Any:
         return tensor.clone() if group.rank() == 0 else torch.zeros_like(tensor)
 
     @staticmethod

@@ -6,7 +6,7 @@ for backward.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from ..._core.above import above
@@ -137,7 +137,7 @@ class Nested(Tensor):
         """Return the only element as a Python number."""
         return self._values.item()
 
-    def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
+    def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
         """Return a dense tensor of the components, padded with ``padding``."""
         return self.FORMS["to_padded_tensor"](None, self, padding, output_size)
 
@@ -233,7 +233,7 @@ class Nested(Tensor):
         """Return the arguments of ``restorer`` that represent the tensor in a file."""
         raise NotImplementedError
 
-    def __reduce_ex__(self, protocol: int) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
         found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented

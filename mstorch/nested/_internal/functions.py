@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..._backend.arrays import Array
+from ..._core.device import device
+from ..._core.dtype import dtype
+from ..._core.formats import layout
 from ..._core.nested_parts import is_nested
 from ..._core.strides import dense_order
 from ..._core.tensor_base import array_of
@@ -62,7 +65,10 @@ def _nested_from_padded_and_nested_example(padded: Any, nt_example: Any) -> Any:
     return _nested_from_padded(padded, nt_example._nested_tensor_size())
 
 
-def _nested_tensor_from_tensor_list(list: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Any:
+def _nested_tensor_from_tensor_list(
+    list: Any, dtype: dtype | None = None, layout: layout | None = None, device: int | str | device | None = None,
+    pin_memory: bool | None = None
+) -> Any:
     """Return a nested tensor of copies of tensors; gradients flow back to them."""
     return from_list(list, dtype, device)
 

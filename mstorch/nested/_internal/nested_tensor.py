@@ -257,7 +257,7 @@ class NestedTensor(Nested):
         moved = super().to(*args, **kwargs)
         return moved if moved is self else moved._following()
 
-    def _following(self) -> Any:
+    def _following(self) -> Tensor:
         """Return the tensor with offsets and lengths moved to the values' device."""
         where = self._values.device
         if self._offsets.device != where:
@@ -316,8 +316,8 @@ class NestedTensor(Nested):
 
 
 def of_values(
-    values: Any, offsets: Any, lengths: Any = None, _ragged_idx: int = 1, _metadata_cache: dict[str, Any] | None = None
-) -> Any:
+    values: Tensor, offsets: Tensor, lengths: Tensor | None = None, _ragged_idx: int = 1, _metadata_cache: dict[str, Any] | None = None
+) -> Tensor:
     """Return a nested tensor over ``values``; gradients flow back to them."""
     tensor = new(NestedTensor, values)
     tensor._offsets, tensor._lengths, tensor._ragged_idx = offsets, lengths, _ragged_idx
@@ -348,12 +348,12 @@ class ViewBufferFromNested(Function):
     """Returns the values of a nested tensor, as an autograd Function."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
+    def forward(ctx: Any, x: NestedTensor) -> Any:
         """Return the values."""
         return x._values.detach()
 
     @staticmethod
-    def backward(ctx: Any, gO: Any) -> Any:
+    def backward(ctx: Any, gO: Tensor) -> Any:
         """Return the gradient unchanged."""
         return gO
 
@@ -374,7 +374,7 @@ def buffer_from_jagged(jagged: Any) -> Any:
 
 
 def jagged_from_list(
-    tensors: Sequence[Any], offsets: Any, dtype: dtype | None = None, device: device | str | int | None = None
+    tensors: Sequence[Any], offsets: Tensor | None, dtype: dtype | None = None, device: device | str | int | None = None
 ) -> tuple[Any, Any]:
     """Return a nested tensor of copies of tensors that differ in at most one dimension, and its offsets."""
     if len(tensors) == 0:
@@ -431,7 +431,7 @@ def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tens
 _dummies: list[Any] = []
 
 
-def _nt_view_dummy() -> Any:
+def _nt_view_dummy() -> Tensor:
     if not _dummies:
         meta: dict[str, Any] = {"device": "meta"}
         _dummies.append(NestedTensor(creation.zeros(3, 3, **meta), creation.zeros(3, **meta).long()))

@@ -34,7 +34,7 @@ def with_host(array: Array, device: device | str | int) -> Tensor:
     return tensor
 
 
-def on_device(array: Array, beside: Any) -> Tensor:
+def on_device(array: Array, beside: Tensor) -> Tensor:
     """Return an int64 array as a tensor on another's device."""
     return made(np.ascontiguousarray(array, np.int64)).to(beside.device)
 

@@ -106,7 +106,7 @@ def _lengths(shape: tuple[Any, ...]) -> list[int]:
 
 
 @form("view")
-def view(public: Function, input: Tensor, *shape: Any) -> Tensor:
+def view(public: Function, input: Tensor, *shape: int) -> Tensor:
     """Return a view of the components with other shapes. Raise RuntimeError if that needs a copy."""
     sizes = _reshaped_sizes(input, _lengths(shape), "view")
     steps = []
@@ -122,7 +122,7 @@ def view(public: Function, input: Tensor, *shape: Any) -> Tensor:
 
 
 @form("reshape")
-def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
+def reshape(public: Function, input: Tensor, *shape: int) -> Any:
     """Return the components with other shapes, as a copy where a view is impossible."""
     _reshaped_sizes(input, _lengths(shape), "reshape")
     try:
@@ -168,7 +168,7 @@ def _no_slice(input: Any, dim: int, key: slice) -> Any:
 
 
 @form("narrow")
-def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> Any:
+def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> Tensor:
     """Return a view of some of the components."""
     if wrap_dim(dim, input.dim()) != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")

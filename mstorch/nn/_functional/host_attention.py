@@ -46,7 +46,7 @@ def _narrow(array: Array, kind: np.dtype[Any]) -> Array:
     return narrowed(array, kind) if array.dtype != kind else array
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float, composed: Composed) -> Any:
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float, composed: Composed) -> Tensor:
     """Compute attention: (B, H, L, E), twice (B, H, S, E) → (B, H, L, E) with the layout of ``query``.
 
     In half precision, neither scores nor weights are rounded to it.

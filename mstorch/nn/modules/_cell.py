@@ -18,6 +18,9 @@ from . import _precision
 from ._native import as_torchs
 from ._trees import as_mstorch, as_native
 
+if TYPE_CHECKING:
+    from .module import Module
+
 
 def _unreadable(self: Any, *args: Any, **kwargs: Any) -> Any:
     raise RuntimeError(
@@ -97,7 +100,7 @@ class CellMixin:
         """Add a child module, under MindSpore's name of ``add_module``."""
         self.add_module(child_name, child_cell)
 
-    def add_flags(self, **flags: Any) -> Any:
+    def add_flags(self, **flags: Any) -> Module:
         """Set MindSpore's flags of a network; MindSpore's trainers do so before they record gradients."""
         tape.stop_recording()
         return super().add_flags(**flags)  # Cell's, behind this mixin

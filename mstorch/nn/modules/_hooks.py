@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._backend import tape
 from ..._backend.arrays import Array
@@ -17,6 +17,9 @@ from ..._tape.node import Node, bare_of, bare_twin, dressed, edge_of
 from ..._tape.replaced import replaced
 from ..._tensor import Tensor
 from ._node_hooks import hook_node
+
+if TYPE_CHECKING:
+    from .module import Module
 
 _ONE_KIND = "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
 _ONE_GLOBAL_KIND = "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them."
@@ -109,7 +112,7 @@ class HookMixin:
         return _add(self.__dict__["_backward_hooks"], hook, prepend)
 
 
-def forward_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def forward_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a module that has hooks (or any module while global hooks exist)."""
     members = module.__dict__
     called: set[int] = set()
@@ -121,7 +124,7 @@ def forward_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _call_always_called(
-    module: Any, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
+    module: Module, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
 ) -> None:
     """After an error, run those forward hooks registered with ``always_call`` that have not run; errors in these hooks become warnings."""
     kinds: tuple[Any, ...] = (
@@ -144,7 +147,7 @@ def _call_always_called(
 
 
 def _hooked_call(
-    module: Any, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
+    module: Module, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
 ) -> Any:
     # Hooks of backward that hooks of forward register meet the next call.
     pre = [*global_hooks["backward_pre_hooks"].values(), *members["_backward_pre_hooks"].values()]
@@ -185,7 +188,7 @@ def _hooked_call(
 class _BackwardHooks:
     """Calls backward hooks when the gradients of a module's outputs, and later those of its inputs, have been computed."""
 
-    def __init__(self, module: Any, pre: list[Any], after: list[Any]) -> None:
+    def __init__(self, module: Module, pre: list[Any], after: list[Any]) -> None:
         self.module = module
         self.pre = pre
         self.after = after

@@ -5,7 +5,7 @@ import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from typing_extensions import Self, deprecated
 
@@ -14,6 +14,9 @@ from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ..parameter import Parameter
 from .module import Module, _addindent
+
+if TYPE_CHECKING:
+    from ...fx.proxy import Proxy
 
 
 def _position(index: int, length: int, name: str = "index") -> int:
@@ -122,7 +125,7 @@ class Sequential(Module):
     def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())  # type: ignore[arg-type]
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor | Proxy) -> Tensor | Proxy:
         """Return the result of the last module."""
         for module in self:
             input = module(input)

@@ -46,7 +46,7 @@ def freeze_rng_state(*args: Any, **kwargs: Any) -> Any:
 
 
 @undoing
-def set_default_dtype(undo: Undo, dtype: Any) -> None:
+def set_default_dtype(undo: Undo, dtype: torch.dtype) -> None:
     """Context manager that sets the default dtype."""
     undo[END:] = (default_dtype_again(),)
     torch.set_default_dtype(dtype)
@@ -69,7 +69,7 @@ class TestCase(unittest.TestCase):
         set_rng_seed(SEED)
 
     def assertEqual(
-        self, x: Any, y: Any, msg: Any = None, *, atol: float | None = None, rtol: float | None = None, equal_nan: bool = True,
+        self, x: Any, y: Any, msg: str | None = None, *, atol: float | None = None, rtol: float | None = None, equal_nan: bool = True,
         exact_dtype: bool = True, exact_device: bool = False, exact_layout: bool = False, exact_stride: bool = False,
         exact_is_coalesced: bool = False,
     ) -> None:  # fmt: skip
@@ -139,7 +139,9 @@ def _comparable(value: Any, other: Any) -> Any:
 class subtest:
     """Values of one case of ``parametrize``, with a name and decorators of its own."""
 
-    def __init__(self, arg_values: Any, name: str | None = None, decorators: Sequence[Callable[..., Any]] | None = None) -> None:
+    def __init__(
+        self, arg_values: Sequence[int | str], name: str | None = None, decorators: Sequence[Callable[..., Any]] | None = None
+    ) -> None:
         self.arg_values, self.name, self.decorators = arg_values, name, list(decorators or ())
 
 
@@ -208,9 +210,9 @@ def instantiate_parametrized_tests(generic_cls: type) -> type:
     return generic_cls
 
 
-def _case(test: Callable[..., Any], name: str, values: dict[str, Any], decorators: Sequence[Callable[..., Any]]) -> Any:
+def _case(test: Callable[..., Any], name: str, values: dict[str, Any], decorators: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     @functools.wraps(test)
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(self: TestCase, *args: Any, **kwargs: Any) -> Any:
         return test(self, *args, **values, **kwargs)
 
     vars(run).pop("_cases", None)

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from ..._tensor import Tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,7 +17,7 @@ class SequenceKey:
     def __str__(self) -> str:
         return f"[{self.idx!r}]"
 
-    def get(self, sequence: Any) -> Any:
+    def get(self, sequence: Sequence[Any]) -> Any:
         """Return the item."""
         return sequence[self.idx]
 
@@ -29,7 +31,7 @@ class MappingKey:
     def __str__(self) -> str:
         return f"[{self.key!r}]"
 
-    def get(self, mapping: Any) -> Any:
+    def get(self, mapping: Mapping[Any, Any]) -> Any:
         """Return the value."""
         return mapping[self.key]
 
@@ -53,7 +55,7 @@ def keystr(kp: Iterable[Any]) -> str:
     return "".join(map(str, kp))
 
 
-def key_get(obj: Any, kp: Iterable[Any]) -> Any:
+def key_get(obj: Any, kp: Iterable[Any]) -> Tensor | int | None:
     """Return the subtree at a path."""
     for key in kp:
         obj = key.get(obj)

@@ -36,7 +36,7 @@ def _list_connected_datapipes(scan_obj: DataPipe, only_datapipe: bool, cache: se
     """Return the datapipes that pickling ``scan_obj`` reaches first."""
     found: list[DataPipe] = []
 
-    def meet(pipe: DataPipe) -> Any:
+    def meet(pipe: DataPipe) -> tuple[Any, ...]:
         if pipe == scan_obj or id(pipe) in cache:
             raise NotImplementedError  # pickled as it is
         found.append(pipe)

@@ -17,7 +17,8 @@ class PostLocalSGDState:
     """
 
     def __init__(
-        self, process_group: Any, subgroup: ProcessGroup | None, start_localSGD_iter: int, post_local_gradient_allreduce: bool = True
+        self, process_group: ProcessGroup | None, subgroup: ProcessGroup | None, start_localSGD_iter: int,
+        post_local_gradient_allreduce: bool = True
     ) -> None:
         self.process_group, self.start_localSGD_iter = process_group, start_localSGD_iter
         self.subgroup = new_subgroups()[0] if subgroup is None else subgroup

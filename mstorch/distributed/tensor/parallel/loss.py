@@ -44,7 +44,8 @@ class _Losses(Function):
 
 
 def _cross_entropy(
-    input: Any, target: torch.Tensor | DTensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Any, target: torch.Tensor | DTensor, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
+    reduce: Any = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> torch.Tensor:  # fmt: skip
     mesh, placements, shape = input.__dict__["_spec"]

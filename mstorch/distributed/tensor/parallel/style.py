@@ -87,7 +87,7 @@ class _ProductParallel(ParallelStyle):
 
         return distribute_module(module, device_mesh, partition, enter, leave)
 
-    def _wanted(self, module: Module) -> Any:
+    def _wanted(self, module: Module) -> Placement:
         return Replicate() if isinstance(module, nn.Embedding) else self.desired_input_layouts[0]
 
     def _given(self, outputs: Tensor) -> Any:

@@ -39,7 +39,7 @@ class _Layer(Function):
         return again(list(leaves))
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         leaves, expanded = ctx.leaves, ctx.expanded
         known = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad and i not in expanded]
         results: list[Any] = [None] * len(leaves)
@@ -138,7 +138,7 @@ def _of_rows_taken(weight: Tensor, ids: Tensor, gradient: Tensor, padding_idx: i
     return result
 
 
-def recurrent(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def recurrent(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
     """Run a recurrent layer; the gradient of each sample is found by running the layer on this sample alone."""
     given = (*args, *kwargs.values())
     packed = isinstance(given[3], (list, tuple))  # the weights stand behind data, batch sizes and states, or input and states

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 
@@ -30,7 +30,7 @@ class PandasWrapper:
     """Interface to pandas. Without pandas, nothing is a data frame, and creating one raises RuntimeError."""
 
     @classmethod
-    def create_dataframe(cls, data: Any, columns: Any) -> Any:
+    def create_dataframe(cls, data: Sequence[list[int]], columns: Any) -> Any:
         """Return a data frame of the given rows."""
         return _pandas().DataFrame(data, columns=columns)
 
@@ -88,7 +88,7 @@ def set_df_wrapper(wrapper: Any) -> None:
     default_wrapper = wrapper
 
 
-def create_dataframe(data: Any, columns: Any = None) -> Any:
+def create_dataframe(data: Sequence[list[int]], columns: Any = None) -> Any:
     """Return a data frame of the given rows."""
     return default_wrapper.create_dataframe(data, columns)
 
@@ -103,7 +103,7 @@ def get_columns(data: Any) -> list[Any]:
     return default_wrapper.get_columns(data)
 
 
-def is_column(data: Any) -> bool:
+def is_column(data: int) -> bool:
     """Return whether an object is a column."""
     return default_wrapper.is_column(data)
 

@@ -13,6 +13,7 @@ import os.path
 import pickle
 import tempfile
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 
-def basichandlers(extension: str, data: Any) -> Any:
+def basichandlers(extension: str, data: bytes) -> Any:
     """Decode text, class numbers, JSON, pickles and torch files; return None for other extensions."""
     # Parts of the words count as well: "tx" is text, as in torch.
     if extension in "txt text transcript":
@@ -83,7 +84,7 @@ def handle_extension(extensions: str, f: Callable[[Any], Any]) -> Callable[[str,
     """
     wanted = [extension.split(".") for extension in extensions.lower().split()]
 
-    def handle(key: str, data: Any) -> Any:
+    def handle(key: str, data: str) -> Any:
         parts = key.lower().split(".")
         first = next((words for words in wanted if len(words) <= len(parts)), None)
         return f(data) if first is not None and parts[-len(first) :] == first else None
@@ -91,7 +92,7 @@ def handle_extension(extensions: str, f: Callable[[Any], Any]) -> Callable[[str,
     return handle
 
 
-def _needed(module: str, package: str, purpose: str, install: str) -> Any:
+def _needed(module: str, package: str, purpose: str, install: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -197,7 +198,7 @@ class Decoder:
         self.handlers = [*handler, *self.handlers]
 
     @staticmethod
-    def _is_stream_handle(data: Any) -> bool:
+    def _is_stream_handle(data: StreamWrapper) -> bool:
         stream = data.file_obj if isinstance(data, StreamWrapper) else data
         return isinstance(stream, io.BufferedIOBase | io.RawIOBase)
 
