@@ -189,7 +189,7 @@ class _WithoutTorchsExtensions(importlib.abc.MetaPathFinder):
     They could not be loaded. Packages that check for them (torchaudio, torchvision) continue without.
     """
 
-    def __init__(self, finder: type[Any]) -> None:
+    def __init__(self, finder: Any) -> None:
         self.finder = finder
 
     def find_spec(self, fullname, path=None, target=None) -> importlib.machinery.ModuleSpec | None:

@@ -40,7 +40,7 @@ except ImportError:  # torch's own hub does without it as well
         def __enter__(self) -> Any:
             return self
 
-        def __exit__(self, *error: None) -> None:
+        def __exit__(self, *error: Any) -> None:
             return None
 
 

@@ -15,7 +15,6 @@ from ._hook import missing as _missing
 from ._leaving import END, Undo, undoing
 from ._library import registry
 from ._library.schema import Schema, infer_schema, parse
-from ._library.tags import _Number
 
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA", "npu": "NPU", "default": "CompositeExplicitAutograd"}
 device_types_t = str | Sequence[str] | None
@@ -181,7 +180,7 @@ class CustomOpDef:
 
 def custom_op(
     name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str], device_types: device_types_t = None,
-    schema: str | None = None, tags: Sequence[_Number] | None = None,
+    schema: str | None = None, tags: Any = None,
 ) -> CustomOpDef | Callable[..., Any]:  # fmt: skip
     """Make a function the operator ``ns::name``, with the schema of its annotations; also a decorator."""
     if fn is None:

@@ -11,7 +11,6 @@ from typing import Any
 
 from ._core import overriding
 from ._core.built_in import written
-from ._core.naming import NamedAsInTorch
 from ._core.overriding import is_entry
 from ._leaving import END, Block, each, length_again
 from ._ops._forms import REQUIRED
@@ -55,7 +54,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     return overriding.mode_is_on() or any(map(overriding.overrides, relevant_args))
 
 
-def redispatch_function(func: Function, types: Sequence[NamedAsInTorch], args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Tensor:
+def redispatch_function(func: Function, types: Sequence[type], args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Tensor:
     """Call a function while skipping the overrides of this call only; nested calls are overridden again."""
     before, overriding.state.skips = overriding.state.skips, True
     try:

@@ -307,7 +307,7 @@ def _open_zipfile_reader(name_or_buffer: Any) -> Iterator[PyTorchFileReader]:
     yield PyTorchFileReader(name_or_buffer)
 
 
-def _check_dill_version(pickle_module: ModuleType | None) -> None:
+def _check_dill_version(pickle_module: Any) -> None:
     if pickle_module is None or pickle_module.__name__ != "dill":
         return
     if not check_module_version_greater_or_equal(pickle_module, (0, 3, 1), False):

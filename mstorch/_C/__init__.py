@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .._backend.arrays import Number
 from .._core import determinism, overriding
 from .._core import device as _devices
 from .._core.above import above
@@ -284,7 +283,7 @@ _jit_settings: dict[str, Any] = {}
 
 
 def _jit_setting(name: str, default: bool) -> Callable[..., Any]:
-    def function(value: Number) -> Any:
+    def function(value: Any) -> Any:
         before = _jit_settings.get(name, default)
         _jit_settings[name] = value
         return before

@@ -178,7 +178,7 @@ def writes_reach_base() -> bool:
     return _reaches_base[0]
 
 
-def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw | bool | tuple[Raw, ...]:
+def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Any:
     """Return an operand for a kernel that writes to a strided view: a copy if the two overlap in memory."""
     if isinstance(value, (tuple, list)):
         return type(value)(_apart(item, base, shape, strides, offset) for item in value)

@@ -35,7 +35,7 @@ _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-3, "complex64": 1
 
 @contextmanager
 def _reference(
-    function: Callable[..., Any], form: tuple[type[Any] | tuple[tuple[Any]], ...], arguments: Sequence[Any], numbers: Sequence[int],
+    function: Callable[..., Any], form: tuple[Any, ...], arguments: Sequence[Any], numbers: Sequence[int],
     states: Sequence[Any]
 ) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
     """Run the function on copies; yield its outputs, the stand-ins, and the edges at which gradients end (None: no gradient)."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .._ops._forms import _Required
+    pass
 
 Function = Callable[..., Any]
 
@@ -86,21 +86,21 @@ def _of_signature(signature: inspect.Signature) -> str:
 class _Text:
     """Default value that is shown as the given text in a signature."""
 
-    def __init__(self, value: float | _Required | tuple[int, ...] | None) -> None:
+    def __init__(self, value: Any) -> None:
         self._text = _text(value)
 
     def __repr__(self) -> str:
         return self._text
 
 
-def _text(value: float | _Required | tuple[int, ...] | None) -> str:
+def _text(value: Any) -> str:
     if type(value) is tuple:
         texts = [_text(item) for item in value]
         return "..." if "..." in texts else f"({', '.join(texts)}{',' * (len(texts) == 1)})"
     return repr(value) if type(value) in _WRITTEN or type(value) is float and abs(value) < float("inf") else "..."
 
 
-def _reduced(function: Callable[..., Any]) -> str | tuple[Any, ...]:
+def _reduced(function: Callable[..., Any]) -> Any:
     return function.__reduce__() if written(function) is function else function.__name__
 
 

@@ -460,7 +460,7 @@ def _tensors(value: TensorBase | int | Sequence[TensorBase | float | str] | None
     return isinstance(value, (tuple, list)) and all(isinstance(item, TensorBase) for item in value)
 
 
-def _optional_tensors(value: list[Any] | tuple[TensorBase, ...]) -> bool:
+def _optional_tensors(value: object) -> bool:
     return isinstance(value, (tuple, list)) and all(item is None or isinstance(item, TensorBase) for item in value)
 
 

@@ -94,7 +94,7 @@ def _ensemble(model_class: type[Module], ensemble_shape: Any, device: Any, args:
 
 
 def functional_init(
-    model_class: type[Module], ensemble_shape: tuple[()] | tuple[int, ...] = (), device: int | str | device = "cpu"
+    model_class: type[Module], ensemble_shape: tuple[int, ...] = (), device: int | str | device = "cpu"
 ) -> Callable[..., Any]:
     """Return a function of the class's arguments that returns parameters (stacked for an ensemble), function and names."""
 

@@ -30,7 +30,7 @@ def _get_name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", None) or repr(func)
 
 
-def _is_none(value: int | tuple[int | None, ...] | None) -> bool:
+def _is_none(value: object) -> bool:
     return value is None
 
 

@@ -39,7 +39,7 @@ def _check(combine_fn: int | Callable[..., Any], leaves: list[Any], dim: int, re
 def associative_scan(
     combine_fn: Callable[[Any, Any], Any], xs: Tensor | dict[str, Tensor] | tuple[Tensor, ...], dim: int, reverse: bool = False,
     combine_mode: str = "pointwise"
-) -> Tensor | dict[str, Tensor] | tuple[Tensor, Tensor]:
+) -> Any:
     """Return the prefix scan along ``dim`` by ``combine_fn``; with ``reverse`` from the end.
 
     ``xs`` is a tensor or a tree of tensors. With "generic" the function receives slices without the dimension, else tensors of several of

@@ -65,7 +65,7 @@ class Operator:
             return self._run(tensors, positional, named)
         return _Recorded.apply(self, spec, *leaves)
 
-    def _run(self, tensors: list[Tensor], positional: tuple[Any, ...], named: dict[str, float]) -> Any:
+    def _run(self, tensors: list[Tensor], positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
         result = self.kernel(tensors)(*positional, **named)
         given = {id(tensor) for tensor in tensors}
         if self.is_custom and any(id(leaf) in given for leaf in tree_leaves(result) if isinstance(leaf, Tensor)):

@@ -102,7 +102,7 @@ def split(text: str) -> list[str]:
     return [*parts, part.strip()] if part.strip() else parts
 
 
-def _value(text: str) -> float | str | list[int] | None:
+def _value(text: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

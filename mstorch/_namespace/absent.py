@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from .._core.device import device
@@ -61,7 +61,7 @@ def batch_norm_gather_stats_with_counts(
 
 
 def empty_quantized(
-    size: list[Any] | tuple[int, ...], qtensor: Tensor, *, dtype: dtype | None = None, layout: layout | None = None,
+    size: Sequence[int], qtensor: Tensor, *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: memory_format | None = None,
 ) -> NoReturn:  # fmt: skip

@@ -35,7 +35,7 @@ def _lists(name: str, first: Sequence[Any], *others: Any) -> None:
             )
 
 
-def _is_list(value: Tensor | float | Sequence[Tensor | float]) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, (list, tuple))
 
 

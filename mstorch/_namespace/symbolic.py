@@ -35,7 +35,7 @@ class SymInt(_Symbol):
     def __ne__(self, other: Any) -> Any:
         return self._compared("ne", other)
 
-    def __ge__(self, other: Number) -> bool:
+    def __ge__(self, other: Number) -> Any:
         return self._compared("ge", other)
 
     def __gt__(self, other: Number) -> Any:
@@ -47,7 +47,7 @@ class SymInt(_Symbol):
     def __lt__(self, other: Any) -> Any:
         return self._compared("lt", other)
 
-    def __mul__(self, other: Number) -> SymInt:
+    def __mul__(self, other: Number) -> Any:
         found = self._compared("mul", other)
         return found if found is NotImplemented else SymInt(found)
 
@@ -68,7 +68,7 @@ class SymBool(_Symbol):
     """Symbolic bool; for ``isinstance`` only."""
 
 
-def sym_not(a: bool) -> bool:
+def sym_not(a: bool) -> Any:
     """Return ``not a``."""
     return not a
 
@@ -78,17 +78,17 @@ def sym_float(a: int) -> float:
     return builtins.float(a)
 
 
-def sym_int(a: float) -> int:
+def sym_int(a: Any) -> int:
     """Return ``int(a)``."""
     return builtins.int(a)
 
 
-def sym_max(a: int, b: float) -> float:
+def sym_max(a: Any, b: Any) -> Any:
     """Return the larger number; a float if either of the two is a float."""
     return _as_one(builtins.max(a, b), a, b)
 
 
-def sym_min(a: int, b: int) -> Any:
+def sym_min(a: Any, b: Any) -> Any:
     """Return the smaller number; a float if either of the two is a float."""
     return _as_one(builtins.min(a, b), a, b)
 
@@ -97,12 +97,12 @@ def _as_one(result: float, a: float, b: float) -> float:
     return builtins.float(result) if isinstance(a, builtins.float) or isinstance(b, builtins.float) else result
 
 
-def sym_sum(args: Iterable[Any]) -> int:
+def sym_sum(args: Iterable[Any]) -> Any:
     """Return ``sum(args)``."""
     return builtins.sum(args)
 
 
-def sym_ite(b: bool, t: int, f: int) -> int:
+def sym_ite(b: bool, t: int, f: int) -> Any:
     """Return ``t if b else f``; both must have the same type."""
     if not (isinstance(b, builtins.bool) and type(t) is type(f)):
         raise AssertionError(f"expected bool and matching types, got {type(b)}, {type(t)}, {type(f)}")

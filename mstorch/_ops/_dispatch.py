@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.arrays import Array, Number
+from .._backend.arrays import Array
 from .._backend.cast import cast, numpy_cast
 from .._backend.errors import nameless, not_for, wrong_type
 from .._backend.raw import from_numpy
@@ -247,7 +247,7 @@ def elementwise_in(
     return apply(kernel, kind, tuple(inputs), args, label=label, strides=strides, pointwise=not args)
 
 
-def expect_tensor(name: str, value: TensorBase | Number, position: int = 1) -> None:
+def expect_tensor(name: str, value: object, position: int = 1) -> None:
     """Raise torch's TypeError unless the operand of a binary operation is a tensor."""
     if not isinstance(value, TensorBase):
         word = ("input", "other")[position - 1]

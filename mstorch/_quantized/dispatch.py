@@ -339,7 +339,7 @@ def _resize_(self: Any, *sizes: Any, memory_format: memory_format | None = None)
     return self
 
 
-def _type(self: Tensor, dtype: dtype | None = None, **options: Any) -> str:
+def _type(self: Tensor, dtype: dtype | None = None, **options: Any) -> Any:
     return f"torch.quantized.{base.WORDS[self._dtype.name]}Tensor" if dtype is None else _to(self, dtype)
 
 

@@ -6,7 +6,6 @@ import io
 import mmap as mmap_module
 import sys
 from pickle import UnpicklingError
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ class Archive:
     """The records of a file to save. Pickling is done before the file is opened, so that an object that cannot be pickled leaves no file.
     """
 
-    def __init__(self, obj: Any, pickle_module: ModuleType | type[Any], protocol: int, byteorder_record: bool):
+    def __init__(self, obj: Any, pickle_module: Any, protocol: int, byteorder_record: bool):
         self.storages = StorageTable()
         self.pickle = dump(obj, pickle_module, protocol, self.storages)
         self.byteorder_record = byteorder_record
@@ -55,7 +54,7 @@ def map_file(path: str) -> Array:
         return np.frombuffer(mmap_module.mmap(file.fileno(), 0, access=access), np.uint8)
 
 
-def load(reader: ZipReader, map_location: Any, pickle_module: ModuleType, weights_only: bool, options: dict[str, Any],
+def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any],
          mapped: Array | None) -> Any:  # fmt: skip
     """Load the object of an archive. Raise RuntimeError or UnpicklingError if it is damaged."""
     restore = restorer(map_location)

@@ -52,7 +52,7 @@ def save(obj: Any, file: Any, pickle_module: ModuleType | type[Any], protocol: i
 class _Storages:
     """The storages that a file's persistent ids refer to, still without values, and the objects returned for them."""
 
-    def __init__(self, file: Any, map_location: dict[str, str] | None) -> None:
+    def __init__(self, file: Any, map_location: Any) -> None:
         self.file, self.restore = file, restorer(map_location)
         self.storages: dict[Any, tuple[LoadedStorage, str | None]] = {}
         self.views: dict[Any, TypedRef] = {}
@@ -116,7 +116,7 @@ def load(file: Any, map_location: Any, pickle_module: ModuleType, weights_only: 
     """Load an object from the legacy format. Raise RuntimeError or UnpicklingError if it is damaged."""
     storages = _Storages(file, map_location)
 
-    def plain() -> int | dict[str, Any] | list[str]:
+    def plain() -> Any:
         if weights_only:
             return Unpickler(file, encoding=options.get("encoding", "utf-8")).load()
         return pickle_module.load(file, **options)

@@ -115,7 +115,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
     return _set_state(adapter.as_class(func(*args), new_type), state)
 
 
-def _set_state(tensor: Tensor, state: dict[str, Any] | tuple[dict[Any, Any], ...]) -> Tensor:
+def _set_state(tensor: Tensor, state: Any) -> Tensor:
     custom = getattr(type(tensor), "__setstate__", None)
     if custom is not None and not adapter.is_own_method(custom):
         tensor.__setstate__(state)

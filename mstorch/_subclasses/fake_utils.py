@@ -74,7 +74,7 @@ class CrossRefFakeMode(TorchDispatchMode):
         fakes: dict[int, Any] = {}
         mode = FakeTensorMode()
         with mode:
-            def faked(value: Tensor | int | device | None) -> Tensor | int | device | None:
+            def faked(value: Tensor | int | device | None) -> Any:
                 return fakes.setdefault(id(value), mode.from_tensor(value)) if isinstance(value, Tensor) else value
 
             try:

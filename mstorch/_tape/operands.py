@@ -172,7 +172,7 @@ def _of_shapes(
         return wrapped(shaped(shapes.told(op.op, op.host[name], tuple(map(as_array, inputs)), args)), strides), args
 
 
-def _raw_of(item: Operand | list[TensorBase] | None, inputs: Sequence[Any]) -> Raw | str | tuple[Raw, ...] | None:
+def _raw_of(item: Operand | list[TensorBase] | None, inputs: Sequence[Any]) -> Any:
     """Return an operand as a device kernel takes it; 0-d CPU tensors may be combined with any device."""
     if isinstance(item, TensorBase):
         at, storage = item._at, item._storage

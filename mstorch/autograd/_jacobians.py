@@ -33,7 +33,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def is_like(value: Tensor) -> bool:
+def is_like(value: object) -> bool:
     """Return whether a value is a tensor or has ``__torch_function__``."""
     return isinstance(value, TensorBase) or hasattr(type(value), "__torch_function__")
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from mstorch import Tensor, view_as_real
 
-from .._backend.arrays import Number
 from .._core.dtype import complex64, float32, float64
 from .._core.warned import warn
 from ..overrides import handle_torch_function, has_torch_function
@@ -37,7 +36,7 @@ _COALESCED = "`torch.distributed.{}` will be deprecated. If you must use it, ple
 _SINGLE = "`torch.distributed.{}` is deprecated. Please use `torch.distributed.{}` instead."
 
 
-def check_tensor(value: Tensor | Number, name: str) -> None:
+def check_tensor(value: object, name: str) -> None:
     """Raise TypeError if ``value`` is not a tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(
@@ -45,7 +44,7 @@ def check_tensor(value: Tensor | Number, name: str) -> None:
         )
 
 
-def check_tensors(value: Sequence[Tensor], name: str) -> None:
+def check_tensors(value: object, name: str) -> None:
     """Raise TypeError if ``value`` is not a list of tensors."""
     text = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got {type(value)}"
     if not isinstance(value, list):

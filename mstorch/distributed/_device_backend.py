@@ -140,7 +140,7 @@ _meetings: list[str] = []  # where they met, each time
 _met: list[Any] = []  # the group of all processes whose devices have met
 
 
-def available(name: str) -> str:
+def available(name: str) -> Any:
     """Return the Backend of a name. Raise RuntimeError if torch needs a special build for it, NotImplementedError if mstorch lacks it."""
     backend = Backend(name)
     for one in dict.fromkeys(BackendConfig(backend).get_device_backend_map().values()):

@@ -124,7 +124,7 @@ class ProcessGroup:
         """Return the name of the backend."""
         return str(self._backend_for_host())
 
-    def _backend_for_host(self) -> str:
+    def _backend_for_host(self) -> str | None:
         return self._config.get_device_backend_map().get("cpu", self._backend)
 
     def get_group_store(self) -> Store:

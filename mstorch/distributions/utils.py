@@ -7,7 +7,6 @@ from typing import Any
 
 import mstorch as torch
 
-from .._backend.arrays import Number
 from .._core.device import device
 from .._core.dtype import dtype
 from .._tensor import Tensor
@@ -16,7 +15,7 @@ euler_constant = 0.57721566490153286060
 NUMBERS = (bool, int, float)
 
 
-def _tensor_like(value: Tensor | Number) -> bool:
+def _tensor_like(value: object) -> bool:
     return isinstance(value, torch.Tensor) or hasattr(type(value), "__torch_function__")
 
 

@@ -64,7 +64,7 @@ class ExportedProgram:
     """
 
     def __init__(
-        self, graph_module: GraphModule | None, signature: ExportGraphSignature | None, out_spec: TreeSpec | None, state: Module,
+        self, graph_module: GraphModule | None, signature: ExportGraphSignature | None, out_spec: TreeSpec | None, state: Any,
         args: tuple[Any, ...],
         kwargs: dict[str, Any], reason: str = "", is_dynamic: bool = False,
     ) -> None:  # fmt: skip
@@ -74,7 +74,7 @@ class ExportedProgram:
         self._form = None if is_dynamic else _form(args, kwargs)
         self._structure = tree_structure((args, kwargs))
 
-    def _made(self, value: ExportGraphSignature | GraphModule | None, name: str) -> Any:
+    def _made(self, value: Any, name: str) -> Any:
         if value is None:
             raise NotImplementedError(f"mstorch: this ExportedProgram has no {name}: {self._reason}")
         return value

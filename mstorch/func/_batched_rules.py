@@ -11,7 +11,6 @@ from .._core.overriding import public_name
 from .._core.promotion import promote_types
 from .._core.second_names import operation_of
 from .._core.tensor_base import TensorBase
-from .._ops._forms import _Required
 from .._tensor import Tensor
 from ._batched import RULES, BatchedTensor, Map, Op, Rule, as_batched, batched, find_rules_by, front, is_of, wrapped
 from ._batched_loop import by_slices, expanded, is_in_place, unmapped_error
@@ -79,7 +78,7 @@ def bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     return given
 
 
-def default_of(op: Op, name: str) -> int | _Required | tuple[int, int] | None:
+def default_of(op: Op, name: str) -> Any:
     """Return the default value of a parameter."""
     return _parameters_of(op.public)[1].get(name)
 

@@ -24,7 +24,6 @@ from ..utils._pytree import tree_unflatten
 from ..utils._trees.spec import TreeSpec
 from . import _pytree
 from ._pytree import tree_flatten_spec
-from .immutable_collections import immutable_dict
 from .node import Node, _get_qualified_name
 
 _BINARY = {
@@ -235,7 +234,7 @@ class CodeGen:
         """Convert the inputs to the values of the placeholders."""
         return args
 
-    def process_outputs(self, outputs: Any) -> Tensor | immutable_dict:
+    def process_outputs(self, outputs: Any) -> Any:
         """Convert the outputs to the return value of the function."""
         return outputs
 

@@ -17,7 +17,7 @@ class Patches(Block):
         self._seen: set[int] = set()
         self._places: set[tuple[int, str]] = set()
 
-    def attribute(self, owner: type, name: str, value: Callable[..., Any]) -> None:
+    def attribute(self, owner: type, name: str, value: Any) -> None:
         """Replace an attribute until the block ends."""
         own = name in vars(owner)
         before = getattr(owner, name)
@@ -44,7 +44,7 @@ class Patches(Block):
         if not deduplicate or self._first(cls, name):
             self.attribute(cls, name, functools.wraps(getattr(cls, name))(new_fn))
 
-    def visit_once(self, thing: dict[str, Any]) -> bool:
+    def visit_once(self, thing: Any) -> bool:
         """Return whether an object is visited for the first time."""
         return not (id(thing) in self._seen or self._seen.add(id(thing)))  # type: ignore[func-returns-value]
 

@@ -174,7 +174,7 @@ class Tracer(TracerBase):
             return root_fn, args
         return _calling(function, starred, named, double), args
 
-    def _input(self, name: str, parameter: inspect.Parameter, concrete: dict[str, Any]) -> int | Proxy:
+    def _input(self, name: str, parameter: inspect.Parameter, concrete: dict[str, Any]) -> Any:
         default = () if parameter.default is inspect.Parameter.empty else (parameter.default,)
         if name not in concrete:
             kind = None if parameter.annotation is inspect.Parameter.empty else parameter.annotation

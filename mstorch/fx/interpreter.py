@@ -82,7 +82,7 @@ class Interpreter:
         """Return the result of a function call."""
         return target(*args, **kwargs)
 
-    def call_method(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | int | Proxy:
+    def call_method(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a method of the first argument."""
         return getattr(args[0], target)(*args[1:], **kwargs)
 

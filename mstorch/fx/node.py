@@ -42,7 +42,7 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
     return fn(a)
 
 
-def map_arg(a: Sequence[Any] | dict[str, Any], fn: Callable[[Node], Any]) -> Any:
+def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
     """Return nested arguments with every Node ``n`` replaced by ``fn(n)``."""
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")

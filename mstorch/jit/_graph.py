@@ -103,7 +103,7 @@ def type_of(value: Any) -> Type:
 class Value:
     """An output of a node, or an input of the graph."""
 
-    def __init__(self, node: Node, number: int, kind: Type, constant: Tensor | float | memory_format | None = None) -> None:
+    def __init__(self, node: Node, number: int, kind: Type, constant: Any = None) -> None:
         self._node, self._name, self._type, self._constant = node, str(number), kind, constant
         self._users: list[Node] = []
 
@@ -242,7 +242,7 @@ class Node:
     __repr__ = __str__
 
 
-def _written(value: Tensor | float | str) -> str:
+def _written(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"{{{value.item()}}}" if not value.dim() else "<Tensor>"
     if type(value) is float:

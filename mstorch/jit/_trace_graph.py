@@ -98,7 +98,7 @@ def _dropped(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool
 
 
 def _layer_normed(
-    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> tuple[Any, ...]:
     return "layer_norm", (input, list(normalized_shape), weight, bias, eps, True)
 
@@ -366,7 +366,7 @@ def _code(value: Any) -> Any:
 
 
 def _get_trace_graph(
-    f: Module | Callable[..., Any], args: tuple[Tensor, ...] = (), kwargs: Any = None, strict: bool = True, _force_outplace: bool = False,
+    f: Module | Callable[..., Any], args: Any = (), kwargs: Any = None, strict: bool = True, _force_outplace: bool = False,
     return_inputs: bool = False,
     _return_inputs_states: bool = False,
 ) -> tuple[Any, ...]:  # fmt: skip

@@ -167,7 +167,7 @@ def _as_tensor(value: Tensor | type | Array) -> Any:
 
 
 def _check_attributes(actual: Any, expected: Any, options: Options) -> None:
-    def compare(name: str, one: torch.device | torch.dtype | Sequence[int], other: torch.device | torch.dtype | Sequence[int]) -> None:
+    def compare(name: str, one: Any, other: Any) -> None:
         if one != other:
             raise Mismatch(AssertionError, f"The values for attribute '{name}' do not match: {one} != {other}.")
 
@@ -329,7 +329,7 @@ class UnsupportedInputs(Exception):
 class Pair:
     """Pair of values to compare; the constructor raises UnsupportedInputs for unsupported ones."""
 
-    def __init__(self, actual: Any, expected: Tensor | Number | None, *, id: tuple[Any, ...] = (), **unknown_parameters: Any) -> None:
+    def __init__(self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), **unknown_parameters: Any) -> None:
         self.actual, self.expected, self.id = actual, expected, id
         self._unknown_parameters = unknown_parameters
 
@@ -428,7 +428,7 @@ class TensorLikePair(_Close):
     """Pair of tensors, or of values convertible to tensors; one class must be a subclass of the other."""
 
     def __init__(
-        self, actual: Tensor | Array | type[Any], expected: Any, *, id: tuple[Any, ...] = (), allow_subclasses: bool = True,
+        self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), allow_subclasses: bool = True,
         rtol: float | None = None,
         atol: float | None = None, equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True,
         check_layout: bool = True, check_stride: bool = False, **other_parameters: Any,
@@ -520,7 +520,7 @@ _OLD_PRECISIONS = {torch.float16: (1e-3, 1e-3), torch.float32: (1e-4, 1e-5), tor
     category=FutureWarning,
 )
 def assert_allclose(
-    actual: Tensor, expected: Tensor | Sequence[float], rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
+    actual: Tensor, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
     msg: str = ""
 ) -> None:
     """Raise AssertionError unless the values are close; deprecated form of ``assert_close``, with wider tolerances and ignoring dtypes."""

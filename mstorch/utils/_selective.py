@@ -128,7 +128,7 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
 
 
 def create_selective_checkpoint_contexts(
-    policy_fn_or_list: int | Callable[..., Any] | Sequence[int | OpOverload | OpOverloadPacket], allow_cache_entry_mutation: bool = False
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> tuple[Any, Any]:
     """Return the two contexts for ``checkpoint(..., context_fn=...)``.
 

@@ -26,7 +26,7 @@ Formula = Callable[..., int]
 Shape = Sequence[int]
 
 
-def get_shape(i: Tensor | int | Sequence[int] | None) -> Any:
+def get_shape(i: Any) -> Any:
     """Return a tensor's shape; other values unchanged."""
     return i.shape if isinstance(i, TensorBase) else i
 
@@ -38,7 +38,7 @@ def shape_wrapper(f: Formula) -> Formula:
     """Wrap a formula of shapes so that it takes tensors."""
 
     @functools.wraps(f)
-    def of_tensors(*args: Any, out_val: Tensor | Sequence[Tensor | None] | None = None, **kwargs: Any) -> int:
+    def of_tensors(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
         args, kwargs, out_shape = tree_map(get_shape, (args, kwargs, out_val))
         return f(*args, out_shape=out_shape, **kwargs)
 

@@ -79,7 +79,7 @@ class ModuleTracker(Block):
         self._end(name)()
         self._hook(output, self._begin(name, True))
 
-    def _hook(self, values: Tensor | tuple[Tensor | None, ...], function: Callable[..., None]) -> None:
+    def _hook(self, values: Any, function: Callable[..., None]) -> None:
         tensors = [value for value in tree_leaves(values) if isinstance(value, TensorBase) and value.requires_grad]
         if tensors:
             self._hooks.append(register_multi_grad_hook(tensors, function))

@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import Array
 
 
-def sink(keys: list[Any], items: list[Any], hole: int, count: int, key: int, item: int) -> None:
+def sink(keys: list[Any], items: list[Any], hole: int, count: int, key: Any, item: Any) -> None:
     """Sift an element into the max-heap of the first ``count``, below ``hole``."""
     top = child = hole
     while child < (count - 1) // 2:

@@ -19,7 +19,7 @@ DTYPES = FLOATS + COMPLEX
 Arrays = tuple[Array, ...]
 
 
-def given(*arrays: Array | int) -> tuple[Raw, ...]:
+def given(*arrays: Any) -> tuple[Raw, ...]:
     """Return arrays as MindSpore tensors that own their memory."""
     return tuple(from_numpy(np.array(array, order="C")) for array in arrays)
 

@@ -77,7 +77,7 @@ def kind_of(value: TensorBase | complex) -> dtype:
     return value._dtype if isinstance(value, TensorBase) else result_dtype((value,))
 
 
-def _scaled(other: TensorBase | Number, alpha: complex, first: TensorBase | int) -> Any:
+def _scaled(other: TensorBase | Number, alpha: complex, first: TensorBase | Number) -> Any:
     """Return ``alpha * other`` in the dtype in which torch computes the sum, after checking alpha."""
     kind = result_dtype((first, other))
     if isinstance(alpha, bool) and kind.category != 0:
@@ -464,7 +464,7 @@ def reciprocal(input: TensorBase, *, out: TensorBase | None = None) -> TensorBas
     return unary(_reciprocal, input, out, to_float=True)
 
 
-def _expect_number(name: str, value: TensorBase | Number) -> None:
+def _expect_number(name: str, value: object) -> None:
     """Raise torch's TypeError unless the value is a number, or a 0-d tensor that does not require grad."""
     if isinstance(value, TensorBase) and (value._shape or value.requires_grad):
         raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")

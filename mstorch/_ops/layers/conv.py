@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._backend import runtime
-from ..._backend.arrays import Number
 from ..._backend.errors import nameless, not_for
 from ..._backend.onednn.library import FOUND
 from ..._backend.table import kernel
@@ -44,7 +43,7 @@ def expand_numbers(value: Any, rank: int, name: str, words: str = "to match the 
     return (int(value),) * rank
 
 
-def _check_tensor(value: TensorBase | Number, function: str, argument: str, position: int) -> None:
+def _check_tensor(value: object, function: str, argument: str, position: int) -> None:
     if not isinstance(value, TensorBase):
         raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
 

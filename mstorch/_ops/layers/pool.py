@@ -51,9 +51,9 @@ def pooled_sizes(
 
 
 def _prepare(
-    function: str, rank: int, input: TensorBase, kernel_size: TensorBase | int | Sequence[TensorBase | int],
-    stride: TensorBase | int | Sequence[TensorBase | int] | None, padding: TensorBase | int | Sequence[TensorBase | int],
-    dilation: TensorBase | int | Sequence[int], ceil_mode: bool,
+    function: str, rank: int, input: TensorBase, kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None, padding: int | Sequence[int],
+    dilation: int | Sequence[int], ceil_mode: bool,
     indices: bool = False,
 ) -> tuple[Any, bool, Sizes, Sizes, Sizes, Sizes, Sizes]:
     """Return the batched input, whether it was unbatched, and kernel, stride, padding, dilation and output sizes."""
@@ -150,9 +150,9 @@ def _without_batch(values: TensorBase) -> TensorBase:
 
 @node_called(_of_a_line)
 def max_pool(
-    rank: int, input: TensorBase, kernel_size: TensorBase | int | Sequence[TensorBase | int],
-    stride: TensorBase | int | Sequence[int] | None, padding: TensorBase | int | Sequence[int],
-    dilation: TensorBase | int | Sequence[int], ceil_mode: bool, indices: bool
+    rank: int, input: TensorBase, kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None, padding: int | Sequence[int],
+    dilation: int | Sequence[int], ceil_mode: bool, indices: bool
 ) -> Any:
     """Return the maximum of each window, and with ``indices`` its flat spatial index."""
     input, single, *numbers = _prepare(
@@ -189,8 +189,8 @@ def _formatted(rank: int, values: TensorBase, input: TensorBase) -> TensorBase:
 
 @node_called(_of_a_line)
 def avg_pool(
-    rank: int, input: TensorBase, kernel_size: TensorBase | int | Sequence[TensorBase | int],
-    stride: TensorBase | int | Sequence[TensorBase | int] | None, padding: TensorBase | int | Sequence[TensorBase | int], ceil_mode: bool,
+    rank: int, input: TensorBase, kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None, padding: int | Sequence[int], ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> TensorBase:  # fmt: skip
@@ -354,6 +354,6 @@ def adaptive_avg_pool1d(input: TensorBase, output_size: int | Sequence[int]) -> 
     return adaptive_avg_pool(1, input, output_size)
 
 
-def adaptive_max_pool1d(input: TensorBase, output_size: int | Sequence[int | None] | Sequence[int] | None) -> tuple[Any, Any]:
+def adaptive_max_pool1d(input: TensorBase, output_size: int | Sequence[int | None] | None) -> tuple[Any, Any]:
     """Max-pool (N, C, L) or (C, L) to ``output_size``; return the maxima and their indices."""
     return adaptive_max_pool(1, input, output_size)

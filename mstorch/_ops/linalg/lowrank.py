@@ -99,7 +99,7 @@ Tracker = Callable[["_LOBPCG"], None]
 class _LOBPCG:
     """The state passed to a ``tracker``: ``A B iK X S E R ivars fvars bvars tvars iparams fparams bparams method``."""
 
-    def __init__(self, A: Any, B: Any, X: Any, iK: Any, iparams: Any, fparams: Any, bparams: dict[str, bool], method: str, tracker: Any):
+    def __init__(self, A: Any, B: Any, X: Any, iK: Any, iparams: Any, fparams: Any, bparams: dict[str, Any], method: str, tracker: Any):
         self.A, self.B, self.X, self.iK, self.method, self.tracker = A, B, X, iK, method, tracker
         self.iparams, self.fparams, self.bparams = iparams, fparams, bparams
         n, k = iparams["n"], iparams["k"]

@@ -31,7 +31,6 @@ from ..._core.dtype import (
 )
 from ..._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from ..._core.modes import modes
-from ..._core.naming import NamedAsInTorch
 from ..._core.storage import Counter
 from ..._core.strides import (
     channels_last_strides,
@@ -346,7 +345,7 @@ def npu(
 
 
 def rebuilt(
-    cls: NamedAsInTorch, array: Array, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any],
+    cls: Any, array: Array, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any],
     place: str = "cpu"
 ) -> TensorBase:
     """Rebuild a pickled tensor. Raise RuntimeError if its device is not available."""

@@ -48,7 +48,7 @@ def storage(self: TensorBase) -> TypedStorage:
     return above.storages.typed_storage(self)
 
 
-def _typed_storage(self: TensorBase) -> TensorBase | TypedStorage:
+def _typed_storage(self: TensorBase) -> Any:
     """Return ``storage()`` without a warning, for torch's own code and packages."""
     return above.storages.typed_storage(self)
 

@@ -191,7 +191,7 @@ def as_strided_scatter(
     )[0]
 
 
-def _as_strided_scatter_backward(gradients: Any, outputs: list[None], inputs: list[TensorBase], where: TensorBase) -> Any:
+def _as_strided_scatter_backward(gradients: Any, outputs: list[Any], inputs: list[TensorBase], where: TensorBase) -> Any:
     if gradients[0] is None:
         return None, None
     part = gradients[0].take(where)

@@ -333,7 +333,7 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
 
     def __init__(
         self, bins: int = 2048, dtype: torch.dtype = torch.quint8, qscheme: qscheme = torch.per_tensor_affine, reduce_range: bool = False,
-        quant_min: int | None = None, quant_max: int | None = None, factory_kwargs: dict[str, torch.device] | None = None,
+        quant_min: int | None = None, quant_max: int | None = None, factory_kwargs: dict[str, Any] | None = None,
         eps: float = _EPS,
         is_dynamic: bool = False, **kwargs: Any,
     ) -> None:  # fmt: skip

@@ -286,7 +286,7 @@ def _convert(
 
 
 def swap_module(
-    mod: Module, mapping: dict[Any, Any], custom_module_class_mapping: dict[UnbuiltClass, UnbuiltClass],
+    mod: Module, mapping: dict[Any, Any], custom_module_class_mapping: dict[Any, Any],
     use_precomputed_fake_quant: bool = False
 ) -> Module:
     """Return the quantized replacement of a module; the module itself if it has no ``qconfig`` or is not in the mapping."""

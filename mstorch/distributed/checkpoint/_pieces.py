@@ -1,7 +1,7 @@
 """A state flattened to named entries, and this rank's shard of each."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from mstorch import Tensor
@@ -41,7 +41,7 @@ def told(state: dict[str, Any], path: Path) -> Path:
     return tuple(found)
 
 
-def put(state: dict[str, Any] | tuple[Any, ...], path: Path, value: float | Sequence[float | str] | None) -> None:
+def put(state: Any, path: Path, value: Any) -> None:
     """Set the entry at a path."""
     for key in path[:-1]:
         state = state[key]

@@ -45,7 +45,7 @@ def _named(model: Any) -> dict[str, Any]:
     return {_plain_name(name) if _wrapped(model) else name: one for name, one in model.named_parameters()}
 
 
-def _given(value: torch.Tensor | DTensor | dict[str, torch.Tensor], options: StateDictOptions) -> Any:
+def _given(value: Any, options: StateDictOptions) -> Any:
     """Return a value detached; with ``full_state_dict``, a DTensor is gathered."""
     if isinstance(value, dict):
         return {key: _given(one, options) for key, one in value.items()}
@@ -120,7 +120,7 @@ def _init_optim_state(optimizer: Optimizer) -> None:
             one.grad = grad
 
 
-def _as_spread(value: torch.Tensor | DTensor, parameter: torch.Tensor | DTensor) -> torch.Tensor:
+def _as_spread(value: Any, parameter: torch.Tensor | DTensor) -> torch.Tensor:
     """Return an optimizer state tensor for this rank's shard of a parameter, as a DTensor."""
     if not isinstance(parameter, DTensor) or not isinstance(value, torch.Tensor) or isinstance(value, DTensor) or not value.dim():
         return value

@@ -460,7 +460,7 @@ def _prefixes(model: Any) -> Callable[[Any], str]:
 
 
 def _before_load(
-    module: FullyShardedDataParallel, state: dict[str, Any], prefix: str, metadata: dict[str, int], strict: bool, missing: Any,
+    module: FullyShardedDataParallel, state: dict[str, Any], prefix: str, metadata: Any, strict: bool, missing: Any,
     unexpected: Any, errors: Any
 ) -> None:
     block = module._with_parameters(True)

@@ -181,7 +181,7 @@ class _PipelineSchedule(ABC):
             losses[:] = self._internal_losses
         self._internal_losses.clear()
 
-    def _compute_loss(self, output: torch.Tensor, target: torch.Tensor, loss_kwargs: dict[str, float] | None = None) -> Any:
+    def _compute_loss(self, output: torch.Tensor, target: torch.Tensor, loss_kwargs: dict[str, Any] | None = None) -> Any:
         return self._loss_fn(output, target, **(loss_kwargs or {}))
 
     def _split_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[list[Any], list[Any]]:

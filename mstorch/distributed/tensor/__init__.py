@@ -43,7 +43,7 @@ def _made(make: Callable[..., Any]) -> Callable[..., DTensor]:
     def function(
         *size: int, dtype: torch.dtype | None = None, layout: torch.layout | None = None, requires_grad: bool = False,
         device_mesh: DeviceMesh,
-        placements: Sequence[Shard] | None = None,
+        placements: Sequence[Placement] | None = None,
         **more: Any,
     ) -> DTensor:  # fmt: skip
         shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size

@@ -10,7 +10,7 @@ class GuardOnDataDependentSymNode(RuntimeError):
     """In torch, raised for a guard on a value-dependent size; mstorch never raises it."""
 
 
-def guard_or_false(a: bool) -> bool:
+def guard_or_false(a: Any) -> bool:
     """Return ``bool(a)``: sizes are concrete, so no guard is needed."""
     return bool(a)
 
@@ -31,7 +31,7 @@ def has_free_symbols(val: Any) -> bool:
     return False
 
 
-def is_concrete_int(a: int) -> bool:
+def is_concrete_int(a: object) -> bool:
     """Return whether a size is an int."""
     return isinstance(a, int)
 

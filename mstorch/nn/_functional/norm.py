@@ -51,7 +51,7 @@ def instance_norm(
 
 
 def layer_norm(
-    input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
     """Normalize over the last dimensions to mean 0 and variance 1."""
     return norms.layer_norm(input, normalized_shape, weight, bias, eps)

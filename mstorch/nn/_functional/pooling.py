@@ -28,8 +28,8 @@ def _maximum(rank: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return pools.max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     def pool(
-        input: Tensor, kernel_size: Any, stride: Tensor | int | Sequence[int] | None = None, padding: Tensor | int | Sequence[int] = 0,
-        dilation: Tensor | int | Sequence[int] = 1, ceil_mode: bool = False,
+        input: Tensor, kernel_size: Any, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1, ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:  # fmt: skip
         return pools.max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
@@ -47,10 +47,10 @@ max_pool3d, max_pool3d_with_indices = _maximum(3)
 
 
 def _adaptive_maximum(rank: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    def pool_with_indices(input: str, output_size: str, return_indices: bool = False) -> tuple[Any, Any]:
+    def pool_with_indices(input: Any, output_size: Any, return_indices: bool = False) -> tuple[Any, Any]:
         return pools.adaptive_max_pool(rank, input, output_size)
 
-    def pool(input: Tensor, output_size: int | Sequence[Tensor | int | None] | Sequence[int], return_indices: bool = False) -> Any:
+    def pool(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
         values, indices = pools.adaptive_max_pool(rank, input, output_size)
         return (values, indices) if return_indices else values
 
@@ -67,13 +67,13 @@ adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_maximum(2)
 adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_maximum(3)
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | Sequence[int]) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """Average-pool (N, C, H, W) or (C, H, W) to ``output_size``; None keeps a size."""
     return pools.adaptive_avg_pool(2, input, output_size)
 
 
 @operation(autocast=FLOAT32_ON_CPU)
-def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[Tensor | int | None] | Sequence[int]) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """Average-pool (N, C, D, H, W) or (C, D, H, W) to ``output_size``; None keeps a size."""
     return pools.adaptive_avg_pool(3, input, output_size)
 
@@ -120,7 +120,7 @@ def _fractional(rank: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     def pool(
         input: Tensor, kernel_size: int | Sequence[int], output_size: int | Sequence[int] | None = None,
-        output_ratio: Sequence[float] | None = None, return_indices: bool = False,
+        output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> Any:  # fmt: skip
         found = fractional_max_pool(rank, input, kernel_size, output_size, output_ratio, _random_samples)

@@ -1,7 +1,6 @@
 """Helpers of layers: creating parameters and expanding an int to all dimensions."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..._core.above import above
@@ -20,7 +19,7 @@ def parameter_of(value: float, *size: int, device: device | str | int | None = N
     return Parameter((above.torch.ones if value else above.torch.zeros)(size, device=device, dtype=dtype))
 
 
-def numbers(value: float | Sequence[int], rank: int) -> tuple[Any, ...]:
+def numbers(value: Any, rank: int) -> tuple[Any, ...]:
     """Return a tuple with one value for each dimension."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
 

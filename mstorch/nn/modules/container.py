@@ -16,7 +16,7 @@ from ..parameter import Parameter
 from .module import Module, _addindent
 
 if TYPE_CHECKING:
-    from ...fx.proxy import Proxy
+    pass
 
 
 def _position(index: int, length: int, name: str = "index") -> int:
@@ -125,7 +125,7 @@ class Sequential(Module):
     def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())  # type: ignore[arg-type]
 
-    def forward(self, input: Tensor | Proxy) -> Tensor | Proxy:
+    def forward(self, input: Any) -> Any:
         """Return the result of the last module."""
         for module in self:
             input = module(input)

@@ -127,7 +127,7 @@ class PruningContainer(BasePruningMethod):
         for method in args:
             self.add_pruning_method(method)
 
-    def add_pruning_method(self, method: int | BasePruningMethod | None) -> None:
+    def add_pruning_method(self, method: Any) -> None:
         """Add a pruning method. Raise TypeError for other objects, and ValueError for a method of another tensor."""
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
@@ -295,7 +295,7 @@ class L1Unstructured(_Entries):
 class RandomStructured(_Channels):
     """Prunes channels along ``dim`` at random."""
 
-    def __init__(self, amount: int, dim: int = -1) -> None:
+    def __init__(self, amount: float, dim: int = -1) -> None:
         super().__init__(amount)
         self.dim = dim
 

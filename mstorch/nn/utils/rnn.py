@@ -184,7 +184,7 @@ def pad_packed_sequence(
 
 
 def pad_sequence(
-    sequences: Tensor | Iterable[Any] | list[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+    sequences: Tensor | Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
     """Pad sequences (L, *) of different lengths L and stack them as (T, B, *), or (B, T, *) if ``batch_first``."""
     if not isinstance(sequences, Iterable):

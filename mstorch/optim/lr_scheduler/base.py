@@ -130,7 +130,7 @@ class _LRScheduler(LRScheduler):
     """Deprecated name of LRScheduler, from which older scripts inherit."""
 
 
-def _check_optimizer(optimizer: str | Optimizer) -> None:
+def _check_optimizer(optimizer: object) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 

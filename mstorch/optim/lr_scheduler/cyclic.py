@@ -7,7 +7,6 @@ import types
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ..._backend.arrays import Number
 from ..._tensor import Tensor
 from ..optimizer import Optimizer
 from .base import LRScheduler, _check_optimizer, _per_group, _set_value, _warn_unless_stepping
@@ -294,7 +293,7 @@ class OneCycleLR(_MomentumCycle):
         return rates
 
 
-def _check_positive(name: str, value: Number) -> None:
+def _check_positive(name: str, value: Any) -> None:
     if not isinstance(value, int) or value <= 0:
         raise ValueError(f"Expected positive integer {name}, but got {value}")
 

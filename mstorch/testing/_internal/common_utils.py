@@ -69,7 +69,7 @@ class TestCase(unittest.TestCase):
         set_rng_seed(SEED)
 
     def assertEqual(
-        self, x: Any, y: Any, msg: str | None = None, *, atol: float | None = None, rtol: float | None = None, equal_nan: bool = True,
+        self, x: Any, y: Any, msg: Any = None, *, atol: float | None = None, rtol: float | None = None, equal_nan: bool = True,
         exact_dtype: bool = True, exact_device: bool = False, exact_layout: bool = False, exact_stride: bool = False,
         exact_is_coalesced: bool = False,
     ) -> None:  # fmt: skip
@@ -140,7 +140,7 @@ class subtest:
     """Values of one case of ``parametrize``, with a name and decorators of its own."""
 
     def __init__(
-        self, arg_values: Sequence[int | str], name: str | None = None, decorators: Sequence[Callable[..., Any]] | None = None
+        self, arg_values: Any, name: str | None = None, decorators: Sequence[Callable[..., Any]] | None = None
     ) -> None:
         self.arg_values, self.name, self.decorators = arg_values, name, list(decorators or ())
 

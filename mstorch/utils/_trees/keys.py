@@ -5,8 +5,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..._tensor import Tensor
-
 
 @dataclasses.dataclass(frozen=True)
 class SequenceKey:
@@ -55,7 +53,7 @@ def keystr(kp: Iterable[Any]) -> str:
     return "".join(map(str, kp))
 
 
-def key_get(obj: Any, kp: Iterable[Any]) -> Tensor | int | None:
+def key_get(obj: Any, kp: Iterable[Any]) -> Any:
     """Return the subtree at a path."""
     for key in kp:
         obj = key.get(obj)

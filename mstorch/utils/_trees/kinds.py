@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ... import return_types
-from ..._core.naming import NamedAsInTorch
 from ..._core.size import Size
 from ..._core.trees import REGISTERED
 from .keys import GetAttrKey, MappingKey, SequenceKey
@@ -148,7 +147,7 @@ def deregister_pytree_node(cls: type) -> None:
 # Named tuples
 
 
-def is_namedtuple_class(cls: NamedAsInTorch | type[Any] | tuple[Any, ...]) -> bool:
+def is_namedtuple_class(cls: object) -> bool:
     """Return whether a class is, or derives from, a ``namedtuple``."""
     fields = getattr(cls, "_fields", None) if isinstance(cls, type) and issubclass(cls, tuple) else None
     return (
@@ -185,7 +184,7 @@ def is_structseq_instance(obj: Any) -> bool:
     return is_structseq_class(type(obj))
 
 
-def node_type(tree: Any) -> NamedAsInTorch | Callable[..., Any] | type[Any]:
+def node_type(tree: Any) -> Any:
     """Return the node type of a container; ``collections.namedtuple`` for every namedtuple."""
     kind = type(tree)
     return namedtuple if kind not in SUPPORTED_NODES and is_namedtuple_class(kind) else kind
@@ -249,7 +248,7 @@ def deque_flatten_with_keys(d: deque[Any]) -> tuple[list[tuple[Any, Any]], Any]:
     return sequence_flatten_with_keys(d)[0], d.maxlen
 
 
-def deque_unflatten(values: Iterable[Any], context: int) -> deque[Any]:
+def deque_unflatten(values: Iterable[Any], context: int | None) -> deque[Any]:
     """Return a deque of the children with the maxlen in ``context``."""
     return deque(values, maxlen=context)
 

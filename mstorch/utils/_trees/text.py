@@ -15,7 +15,7 @@ DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL = 1
 class EnumEncoder(json.JSONEncoder):
     """Encodes enum members by the qualified name of their class and their name."""
 
-    def default(self, obj: Any) -> str | dict[str, Any]:
+    def default(self, obj: Any) -> Any:
         if isinstance(obj, Enum):
             kind = type(obj)
             return {"__enum__": True, "fqn": f"{kind.__module__}:{kind.__qualname__}", "name": obj.name}

@@ -66,7 +66,7 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf =
     return spec.unflatten([func(*group) for group in zip(leaves, *map(spec.flatten_up_to, rests))])
 
 
-def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> list[float | tuple[Tensor]]:
+def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
     """Call ``func`` with each leaf; return ``tree``."""
     leaves, spec = tree_flatten(tree, is_leaf)
     for group in zip(leaves, *map(spec.flatten_up_to, rests)):
@@ -103,7 +103,7 @@ def tree_map_only(type_or_types_or_pred: Any, /, func: Callable[..., Any], tree:
 
 
 def tree_map_only_(
-    type_or_types_or_pred: type[Any], /, func: Callable[..., Any], tree: Any, is_leaf: IsLeaf = None
+    type_or_types_or_pred: Any, /, func: Callable[..., Any], tree: Any, is_leaf: IsLeaf = None
 ) -> list[float | tuple[Tensor]]:
     """Call ``func`` with the leaves of these types; return ``tree``."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
@@ -119,7 +119,7 @@ def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> 
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
-def tree_all_only(type_or_types: type[Any], /, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
     """Return whether the predicate holds for all leaves of these types."""
     return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 

@@ -21,7 +21,7 @@ from ..._tensor import Tensor
 PluginData = SummaryMetadata.PluginData
 
 
-def make_np(x: Tensor | Array) -> Array:
+def make_np(x: Any) -> Array:
     """Convert a tensor or number to an array. Raise NotImplementedError for other values, including lists."""
     if isinstance(x, np.ndarray):
         return x

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ...._core.trees import tree_flatten, tree_unflatten
@@ -12,7 +12,7 @@ from .._dtensor import DTensor
 
 
 def local_map(
-    func: Callable[..., Any] | None = None, out_placements: Any = None, in_placements: Sequence[None] | None = None,
+    func: Callable[..., Any] | None = None, out_placements: Any = None, in_placements: Any = None,
     in_grad_placements: Any = None,
     device_mesh: DeviceMesh | None = None, *, redistribute_inputs: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import numbers
 from abc import ABCMeta
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin
 
 from ._hook_iterator import _SnapshotState, hook_iterator
@@ -119,7 +119,7 @@ class _DataPipeType:
     def __hash__(self) -> int:
         return hash(self.param)
 
-    def issubtype(self, other: _DataPipeType | type[Any]) -> bool:
+    def issubtype(self, other: Any) -> bool:
         """Return whether this type is a subtype of ``other``."""
         if isinstance(other, _DataPipeType):
             return issubtype(self.param, other.param)
@@ -127,7 +127,7 @@ class _DataPipeType:
             return issubtype(self.param, other)
         raise TypeError(f"Expected '_DataPipeType' or 'type', but found {type(other)}")
 
-    def issubtype_of_instance(self, other: Sequence[int | str]) -> bool:
+    def issubtype_of_instance(self, other: Any) -> bool:
         """Return whether an object is an instance of this type."""
         return issubinstance(other, self.param)
 

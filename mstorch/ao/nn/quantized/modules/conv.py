@@ -19,7 +19,7 @@ from ...intrinsic.qat.modules.conv_fused import folded
 from .utils import WeightedQuantizedModule, _quantize_weight, expect_observed
 
 if TYPE_CHECKING:
-    from ....quantization.fake_quantize import FakeQuantize
+    pass
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d"]
 _PARTS = (
@@ -144,7 +144,7 @@ class _ConvNd(WeightedQuantizedModule):
         return self.__deepcopy__({})
 
     @classmethod
-    def get_qconv(cls, mod: Any, activation_post_process: Any, weight_post_process: FakeQuantize | None = None) -> Module:
+    def get_qconv(cls, mod: Any, activation_post_process: Any, weight_post_process: Any = None) -> Module:
         """Construct the module from a float convolution and its observers."""
         observer = mod.qconfig.weight() if weight_post_process is None else weight_post_process
         observer(mod.weight)

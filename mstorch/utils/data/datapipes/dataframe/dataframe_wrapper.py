@@ -30,7 +30,7 @@ class PandasWrapper:
     """Interface to pandas. Without pandas, nothing is a data frame, and creating one raises RuntimeError."""
 
     @classmethod
-    def create_dataframe(cls, data: Sequence[list[int]], columns: Any) -> Any:
+    def create_dataframe(cls, data: Sequence[Any], columns: Any) -> Any:
         """Return a data frame of the given rows."""
         return _pandas().DataFrame(data, columns=columns)
 
@@ -103,7 +103,7 @@ def get_columns(data: Any) -> list[Any]:
     return default_wrapper.get_columns(data)
 
 
-def is_column(data: int) -> bool:
+def is_column(data: object) -> bool:
     """Return whether an object is a column."""
     return default_wrapper.is_column(data)
 

@@ -119,7 +119,7 @@ class Capture:
             raise AttributeError
         return CaptureGetAttr(self, attrname, ctx=self.ctx)
 
-    def __getitem__(self, key: str) -> CaptureGetItem:
+    def __getitem__(self, key: Any) -> CaptureGetItem:
         return CaptureGetItem(self, key, ctx=self.ctx)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -131,7 +131,7 @@ class Capture:
         self.ctx["operations"].append(CaptureVariableAssign(variable=variable, value=result, ctx=self.ctx))
         return variable
 
-    def __add__(self, add_val: CaptureVariable) -> CaptureVariable:
+    def __add__(self, add_val: Any) -> CaptureVariable:
         result = CaptureAdd(self, add_val, ctx=self.ctx)
         return self._assigned(result, result)
 
@@ -139,7 +139,7 @@ class Capture:
         result = CaptureSub(self, add_val, ctx=self.ctx)
         return self._assigned(result, result)
 
-    def __mul__(self, add_val: int) -> CaptureVariable:
+    def __mul__(self, add_val: Any) -> CaptureVariable:
         result = CaptureMul(self, add_val, ctx=self.ctx)
         return self._assigned(result, result)
 
@@ -250,7 +250,7 @@ class CaptureVariable(Capture):
 
     names_idx = 0
 
-    def __init__(self, value: _Arithmetic | None, ctx: dict[str, Any]) -> None:
+    def __init__(self, value: Any, ctx: dict[str, Any]) -> None:
         if CaptureControl.disabled:
             raise RuntimeError("Attempting to create capture variable with capture off")
         self.ctx = ctx
@@ -289,7 +289,7 @@ class CaptureGetItem(Capture):
 class CaptureSetItem(Capture):
     """A recorded ``left[key] = value``."""
 
-    def __init__(self, left: Any, key: str, value: CaptureVariable, ctx: dict[str, Any]) -> None:
+    def __init__(self, left: Any, key: str, value: Any, ctx: dict[str, Any]) -> None:
         self.ctx = ctx
         self.left = left
         self.key = key
@@ -309,7 +309,7 @@ class _Arithmetic(Capture):
     symbol: str
     compute: Callable[[Any, Any], Any]
 
-    def __init__(self, left: Capture, right: int | CaptureVariable, ctx: dict[str, Any]) -> None:
+    def __init__(self, left: Any, right: Any, ctx: dict[str, Any]) -> None:
         self.ctx = ctx
         self.left = left
         self.right = right

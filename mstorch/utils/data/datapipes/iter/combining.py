@@ -70,7 +70,7 @@ class _ContainerTemplate(ABC):
         """Return the number of samples of a child. Raise TypeError if it is not known."""
 
 
-def _no_op(x: int) -> int | str:
+def _no_op(x: Any) -> Any:
     return x
 
 
@@ -143,7 +143,7 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe[Any], _ContainerTemplate):
     def __len__(self) -> int:
         return len(self.main_datapipe)
 
-    def _read(self, instance_id: int) -> int | str | list[int]:
+    def _read(self, instance_id: int) -> Any:
         """Return the child's next sample. Raise StopIteration at the end."""
         self.child_pointers[instance_id] += 1
         place = self.child_pointers[instance_id]

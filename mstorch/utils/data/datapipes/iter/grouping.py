@@ -143,7 +143,7 @@ class GrouperIterDataPipe(PartlyKept, IterDataPipe[DataChunk[Any]]):
         del self.buffer_elements[biggest_key]
         return group if enough else None
 
-    def _wrapped(self, key: int, group: list[Any]) -> Any:
+    def _wrapped(self, key: Any, group: list[Any]) -> Any:
         chunk = self.wrapper_class(group)
         return (key, chunk) if self.keep_key else chunk
 

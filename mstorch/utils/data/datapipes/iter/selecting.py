@@ -27,7 +27,7 @@ class FilterIterDataPipe(IterDataPipe[_T_co]):
     datapipe: IterDataPipe[_T_co]
     filter_fn: Callable[..., Any]
 
-    def __init__(self, datapipe: IterDataPipe[_T_co], filter_fn: Callable[..., Any], input_col: int | None = None) -> None:
+    def __init__(self, datapipe: IterDataPipe[_T_co], filter_fn: Callable[..., Any], input_col: Any = None) -> None:
         super().__init__()
         self.datapipe = datapipe
         _check_unpickable_fn(filter_fn)

@@ -38,5 +38,5 @@ class MapperMapDataPipe(MapDataPipe[_T_co]):
     def __len__(self) -> int:
         return len(self.datapipe)
 
-    def __getitem__(self, index: int) -> _T_co:
+    def __getitem__(self, index: Any) -> _T_co:
         return self.fn(self.datapipe[index])

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-def basichandlers(extension: str, data: bytes) -> Any:
+def basichandlers(extension: str, data: Any) -> Any:
     """Decode text, class numbers, JSON, pickles and torch files; return None for other extensions."""
     # Parts of the words count as well: "tx" is text, as in torch.
     if extension in "txt text transcript":
@@ -84,7 +84,7 @@ def handle_extension(extensions: str, f: Callable[[Any], Any]) -> Callable[[str,
     """
     wanted = [extension.split(".") for extension in extensions.lower().split()]
 
-    def handle(key: str, data: str) -> Any:
+    def handle(key: str, data: Any) -> Any:
         parts = key.lower().split(".")
         first = next((words for words in wanted if len(words) <= len(parts)), None)
         return f(data) if first is not None and parts[-len(first) :] == first else None
@@ -198,7 +198,7 @@ class Decoder:
         self.handlers = [*handler, *self.handlers]
 
     @staticmethod
-    def _is_stream_handle(data: StreamWrapper) -> bool:
+    def _is_stream_handle(data: object) -> bool:
         stream = data.file_obj if isinstance(data, StreamWrapper) else data
         return isinstance(stream, io.BufferedIOBase | io.RawIOBase)
 
