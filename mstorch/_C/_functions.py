@@ -6,7 +6,7 @@ from typing import Any
 from .._hook import missing
 from .._tape.node import Accumulate as AccumulateGrad
 from .._tensor import Tensor
-from ..autograd.function import Function
+from ..autograd.function import Function, FunctionCtx
 from ..autograd.gradcheck import Undefined
 
 
@@ -19,12 +19,12 @@ class UndefinedGrad:
 
 class _Delayed(Function):
     @staticmethod
-    def forward(ctx: Any, message: str, *tensors: Any) -> Any:
+    def forward(ctx: FunctionCtx, message: str, *tensors: Any) -> Any:
         ctx.message = message
         return tuple(tensor.view_as(tensor) for tensor in tensors)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: Any) -> Any:
         raise RuntimeError(ctx.message)
 
 

@@ -200,7 +200,7 @@ class _SampleDirichlet(Function):
         return _draw_dirichlet(concentration, generator)
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: FunctionCtx, *grad_outputs: Any) -> Any:
         raise RuntimeError("derivative for aten::_sample_dirichlet is not implemented")
 
 

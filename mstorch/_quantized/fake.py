@@ -171,7 +171,9 @@ class _Learnable(Function):
     """Fake quantization with gradients for scale and zero point."""
 
     @staticmethod
-    def forward(ctx: Any, input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low: int, high: int, factor: float) -> Tensor:
+    def forward(
+        ctx: FunctionCtx, input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low: int, high: int, factor: float
+    ) -> Tensor:
         ctx.save_for_backward(input, scale, point)
         ctx.given = axis, low, high, factor
         own_scale, own_point = _qparams(input, scale, point, axis, low, high, True)
@@ -179,7 +181,7 @@ class _Learnable(Function):
         return _rounded(input, own_scale, own_point, low, high, axis is not None)[0]
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grad_outputs: Tensor) -> Any:
         input, scale, point = ctx.saved_tensors
         axis, low, high, factor = ctx.given
         g = grad_outputs[0]

@@ -213,12 +213,12 @@ class Function:
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+    def setup_context(ctx: FunctionCtx, inputs: tuple[Any, ...], output: Any) -> Any:
         """Save tensors and values for backward; called if ``forward`` takes no ``ctx``."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: FunctionCtx, *grad_outputs: Any) -> Any:
         """Compute the gradients of the arguments; defined by each subclass."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
@@ -226,7 +226,7 @@ class Function:
         )
 
     @staticmethod
-    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+    def vjp(ctx: FunctionCtx, *grad_outputs: Any) -> Any:
         """Alias of ``backward``: a subclass defines one of them."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
@@ -248,7 +248,7 @@ class Function:
         )
 
     @classmethod
-    def _mstorch_backward(cls, ctx: Any, *gradients: Tensor | None) -> Any:
+    def _mstorch_backward(cls, ctx: FunctionCtx, *gradients: Tensor | None) -> Any:
         if cls.vjp is not Function.vjp:
             if cls.backward is not Function.backward:
                 raise RuntimeError(

@@ -17,7 +17,7 @@ from .._tensor import Tensor
 from ..amp import _settings
 from ..autograd import backward
 from ..autograd.backward import checkpoints
-from ..autograd.function import Function
+from ..autograd.function import Function, FunctionCtx
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..nn.modules.container import Sequential
@@ -115,7 +115,7 @@ class CheckpointFunction(Function):
     """The reentrant variant: backward reruns the function and starts a nested backward."""
 
     @staticmethod
-    def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Tensor:
+    def forward(ctx: FunctionCtx, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Tensor:
         """Run the function without keeping its activations."""
         check_backward_validity(args)
         ctx.run_function = run_function
@@ -127,7 +127,7 @@ class CheckpointFunction(Function):
             return run_function(*args)
 
     @staticmethod
-    def backward(ctx: Any, *args: Any) -> tuple[Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *args: Any) -> tuple[Tensor | None, ...]:
         """Run the function again and return the gradients of its arguments; gradients of other leaves are accumulated."""
         if not checkpoints.valid:
             raise RuntimeError(

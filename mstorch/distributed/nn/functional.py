@@ -19,67 +19,67 @@ from .._world import chosen, get_rank, get_world_size
 
 class _Broadcast(Function):
     @staticmethod
-    def forward(ctx: Any, src: int, group: ProcessGroup, tensor: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: FunctionCtx, src: int, group: ProcessGroup, tensor: torch.Tensor) -> torch.Tensor:
         ctx.src, ctx.group = src, group
         made = tensor.clone()
         plain.broadcast(made, src, group)
         return made
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         total = _Reduce.apply(ctx.src, ReduceOp.SUM, ctx.group, gradient)
         return None, None, total if get_rank() == ctx.src else torch.zeros_like(total)
 
 
 class _Reduce(Function):
     @staticmethod
-    def forward(ctx: Any, dst: int, op: ReduceOp, group: ProcessGroup, tensor: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: FunctionCtx, dst: int, op: ReduceOp, group: ProcessGroup, tensor: torch.Tensor) -> torch.Tensor:
         ctx.dst, ctx.group = dst, group
         made = tensor.clone()
         plain.reduce(made, dst, op, group)
         return made
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return None, None, None, _Broadcast.apply(ctx.dst, ctx.group, gradient.contiguous())
 
 
 class _Gather(Function):
     @staticmethod
-    def forward(ctx: Any, dst: int, group: ProcessGroup, tensor: torch.Tensor) -> Any:
+    def forward(ctx: FunctionCtx, dst: int, group: ProcessGroup, tensor: torch.Tensor) -> Any:
         ctx.dst, ctx.group = dst, group
         made = [torch.zeros_like(tensor) for _ in range(get_world_size(group))]
         plain.gather(tensor.contiguous(), made if get_rank() == dst else None, dst, group)
         return tuple(made)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return None, None, _Scatter.apply(ctx.dst, ctx.group, *gradients)
 
 
 class _Scatter(Function):
     @staticmethod
-    def forward(ctx: Any, src: int, group: ProcessGroup, *tensors: Any) -> torch.Tensor:
+    def forward(ctx: FunctionCtx, src: int, group: ProcessGroup, *tensors: Any) -> torch.Tensor:
         ctx.src, ctx.group = src, group
         made = torch.zeros_like(tensors[0])
         plain.scatter(made, [one.contiguous() for one in tensors] if get_rank() == src else None, src, group)
         return made
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return None, None, *_Gather.apply(ctx.src, ctx.group, gradient)
 
 
 class _AllReduce(Function):
     @staticmethod
-    def forward(ctx: Any, op: ReduceOp, group: ProcessGroup, tensor: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: FunctionCtx, op: ReduceOp, group: ProcessGroup, tensor: torch.Tensor) -> torch.Tensor:
         ctx.op, ctx.group = op, group
         made = tensor.clone(memory_format=torch.contiguous_format)
         plain.all_reduce(made, op, group)
         return made
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return None, None, _AllReduce.apply(ctx.op, ctx.group, gradient)
 
 
@@ -112,21 +112,23 @@ class _AllGather(Function):
 
 class _AllToAll(Function):
     @staticmethod
-    def forward(ctx: Any, group: ProcessGroup, shapes: Sequence[tuple[int, ...]], *tensors: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(
+        ctx: FunctionCtx, group: ProcessGroup, shapes: Sequence[tuple[int, ...]], *tensors: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         ctx.group, ctx.shapes = group, [one.shape for one in tensors]
         made = [tensors[0].new_empty(shape) for shape in shapes]
         plain.all_to_all(made, [one.contiguous() for one in tensors], group)
         return tuple(made)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return None, None, *_AllToAll.apply(ctx.group, ctx.shapes, *gradients)
 
 
 class _AllToAllSingle(Function):
     @staticmethod
     def forward(
-        ctx: Any, group: ProcessGroup, shape: Sequence[int], output_sizes: Any, input_sizes: Any, tensor: torch.Tensor
+        ctx: FunctionCtx, group: ProcessGroup, shape: Sequence[int], output_sizes: Any, input_sizes: Any, tensor: torch.Tensor
     ) -> torch.Tensor:
         ctx.group, ctx.shape, ctx.sizes = group, tensor.shape, (output_sizes, input_sizes)
         made = tensor.new_empty(shape)
@@ -134,7 +136,7 @@ class _AllToAllSingle(Function):
         return made
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         output_sizes, input_sizes = ctx.sizes
         return None, None, None, None, _AllToAllSingle.apply(ctx.group, ctx.shape, input_sizes, output_sizes, gradient)
 

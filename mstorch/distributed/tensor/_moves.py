@@ -63,12 +63,12 @@ class _Gather(Function):
     """Shard to full tensor; backward takes this rank's shard of the gradient, which is equal on all ranks."""
 
     @staticmethod
-    def forward(ctx: Any, part: torch.Tensor, dim: int, length: int, group: ProcessGroup) -> torch.Tensor:
+    def forward(ctx: FunctionCtx, part: torch.Tensor, dim: int, length: int, group: ProcessGroup) -> torch.Tensor:
         ctx.dim, ctx.group = dim, group
         return joined(part, dim, length, group)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return cut(gradient, ctx.dim, ctx.group).contiguous(), None, None, None
 
 
@@ -76,12 +76,12 @@ class _Cut(Function):
     """Full tensor to shard; backward all-gathers the gradient."""
 
     @staticmethod
-    def forward(ctx: Any, whole: torch.Tensor, dim: int, group: ProcessGroup) -> torch.Tensor:
+    def forward(ctx: FunctionCtx, whole: torch.Tensor, dim: int, group: ProcessGroup) -> torch.Tensor:
         ctx.dim, ctx.length, ctx.group = dim, whole.shape[dim], group
         return cut(whole, dim, group).contiguous().clone()
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return joined(gradient, ctx.dim, ctx.length, ctx.group), None, None
 
 
@@ -89,12 +89,12 @@ class _Sum(Function):
     """Partial to replicated sum; the gradient is equal on all ranks."""
 
     @staticmethod
-    def forward(ctx: Any, part: torch.Tensor, op: ReduceOp, group: ProcessGroup) -> torch.Tensor:
+    def forward(ctx: FunctionCtx, part: torch.Tensor, op: ReduceOp, group: ProcessGroup) -> torch.Tensor:
         ctx.scale = 1.0 / group.size() if op is ReduceOp.AVG else 1.0
         return total(part, group, op)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return (gradient if ctx.scale == 1.0 else gradient * ctx.scale), None, None
 
 
@@ -102,13 +102,13 @@ class _SumPart(Function):
     """Partial to this rank's shard of the sum."""
 
     @staticmethod
-    def forward(ctx: Any, part: torch.Tensor, dim: int, op: ReduceOp, group: ProcessGroup) -> torch.Tensor:
+    def forward(ctx: FunctionCtx, part: torch.Tensor, dim: int, op: ReduceOp, group: ProcessGroup) -> torch.Tensor:
         ctx.dim, ctx.length, ctx.group = dim, part.shape[dim], group
         ctx.scale = 1.0 / group.size() if op is ReduceOp.AVG else 1.0
         return summed_part(part, dim, group, op)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: FunctionCtx, gradient: Any) -> Any:
         whole = joined(gradient, ctx.dim, ctx.length, ctx.group)
         return (whole if ctx.scale == 1.0 else whole * ctx.scale), None, None, None
 
@@ -117,7 +117,7 @@ class Fan(Function):
     """Identity of a replicated tensor that is used with different shards; backward sums the gradient over the ranks."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, group: ProcessGroup) -> torch.Tensor:
+    def forward(ctx: FunctionCtx, tensor: torch.Tensor, group: ProcessGroup) -> torch.Tensor:
         ctx.group = group
         return tensor.view_as(tensor)
 
@@ -130,11 +130,11 @@ class _Share(Function):
     """Replicated to partial: rank 0 keeps the tensor, the others have zeros."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Any, group: ProcessGroup) -> Any:
+    def forward(ctx: FunctionCtx, tensor: Any, group: ProcessGroup) -> Any:
         return tensor.clone() if group.rank() == 0 else torch.zeros_like(tensor)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: FunctionCtx, gradient: Any) -> Any:
         return gradient, None
 
 

@@ -19,6 +19,7 @@ from ..._ops.memory import creation
 from ..._ops.shape import join
 from ..._tensor import Tensor
 from ...autograd import Function
+from ...autograd.function import FunctionCtx
 from ...utils.weak import WeakTensorKeyDictionary
 from .base import Nested, new
 from .nested_int import NestedIntNode
@@ -348,12 +349,12 @@ class ViewBufferFromNested(Function):
     """Returns the values of a nested tensor, as an autograd Function."""
 
     @staticmethod
-    def forward(ctx: Any, x: NestedTensor) -> Any:
+    def forward(ctx: FunctionCtx, x: NestedTensor) -> Any:
         """Return the values."""
         return x._values.detach()
 
     @staticmethod
-    def backward(ctx: Any, gO: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, gO: Tensor) -> Any:
         """Return the gradient unchanged."""
         return gO
 

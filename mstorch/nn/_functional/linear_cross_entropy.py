@@ -13,6 +13,7 @@ from ..._ops.memory.creation import zeros, zeros_like
 from ..._ops.shape.join import cat
 from ..._tensor import Tensor
 from ...autograd import Function, enable_grad, grad, is_grad_enabled
+from ...autograd.function import FunctionCtx
 
 _POLICIES = ("auto", "accurate", "balanced", "compact")
 
@@ -75,7 +76,8 @@ class _Chunked(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, input: Tensor, matrix: Tensor, bias: Tensor | None, target: Tensor, settings: tuple[Tensor | None, str, int, int, dtype]
+        ctx: FunctionCtx, input: Tensor, matrix: Tensor, bias: Tensor | None, target: Tensor,
+        settings: tuple[Tensor | None, str, int, int, dtype]
     ) -> Tensor:
         ctx.save_for_backward(input, matrix, bias)
         ctx.target, ctx.settings = target, settings
@@ -95,7 +97,7 @@ class _Chunked(Function):
         return total.to(input.dtype)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         input, matrix, bias = ctx.saved_tensors
         _, reduction, _, rows, kind = ctx.settings
         again = is_grad_enabled()

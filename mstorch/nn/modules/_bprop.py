@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._backend.cell import is_raw
 from ..._core.tensor_base import TensorBase, is_tracked
-from ...autograd.function import Function
+from ...autograd.function import Function, FunctionCtx
 from ._trees import changed, holds_ours
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class _Bprop(Function):
     """The autograd node: each tensor argument gets the gradient that ``bprop`` returns in its position."""
 
     @staticmethod
-    def forward(ctx: Any, plain: Callable[..., Any], module: Module, *args: Any) -> Any:
+    def forward(ctx: FunctionCtx, plain: Callable[..., Any], module: Module, *args: Any) -> Any:
         output = plain(module, *args)
         outputs = output if isinstance(output, tuple) else (output,)
         ctx.module, ctx.single = module, not isinstance(output, tuple)
@@ -62,7 +62,7 @@ class _Bprop(Function):
         return output
 
     @staticmethod
-    def backward(ctx: Any, *gradients: TensorBase) -> tuple[TensorBase | None, ...]:
+    def backward(ctx: FunctionCtx, *gradients: TensorBase) -> tuple[TensorBase | None, ...]:
         args, count = list(ctx.args), len(ctx.places)
         saved = ctx.saved_tensors
         for place, tensor in zip(ctx.places, saved):

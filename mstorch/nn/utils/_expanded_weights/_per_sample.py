@@ -7,7 +7,7 @@ from typing import Any
 
 from ...._tensor import Tensor
 from ....autograd.backward import grad
-from ....autograd.function import Function
+from ....autograd.function import Function, FunctionCtx
 from ....autograd.grad_mode import enable_grad
 from ....func import vjp, vmap
 from ....utils._pytree import tree_flatten, tree_map_only, tree_unflatten
@@ -32,14 +32,15 @@ class _Layer(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, again: Callable[..., Any], of_samples: Callable[..., Any], fixed: tuple[int, ...], expanded: dict[int, ExpandedWeight],
+        ctx: FunctionCtx, again: Callable[..., Any], of_samples: Callable[..., Any], fixed: tuple[int, ...],
+        expanded: dict[int, ExpandedWeight],
         *leaves: Any,
     ) -> Any:  # fmt: skip
         ctx.again, ctx.of_samples, ctx.fixed, ctx.expanded, ctx.leaves = again, of_samples, fixed, expanded, leaves
         return again(list(leaves))
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         leaves, expanded = ctx.leaves, ctx.expanded
         known = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad and i not in expanded]
         results: list[Any] = [None] * len(leaves)
