@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _env()
     if first in _COMMANDS:
         try:
-            return importlib.import_module(_COMMANDS[first]).main(rest)  # type: ignore[no-any-return]
+            return importlib.import_module(_COMMANDS[first]).main(rest)
         except SystemExit as stop:  # argparse's, after it has said what is wrong or printed the help
             return int(stop.code or 0)
     if first in ("-m", "-c"):

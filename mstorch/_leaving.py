@@ -17,7 +17,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ContextDecorator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .autograd.graph import saved_tensors_hooks
 
 _VARARGS = 0x0001
 _ADDRESS = ctypes.cast(ctypes.pythonapi.PyIter_Next, ctypes.c_void_p).value  # reads its first argument only
@@ -39,7 +42,7 @@ class _Exit:
     ``__enter__`` registered in the current thread.
     """
 
-    def __get__(self, block: Any, owner: type | None = None) -> Callable[..., Any]:
+    def __get__(self, block: Block | None, owner: type | None = None) -> Callable[..., Any]:
         return self if block is None else _ends(block)[1]
 
     def __call__(self, block: Any, *error: Any) -> Any:
@@ -138,7 +141,7 @@ def item_again(items: Any, key: Any) -> Callable[[], Any]:
 class item_set_to(Block, ContextDecorator):
     """Context manager that sets an item of a list or a dictionary."""
 
-    def __init__(self, items: Any, key: Any, value: Any) -> None:
+    def __init__(self, items: Any, key: Any, value: int | Callable[..., Any]) -> None:
         self._items, self._key, self._value = items, key, value
 
     def __enter__(self) -> None:
@@ -154,7 +157,7 @@ class LastAway:
     def __init__(self, items: Callable[[], list[Any]]) -> None:
         self._items = items
 
-    def __get__(self, block: Any, owner: type | None = None) -> Callable[..., Any]:
+    def __get__(self, block: saved_tensors_hooks | None, owner: type | None = None) -> Callable[..., Any]:
         if block is None:
             return self
         return built_in_next(map(_call, iter((functools.partial(operator.delitem, self._items(), slice(-1, None)),))))

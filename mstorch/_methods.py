@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._backend.arrays import Array, Number
 from ._backend.raw import Raw
 from ._core.tensor_base import TensorBase
 from ._ops._dispatch import is_number
@@ -18,7 +19,7 @@ from ._tape import border
 from ._tape.apply import apply_pair
 
 
-def _operand(value: Any) -> bool:
+def _operand(value: TensorBase | Number) -> bool:
     return isinstance(value, TensorBase) or is_number(value)
 
 
@@ -49,7 +50,7 @@ def _operator(function: Callable[..., Any], name: str, reflected: bool = False) 
     function = getattr(function, "without_forms", function)  # an operator has one form
     equal, divided = name == "__eq__", name in ("__rtruediv__", "__rdiv__")
 
-    def forward(self: Any, other: Any) -> Any:
+    def forward(self: TensorBase, other: Any) -> Any:
         if isinstance(other, TensorBase):
             return function(self, other)
         if is_number(other):
@@ -58,7 +59,7 @@ def _operator(function: Callable[..., Any], name: str, reflected: bool = False) 
             return function(self, _tensor_of_mindspore(other, self))
         return _equal_to_array(function, self, other) if equal else NotImplemented
 
-    def backward(self: Any, other: Any) -> Any:
+    def backward(self: TensorBase, other: Any) -> Any:
         if _operand(other):
             return function(other, self)
         if isinstance(other, Raw):
@@ -76,7 +77,7 @@ def _operator(function: Callable[..., Any], name: str, reflected: bool = False) 
 
 
 def _in_place_operator(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def method(self: Any, other: Any) -> Any:
+    def method(self: TensorBase, other: TensorBase | Number) -> TensorBase:
         if not _operand(other):
             return NotImplemented
         return form(self, other)

@@ -28,7 +28,7 @@ class Patch(Block):
 
     module = ""  # whose settings they are
 
-    def __init__(self, arg1: str | dict[str, Any] | None = None, arg2: Any = None, **kwargs: Any) -> None:
+    def __init__(self, arg1: str | dict[str, Any] | None = None, arg2: bool | None = None, **kwargs: Any) -> None:
         if arg1 is not None and kwargs:
             raise AssertionError("cannot pass both positional and keyword arguments to patch")
         self._changes = {arg1: arg2} if isinstance(arg1, str) else dict(arg1 or kwargs)

@@ -22,7 +22,7 @@ if hasattr(np, "seterrobj"):
     _get: Callable[[], Any] = np.geterrobj
     _set: Callable[[Any], Any] = np.seterrobj
 
-    def quietly(ufunc: Any) -> Callable[..., Any]:
+    def quietly(ufunc: np.ufunc) -> Callable[..., Any]:
         """Return a ufunc without floating-point warnings."""
         return functools.partial(ufunc, extobj=_QUIET)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._core.device import device as Device
 from ._core.dtype import (
@@ -28,6 +28,9 @@ from ._core.dtype import (
 from ._core.dtype import dtype as Dtype
 from ._core.tensor_base import TensorBase
 
+if TYPE_CHECKING:
+    from .storage import _LegacyStorageMeta
+
 LEGACY = {
     "DoubleStorage": float64, "FloatStorage": float32, "HalfStorage": float16, "LongStorage": int64, "IntStorage": int32,
     "ShortStorage": int16, "CharStorage": int8, "ByteStorage": uint8, "BoolStorage": bool_, "BFloat16Storage": bfloat16,
@@ -50,7 +53,8 @@ _OF_TYPED = (
 
 
 def check_arguments(
-    cls: Any, legacy: Any, args: tuple[Any, ...], wrap_storage: Any, dtype: Any, device: Any, untyped: type
+    cls: _LegacyStorageMeta, legacy: Dtype | None, args: tuple[Any, ...], wrap_storage: Any, dtype: Dtype | None,
+    device: int | str | Device | None, untyped: type
 ) -> None:
     """Raise torch's error for arguments that exclude each other; ``legacy`` is the dtype of a class such as FloatStorage."""
     head = _OF_TYPED if legacy is None else _OF_LEGACY.format(f"<class 'torch.{cls.__name__}'>")
@@ -75,7 +79,7 @@ def check_arguments(
         raise TypeError(f"{head}Argument 'wrap_storage' must be UntypedStorage, but got <class 'torch.storage.TypedStorage'>")
 
 
-def on_meta(device: Any) -> bool:
+def on_meta(device: int | str | Device) -> bool:
     """Return whether a storage is to be on the meta device; raise RuntimeError for devices without storages."""
     place = Device(device)
     if place.type not in ("cpu", "meta", "cuda", "npu"):
@@ -83,7 +87,7 @@ def on_meta(device: Any) -> bool:
     return place.type == "meta"
 
 
-def length(cls: Any, legacy: Any, value: Any) -> int | None:
+def length(cls: _LegacyStorageMeta, legacy: Dtype | None, value: Any) -> int | None:
     """Return the number of elements that a constructor's argument says, None for a sequence of elements."""
     if isinstance(value, str):
         raise TypeError("new(): invalid data type 'str'")

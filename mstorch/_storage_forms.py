@@ -3,7 +3,13 @@ from __future__ import annotations
 
 import copy
 import operator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ._backend.arrays import Number
+from ._core.device import device
+
+if TYPE_CHECKING:
+    from .storage import TypedStorage, UntypedStorage
 
 
 class UntypedForms:
@@ -12,7 +18,7 @@ class UntypedForms:
     __slots__ = ()
 
     @classmethod
-    def _new_shared(cls, size: int, *, device: Any = "cpu") -> Any:
+    def _new_shared(cls, size: int, *, device: int | str | device = "cpu") -> UntypedStorage:
         """Return a new storage of ``size`` bytes in shared memory."""
         made: Any = cls(size, device=None if str(device) == "cpu" else device)  # type: ignore[call-arg]
         return made.share_memory_()
@@ -48,12 +54,12 @@ class TypedForms:
     def _dtype(self) -> Any:
         return self.dtype  # type: ignore[attr-defined]
 
-    def _new_shared(self: Any, size: int, *, device: Any = None) -> Any:
+    def _new_shared(self: Any, size: int, *, device: int | str | device | None = None) -> TypedStorage:
         """Return a new storage with the same dtype in shared memory."""
         untyped = self._untyped_storage._new_shared(size * self.element_size(), device=self.device if device is None else device)
         return self._new_wrapped_storage(untyped)
 
-    def _new_wrapped_storage(self: Any, untyped_storage: Any) -> Any:
+    def _new_wrapped_storage(self: Any, untyped_storage: UntypedStorage) -> TypedStorage:
         return type(self)(wrap_storage=untyped_storage, dtype=self.dtype, _internal=True)
 
     def _share_fd_cpu_(self: Any) -> Any:
@@ -80,7 +86,7 @@ class TypedForms:
     def _is_shared(self: Any) -> bool:
         return self.is_shared()
 
-    def _share_memory_(self: Any) -> Any:
+    def _share_memory_(self: Any) -> TypedStorage:
         return self.share_memory_()
 
     def _resize_(self: Any, size: int) -> None:
@@ -89,13 +95,13 @@ class TypedForms:
     def _pickle_storage_type(self: Any) -> str:
         return self.pickle_storage_type()
 
-    def _deepcopy(self: Any, memo: dict[Any, Any]) -> Any:
+    def _deepcopy(self: Any, memo: dict[Any, Any]) -> TypedStorage:
         return copy.deepcopy(self, memo)
 
-    def _getitem(self: Any, index: Any) -> Any:
+    def _getitem(self: Any, index: int | slice[Any, Any, Any]) -> float:
         return self[index]
 
-    def _setitem(self: Any, index: Any, value: Any) -> None:
+    def _setitem(self: Any, index: int, value: Number) -> None:
         self[index] = value
 
     def _maybe_wrap_index(self: Any, index: Any, is_stop: bool = False) -> int:

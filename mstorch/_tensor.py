@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _methods, _tensor_str
+from ._backend.arrays import Array, Number
 from ._backend.cast import in_python
 from ._backend.cell import set_value
 from ._backend.float8 import shown
@@ -18,7 +19,7 @@ from ._core import dtype as dtypes
 from ._core.above import above
 from ._core.call_forms import combination
 from ._core.dtype import get_default_dtype
-from ._core.hooks import warn_if_has_hooks
+from ._core.hooks import RemovableHandle, warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch, is_torch
 from ._core.overriding import join, refuse_in_transform, state
@@ -207,11 +208,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if count != 1:
             raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
-        return in_python(array_of(self).reshape(())).item()  # type: ignore[no-any-return]
+        return in_python(array_of(self).reshape(())).item()
 
     def tolist(self) -> list[Any]:
         """Return the elements as nested lists of Python numbers; a number for a 0-d tensor."""
-        return in_python(array_of(self)).tolist()  # type: ignore[no-any-return]
+        return in_python(array_of(self)).tolist()
 
     def __bool__(self) -> bool:
         count = count_of(self._shape)
@@ -253,9 +254,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):
             return bool(self.eq(element).any())  # type: ignore[arg-type]
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __hash__(self) -> int:
         return id(self)
@@ -293,14 +292,14 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             FIXED.add(self._storage)  # memory that an array shows, too, cannot grow
         return array_of(self).view()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:
         array = self.numpy()
         if dtype is not None and array.dtype != np.dtype(dtype):
             return array.astype(dtype)
         return array.copy() if copy else array
 
     def __array_wrap__(
-        self, array: np.ndarray, context: tuple[Any, tuple[TensorBase | int, ...], int] | None = None, return_scalar: bool = False
+        self, array: Array, context: tuple[Any, tuple[TensorBase | int, ...], int] | None = None, return_scalar: bool = False
     ) -> Tensor:
         if array.dtype == bool:
             array = array.astype("uint8")
@@ -404,7 +403,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         """
         return above.autograd.graph.register_tensor_hook(self, hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Register ``hook(tensor)`` to run after a gradient was accumulated into this leaf."""
         return above.autograd.graph.register_post_accumulate_hook(self, hook)
 
@@ -516,7 +515,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         made.__dict__.update(self.__dict__)
         return made
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         wrapper = self._storage.__class__ is Absent and not is_meta(self)
         found = above.plain_pickles.reduced(self) if wrapper or is_torch() else NotImplemented
         if found is not NotImplemented:
@@ -529,7 +528,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return rebuilt, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state, *place_of(self))
 
 
-def _only(tensor: Tensor) -> Any:
+def _only(tensor: Tensor) -> Number:
     if count_of(tensor._shape) != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     return tensor.item()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ._backend.arrays import Array
 from ._backend.float8 import EXPONENTS, FLOAT8
 from ._leaving import END, Undo, undoing, values_again
 from ._quiet import quiet
@@ -67,7 +68,7 @@ def printoptions(undo: Undo, **kwargs: Any) -> None:
 class _Column:
     """Number format of a tensor: all numbers share a width and a notation."""
 
-    def __init__(self, values: np.ndarray, exponents: bool = False):
+    def __init__(self, values: Array, exponents: bool = False):
         self.is_float = values.dtype.kind == "f"
         self.unordered = exponents and bool(np.isnan(values).any())  # torch takes the NaN of such a dtype for finite
         self.whole = True
@@ -78,7 +79,7 @@ class _Column:
         else:
             self.width = max((len(str(value)) for value in values.reshape(-1).tolist()), default=1)
 
-    def _fit_floats(self, values: np.ndarray) -> None:
+    def _fit_floats(self, values: Array) -> None:
         # Half precision is widened first: its maximum is below the 1e8 that the rule compares with.
         values = values.astype(np.float64)
         values = values[np.isfinite(values) & (values != 0)]
@@ -102,7 +103,7 @@ class _Column:
             return f".{PRINT_OPTS.precision}e"
         return ".0f" if self.whole else f".{PRINT_OPTS.precision}f"
 
-    def text(self, value: Any) -> str:
+    def text(self, value: float) -> str:
         if not self.is_float:
             return str(value).rjust(self.width)
         written = format(value, self._spec())
@@ -114,7 +115,7 @@ class _Column:
 class _Complex:
     """Number formats of the real and the imaginary part of a complex tensor."""
 
-    def __init__(self, values: np.ndarray):
+    def __init__(self, values: Array):
         self.real = _Column(values.real)
         self.imag = _Column(values.imag)
         # The "j" is one more character than the two columns.
@@ -126,7 +127,7 @@ class _Complex:
         return self.real.text(value.real) + sign + imaginary
 
 
-def _edges(array: np.ndarray) -> np.ndarray:
+def _edges(array: Array) -> Array:
     """Return the values that a summary shows, which alone determine width and notation."""
     edge = PRINT_OPTS.edgeitems
     if edge == 0:
@@ -138,7 +139,7 @@ def _edges(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _row(array: np.ndarray, indent: int, summarize: bool, column: _Column | _Complex) -> str:
+def _row(array: Array, indent: int, summarize: bool, column: _Column | _Complex) -> str:
     edge = PRINT_OPTS.edgeitems
     if summarize and not edge:
         cells = ["..."]
@@ -152,7 +153,7 @@ def _row(array: np.ndarray, indent: int, summarize: bool, column: _Column | _Com
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
-def _nested(array: np.ndarray, indent: int, summarize: bool, column: _Column | _Complex) -> str:
+def _nested(array: Array, indent: int, summarize: bool, column: _Column | _Complex) -> str:
     if array.ndim == 0:
         return column.text(array.item())
     if array.ndim == 1:
@@ -166,7 +167,7 @@ def _nested(array: np.ndarray, indent: int, summarize: bool, column: _Column | _
     return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def values_text(array: np.ndarray, indent: int, exponents: bool = False) -> str:
+def values_text(array: Array, indent: int, exponents: bool = False) -> str:
     """Return the numbers of an array in brackets; ``indent`` is their starting column, ``exponents`` marks a dtype of exponents only."""
     if array.size == 0:
         return "[]"
@@ -196,7 +197,7 @@ def close_text(text: str, suffixes: Sequence[str], indent: int, new_line: bool =
 
 
 def format_tensor(
-    array: np.ndarray | None,
+    array: Array | None,
     *,
     dtype_name: str,
     shape: Sequence[int] | None = None,

@@ -131,7 +131,7 @@ class classproperty:
         return self.function(type(instance) if owner is None else owner)
 
 
-def _get_obj_state(obj: Tensor) -> dict[Any, Any]:
+def _get_obj_state(obj: Any) -> Any:
     """Return the state of an object other than its elements: the attributes of a user's class."""
     return _user_state(obj) if isinstance(obj, Tensor) else obj.__getstate__() if hasattr(obj, "__getstate__") else vars(obj)
 

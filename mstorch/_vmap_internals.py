@@ -6,6 +6,7 @@ from typing import Any
 
 from ._functorch.vmap import vmap as _of_func
 from ._hook import missing as _missing
+from ._tensor import Tensor
 from .utils._pytree import tree_flatten, tree_unflatten
 
 in_dims_t = int | tuple[Any, ...]
@@ -27,7 +28,7 @@ def _vmap(
     def mapped(*args: Any) -> Any:
         forms: list[Any] = []
 
-        def told(*slices: Any) -> Any:
+        def told(*slices: Tensor) -> Any:
             leaves, form = tree_flatten(func(*slices))
             forms.append((form, [leaf is None for leaf in leaves]))
             return tuple(leaf for leaf in leaves if leaf is not None)

@@ -41,7 +41,7 @@ def is_exporting() -> bool:
     return _export.running
 
 
-def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Callable[..., Any]:
     """Return a function that causes a graph break: a captured function that calls it runs eagerly."""
     if fn is None:
         return lambda function: disable(function, recursive, reason=reason)
@@ -58,7 +58,7 @@ def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True
     return disable(fn, recursive)
 
 
-def allow_in_graph(fn: Any) -> Any:
+def allow_in_graph(fn: Callable[..., Any] | list[Any] | tuple[Any, ...]) -> Any:
     """Return the function unchanged: its callees are captured anyway."""
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(one) for one in fn]

@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -166,7 +167,7 @@ def _module(folder: str) -> ModuleType:
     return module
 
 
-def _entry(module: ModuleType, model: str) -> Any:
+def _entry(module: ModuleType, model: str) -> Callable[..., Any]:
     if not isinstance(model, str):
         raise ValueError("Invalid input: model should be a string of function name")
     found = getattr(module, model, None)
@@ -185,7 +186,7 @@ def _folder(place: str, source: str) -> str:
 
 
 def load(
-    repo_or_dir: str, model: str, *args: Any, source: str = "github", trust_repo: Any = "check", force_reload: bool = False,
+    repo_or_dir: str, model: str, *args: Any, source: str = "github", trust_repo: str = "check", force_reload: bool = False,
     verbose: bool = True, skip_validation: bool = False, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """Call the function ``model`` of a folder's hubconf.py (``source="local"``) and return its result.
@@ -203,7 +204,7 @@ def _github(place: str) -> str:
 
 
 def list(  # torch's name
-    github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check", verbose: bool = True
+    github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: str = "check", verbose: bool = True
 ) -> Any:
     """Return the names of the functions in a folder's hubconf.py."""
     module = _module(_github(github))
@@ -211,7 +212,7 @@ def list(  # torch's name
 
 
 def help(  # torch's name
-    github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check"
+    github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: str = "check"
 ) -> Any:
     """Return the docstring of a function in a folder's hubconf.py."""
     return _entry(_module(_github(github)), model).__doc__

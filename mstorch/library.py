@@ -55,7 +55,7 @@ class Library:
         return operator.schema.name
 
     def impl(
-        self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = True
+        self, op_name: str, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = True
     ) -> None:
         """Register an operator's kernel for a key: ``CPU``, ``CUDA``, ``CompositeImplicitAutograd``, ``Autograd`` …"""
         if not callable(fn):
@@ -91,7 +91,9 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
     registry.add(parse(namespace, f"{name}{f'.{overload}' if overload else ''}{schema}"))
 
 
-def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *, lib: Library | None = None) -> Any:
+def impl(
+    qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *, lib: Library | None = None
+) -> Callable[..., Any] | None:
     """Register an operator's kernel for device types (``cpu``, ``cuda``, ``default``) or dispatch keys; also a decorator."""
     if func is None:
         return lambda function: (impl(qualname, types, function), function)[1]
@@ -101,7 +103,7 @@ def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | N
 
 
 def register_kernel(
-    op: Any, device_types: device_types_t, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
+    op: CustomOpDef, device_types: device_types_t, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
 ) -> Any:
     """Register an operator's kernel for device types, or for all; also a decorator."""
     if func is None:
@@ -115,7 +117,7 @@ def _qualname(op: CustomOpDef) -> str:
 
 def register_fake(
     op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None, _stacklevel: int = 1, allow_override: bool = True
-) -> Any:
+) -> Callable[..., Any]:
     """Register a function that computes the metadata of an operator's results, for fake tensors; also a decorator."""
     if func is None:
         return lambda function: register_fake(op, function)
@@ -129,7 +131,7 @@ def impl_abstract(qualname: str, func: Callable[..., Any] | None = None, *, lib:
 
 
 def register_autograd(
-    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Library | None = None
+    op: CustomOpDef, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Library | None = None
 ) -> None:
     """Register an operator's gradient: ``backward(ctx, *grads)``, using what ``setup_context(ctx, inputs, output)`` saves."""
     operator = registry.find(_qualname(op))
@@ -179,7 +181,7 @@ class CustomOpDef:
 def custom_op(
     name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str], device_types: device_types_t = None,
     schema: str | None = None, tags: Any = None,
-) -> Any:  # fmt: skip
+) -> CustomOpDef | Callable[..., Any]:  # fmt: skip
     """Make a function the operator ``ns::name``, with the schema of its annotations; also a decorator."""
     if fn is None:
         return lambda function: custom_op(

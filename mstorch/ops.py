@@ -74,7 +74,7 @@ class OpOverload:
         """Operator that computes the gradient, for tensors that handle calls below autograd; torch has no such operator."""
         return whole(functools.partial(_gradient_of, self), f"{self._opname}_backward")
 
-    def before(self, tensor: Any) -> Any:
+    def before(self, tensor: Tensor) -> Tensor:
         """Return a copy of an argument before it is modified in place."""
         return aten.clone.default(tensor)
 
@@ -118,7 +118,7 @@ class OpOverload:
     def __deepcopy__(self, memo: Any = None) -> OpOverload:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (self.namespace, self._opname, self._overloadname)
 
 

@@ -5,7 +5,7 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -54,7 +54,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     return overriding.mode_is_on() or any(map(overriding.overrides, relevant_args))
 
 
-def redispatch_function(func: Function, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+def redispatch_function(func: Function, types: Sequence[type], args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Tensor:
     """Call a function while skipping the overrides of this call only; nested calls are overridden again."""
     before, overriding.state.skips = overriding.state.skips, True
     try:
@@ -63,7 +63,7 @@ def redispatch_function(func: Function, types: Any, args: tuple[Any, ...], kwarg
         overriding.state.skips = before
 
 
-def has_torch_function_unary(tensor: Any) -> bool:
+def has_torch_function_unary(tensor: int) -> bool:
     """Return ``has_torch_function`` for one argument."""
     return has_torch_function((tensor,))
 
@@ -250,7 +250,9 @@ class TorchFunctionMode(Block):
     def __init__(self) -> None:
         pass
 
-    def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Function, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         """Handle a call; the mode is disabled inside."""
         raise NotImplementedError
 
@@ -270,7 +272,9 @@ class TorchFunctionMode(Block):
 class BaseTorchFunctionMode(TorchFunctionMode):
     """Mode that passes all calls through."""
 
-    def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Function, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         """Call the function unchanged."""
         return func(*args, **(kwargs or {}))
 

@@ -1,8 +1,6 @@
 """torch.quasirandom: quasirandom points, which fill a cube more evenly than random ones."""
 from __future__ import annotations
 
-from typing import Any
-
 import mstorch as torch
 
 from ._namespace import sobol
@@ -40,7 +38,7 @@ class SobolEngine:
         matrices = torch.randint(2, (self.dimension, self.MAXBIT, self.MAXBIT), generator=generator).tril()
         sobol._sobol_engine_scramble_(self.sobolstate, matrices, self.dimension)
 
-    def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
+    def draw(self, n: int = 1, out: Tensor | None = None, dtype: torch.dtype | None = None) -> Tensor:
         """Return the next ``n`` points, (n, dimension), in ``dtype``, by default the default dtype."""
         kind = torch.get_default_dtype() if dtype is None else dtype
         first = self.num_generated == 0
@@ -55,7 +53,7 @@ class SobolEngine:
         self.num_generated += n
         return result if out is None else out.resize_as_(result).copy_(result)
 
-    def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
+    def draw_base2(self, m: int, out: Tensor | None = None, dtype: torch.dtype | None = None) -> Tensor:
         """Return the next ``2**m`` points. Raise ValueError if the total number of points is then not a power of 2."""
         n = 2**m
         total = self.num_generated + n

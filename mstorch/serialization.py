@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import ModuleType
 from typing import IO, Any
 
 from mstorch._serialization import adapter, archive, legacy, plain, safetensors_format
@@ -192,7 +193,7 @@ above.save = save
 above.plain_pickles = plain
 
 
-def _load(f: Any, file: Any, map_location: Any, module: Any, weights_only: bool, mapping: bool,
+def _load(f: Any, file: Any, map_location: str | dict[str, str] | None, module: ModuleType, weights_only: bool, mapping: bool,
           options: dict[str, Any]) -> Any:  # fmt: skip
     if not looks_like_zip(file):
         if mapping:

@@ -5,12 +5,13 @@ import functools
 import io
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from ._backend import tape
+from ._backend.arrays import Array, Number
 from ._backend.cast import in_python, numpy_cast
 from ._backend.raw import from_numpy
 from ._core import device as devices
@@ -30,12 +31,13 @@ from ._ops._dispatch import type_word
 from ._ops.memory import from_data
 from ._storage_checks import LEGACY, WORDS, check_arguments, length, on_meta
 from ._storage_forms import TypedForms, UntypedForms
+from ._tensor import Tensor
 
 # The storage objects alive, by their cell: a tensor's storage is one object as long as somebody holds it.
 _OBJECTS: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
 
 
-def _cell_of(array: np.ndarray) -> Cell:
+def _cell_of(array: Array) -> Cell:
     return from_data.made(array)._storage
 
 
@@ -63,15 +65,15 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
             raise TypeError(f"UntypedStorage(): expected a size or a sequence of bytes, got {type(args[0]).__name__}")
         return untyped_of(Absent(devices.META, array.nbytes) if meta else _cell_of(array))
 
-    def _flat(self) -> np.ndarray:
+    def _flat(self) -> Array:
         return self._cell.memory
 
-    def _bytes(self) -> np.ndarray:
+    def _bytes(self) -> Array:
         if isinstance(self._cell, Absent):
             raise NotImplementedError("Not available for 'meta' device type")
         return self._cell.memory
 
-    def _write(self, index: Any, values: Any, kind: dtype = uint8) -> None:
+    def _write(self, index: int | slice[Any, Any, Any], values: Any, kind: dtype = uint8) -> None:
         """Write elements of a dtype into the memory, visible to every tensor that shares it."""
         cell = self._cell
         if isinstance(cell, Absent):
@@ -124,7 +126,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         """Return self."""
         return self
 
-    def elements_in(self, kind: dtype | None) -> np.ndarray:
+    def elements_in(self, kind: dtype | None) -> Array:
         """Return the memory as elements of a dtype, int64 by default."""
         kind = kind or int64
         return self._bytes()[: self.nbytes() // kind.itemsize * kind.itemsize].view(kind.in_memory)
@@ -133,7 +135,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         """Return the bytes as a list of ints."""
         return self._bytes().tolist()
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice[Any, Any, Any]) -> Any:
         if isinstance(index, slice):
             if index.step not in (None, 1):
                 raise RuntimeError(f"Trying to slice with a step of {index.step}, but only a step of 1 is supported")
@@ -269,7 +271,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
             memo[key] = self.clone()._cell
         return untyped_of(memo[key])
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         own = UntypedStorage.from_buffer, (self._bytes().tobytes(),)
         return above.plain_pickles.reduced_storage(self) if is_torch() else own
 
@@ -334,11 +336,11 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
         return made
 
     def __init__(
-        self, *args: Any, device: Any = None, dtype: Any = None, wrap_storage: Any = None, _internal: bool = False
+        self, *args: Any, device: Any = None, dtype: Any = None, wrap_storage: UntypedStorage | None = None, _internal: bool = False
     ) -> None:
         """Do nothing: ``__new__``, which may return another class, does everything."""
 
-    def _elements(self) -> np.ndarray:
+    def _elements(self) -> Array:
         flat = self._untyped_storage._bytes()
         size = self.dtype.itemsize
         return flat[: flat.size // size * size].view(self.dtype.in_memory)
@@ -346,18 +348,18 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes()
 
-    def elements_in(self, kind: Any) -> np.ndarray:
+    def elements_in(self, kind: Any) -> Array:
         """Return the elements. Raise RuntimeError if another dtype is requested."""
         if kind is not None and kind is not self.dtype:
             words = type_word(kind), type_word(self.dtype)
             raise RuntimeError("Expected a Storage of type {} or an UntypedStorage, but got {}".format(*words))
         return self._elements()
 
-    def _with(self, array: np.ndarray, kind: Any) -> TypedStorage:
+    def _with(self, array: Array, kind: Any) -> TypedStorage:
         return TypedStorage(wrap_storage=untyped_of(_cell_of(array)), dtype=kind)
 
-    def _python(self, value: Any) -> float:
-        return in_python(np.asarray(value)).item()  # type: ignore[no-any-return]
+    def _python(self, value: Number) -> float:
+        return in_python(np.asarray(value)).item()
 
     @property
     def device(self) -> device:
@@ -401,7 +403,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice[Any, Any, Any]) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(index, int):
@@ -509,7 +511,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
     def __deepcopy__(self, memo: dict[Any, Any]) -> TypedStorage:
         return TypedStorage(wrap_storage=self._untyped_storage.__deepcopy__(memo), dtype=self.dtype)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         own = functools.partial(TypedStorage, wrap_storage=self._untyped_storage, dtype=self.dtype), ()
         return above.plain_pickles.reduced_storage(self) if is_torch() else own
 
@@ -533,7 +535,7 @@ _STORAGES: dict[str, Any] = {
 
 
 def _give_conversions() -> None:
-    def converted(kind: dtype) -> Any:
+    def converted(kind: dtype) -> Callable[..., Any]:
         def method(self: Any) -> TypedStorage:
             return (self if isinstance(self, TypedStorage) else TypedStorage(wrap_storage=self, dtype=uint8))._converted(kind)
 
@@ -571,22 +573,22 @@ def is_storage(obj: Any, /) -> TypeGuard[TypedStorage | UntypedStorage]:
     return type(obj) in (TypedStorage, UntypedStorage)
 
 
-def default_storage() -> Any:
+def default_storage() -> _LegacyStorageMeta:
     """Return the storage class of the default dtype, which torch calls ``Storage``."""
     return globals()[f"{type_word(get_default_dtype())}Storage"]
 
 
-def untyped_storage(tensor: Any) -> UntypedStorage:
+def untyped_storage(tensor: Tensor) -> UntypedStorage:
     """Return an UntypedStorage that shares a tensor's memory."""
     return untyped_of(tensor._storage)
 
 
-def typed_storage(tensor: Any) -> TypedStorage:
+def typed_storage(tensor: Tensor) -> TypedStorage:
     """Return a TypedStorage that shares a tensor's memory, with its dtype."""
     return TypedStorage(wrap_storage=untyped_of(tensor._storage), dtype=tensor._dtype)
 
 
-def tensor_over(storage: Any, kind: dtype) -> Any:
+def tensor_over(storage: TypedStorage | UntypedStorage, kind: dtype) -> Any:
     """Return a 1-d tensor over all of a storage's memory."""
     if isinstance(storage, TypedStorage) and storage.dtype is not kind:
         raise RuntimeError(

@@ -21,7 +21,7 @@ from ._namespace.symbolic import SymBool, SymFloat, SymInt
 from ._tensor import Tensor
 
 if TYPE_CHECKING:
-    from .autograd.graph import GradientEdge  # type: ignore[attr-defined]
+    from .autograd.graph import GradientEdge
 
 __all__ = ["Number", "Device", "FileLike", "Storage"]
 

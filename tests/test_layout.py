@@ -233,6 +233,29 @@ def test_dtypes_are_asked_by_torchs_words() -> None:
     assert not wrong, "write is_floating_point, is_complex or is_integral:\n" + "\n".join(wrong)
 
 
+# The most per cent of annotations that may be ``Any`` and nothing else, by folder: what takes or gives anything indeed.
+MOST_ANY = {"mstorch": 15, "mstorch/_ops": 12}
+
+
+def _annotations(path: pathlib.Path) -> Iterator[str]:
+    """The annotations of parameters, results, variables and fields in a file."""
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            named = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+            found = [one.annotation for one in named if one is not None] + [node.returns]
+        else:
+            found = [node.annotation] if isinstance(node, ast.AnnAssign) else []
+        yield from (ast.unparse(one) for one in found if one is not None)
+
+
+@pytest.mark.parametrize("folder", MOST_ANY)
+def test_annotations_say_what_is_known(folder: str) -> None:
+    found = [text for path in FILES if path.is_relative_to(ROOT / folder) for text in _annotations(path)]
+    bare = sum(text in ("Any", "'Any'") for text in found)
+    assert len(found) > 5_000
+    assert 100 * bare <= MOST_ANY[folder] * len(found), f"{bare} of {len(found)} annotations in {folder} are Any, {100 * bare / len(found):.1f} %"
+
+
 def test_private_names_of_mindspore_stay_in_the_tape() -> None:
     for path in FILES:
         if "_pynative_executor" in path.read_text() or "_c_expression" in path.read_text():

@@ -29,6 +29,7 @@ from .._tape.node import Node as _GradientNode
 from .._tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, set_grad_enabled
+from ..jit._trace_graph import State
 from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
 from . import _autograd, _cpu, _functions, _functorch, _nn
 from ._graphs import Block, Graph, Node, Type, Value
@@ -119,7 +120,7 @@ _TensorMeta = type(Tensor)
 TensorBase = Tensor
 _set_grad_enabled = set_grad_enabled
 
-DispatchKey = enum.Enum(  # type: ignore[misc]
+DispatchKey = enum.Enum(
     "DispatchKey",
     "Undefined CPU CUDA XPU MPS Meta Autograd AutogradCPU AutogradCUDA Functionalize Python PythonDispatcher "
     "AutocastCPU AutocastCUDA AutocastXPU AutocastMPS PrivateUse1 CompositeImplicitAutograd CompositeExplicitAutograd "
@@ -149,7 +150,7 @@ class DispatchKeySet:
         return made
 
 
-def _get_tracing_state() -> Any:
+def _get_tracing_state() -> State | None:
     """Return the state of the trace that ``torch.jit._get_trace_graph`` is recording, with its scopes; None outside of a trace."""
     return states[-1] if states else None
 
@@ -281,7 +282,7 @@ def _will_engine_execute_node(node: Any) -> bool:
 _jit_settings: dict[str, Any] = {}
 
 
-def _jit_setting(name: str, default: Any) -> Callable[..., Any]:
+def _jit_setting(name: str, default: bool) -> Callable[..., Any]:
     def function(value: Any) -> Any:
         before = _jit_settings.get(name, default)
         _jit_settings[name] = value

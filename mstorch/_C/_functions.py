@@ -5,25 +5,26 @@ from typing import Any
 
 from .._hook import missing
 from .._tape.node import Accumulate as AccumulateGrad
-from ..autograd.function import Function
+from .._tensor import Tensor
+from ..autograd.function import Function, FunctionCtx
 from ..autograd.gradcheck import Undefined
 
 
 class UndefinedGrad:
     """Identity whose gradient is dropped in backward."""
 
-    def __call__(self, tensor: Any) -> Any:
+    def __call__(self, tensor: Any) -> list[Tensor]:
         return Undefined.apply(tensor)
 
 
 class _Delayed(Function):
     @staticmethod
-    def forward(ctx: Any, message: str, *tensors: Any) -> Any:
+    def forward(ctx: FunctionCtx, message: str, *tensors: Any) -> Any:
         ctx.message = message
         return tuple(tensor.view_as(tensor) for tensor in tensors)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: Any) -> Any:
         raise RuntimeError(ctx.message)
 
 
@@ -33,7 +34,7 @@ class DelayedError:
     def __init__(self, message: str, num_inputs: int) -> None:
         self._message = message
 
-    def __call__(self, *tensors: Any) -> Any:
+    def __call__(self, *tensors: Any) -> Tensor | tuple[Tensor, ...]:
         found = _Delayed.apply(self._message, *tensors)
         return found[0] if len(tensors) == 1 else found
 

@@ -31,7 +31,7 @@ def slow_conv3d(
     if self.dim() == 5 and not all(self.shape[1:]):
         raise RuntimeError(f"non-empty 5D input tensor expected but got: {list(self.shape)}")
     found = conv3d(self, weight, bias, stride, padding)
-    return found if out is None else out.resize_(found.shape).copy_(found)  # type: ignore[no-any-return]
+    return found if out is None else out.resize_(found.shape).copy_(found)
 
 
 __getattr__ = missing("mstorch._C._nn")

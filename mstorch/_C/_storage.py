@@ -8,7 +8,7 @@ from ..storage import UntypedStorage
 
 
 class _Base(NamedAsInTorch):
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: int | UntypedStorage) -> bool:
         return type.__instancecheck__(cls, instance) or (cls is StorageBase and isinstance(instance, UntypedStorage))
 
 

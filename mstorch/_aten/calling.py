@@ -11,7 +11,7 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.dtype import dtype
 from .._core.generator import default_generator
@@ -23,6 +23,10 @@ from .._leaving import Block, values_again, values_set_to
 from .._tape import engine
 from .._tape.node import Accumulate, Node, Saved, bare_of, bare_twin, dressed, edge_of, named, node_of, saved_input
 from .._tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..ops import OpOverload
+    from ..utils._python_dispatch import TorchDispatchMode
 
 Call = Callable[..., Any]
 
@@ -47,11 +51,11 @@ class _Pending:
 
     __slots__ = ("operator", "args", "records", "found")
 
-    def __init__(self, operator: Any, args: Sequence[Any], records: bool) -> None:
+    def __init__(self, operator: OpOverload, args: Sequence[Any], records: bool) -> None:
         self.operator, self.args, self.records = operator, args, records
         self.found: Any = None  # what was recorded, and the twins without history that the taker sees
 
-    def takes(self, operator: Any, args: Sequence[Any]) -> bool:
+    def takes(self, operator: OpOverload, args: Sequence[Any]) -> bool:
         return self.records and self.found is None and operator is self.operator and len(args) == len(self.args) and all(
             one is other for one, other in zip(args, self.args)
         )  # fmt: skip
@@ -84,7 +88,7 @@ def active(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 class without_innermost(Block):
     """Context manager that disables the innermost mode of the thread."""
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> TorchDispatchMode:
         *others, mode = state.dispatchers
         self.at_end(values_again(state, "dispatchers"))
         state.dispatchers = others
@@ -96,7 +100,7 @@ def unseen() -> values_set_to:
     return values_set_to(state, dispatchers=[])
 
 
-def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _taken(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of the innermost mode, or of the first tensor that handles the call."""
     found = takers(kwargs.values(), takers(args, []))
     kinds = tuple(map(type, found))
@@ -134,7 +138,7 @@ class Derived(Node):
     places: Any  # of the results among those of the node that autograd runs
 
     @property
-    def width(self) -> int:  # type: ignore[override]
+    def width(self) -> int:
         """Number of results of the operation."""
         return self.results
 
@@ -236,7 +240,7 @@ def _planned(values: Sequence[Any], tensors: list[Any]) -> list[Any]:
     return plan
 
 
-def _node(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derived:
+def _node(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derived:
     """Return the node of a call, without its results."""
     label, formula = DERIVATIVES.get(operator.__name__) or (_label(operator), functools.partial(_by_itself, operator))
     tensors: list[Any] = []
@@ -255,11 +259,11 @@ def _node(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Deriv
     return node
 
 
-def _label(operator: Any) -> str:
+def _label(operator: OpOverload) -> str:
     return "".join(word.capitalize() for word in operator._opname.split("_")) + "Backward0"
 
 
-def _by_itself(operator: Any, node: Derived, *gradients: Any) -> list[Tensor | None]:
+def _by_itself(operator: OpOverload, node: Derived, *gradients: Tensor | None) -> list[Tensor | None]:
     """Return the gradient of an operator that has no formula in ``derivatives``, from one call that the operator's handler computes."""
     args = [_filled(value, node) for value in node.plan]
     options = {key: _filled(value, node) for key, value in node.options.items()}
@@ -293,7 +297,7 @@ def _anew(tensor: Tensor) -> Any:
 # Calls
 
 
-def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
+def call(operator: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """Call an overload through its handlers, and add it to the autograd graph."""
     tensors = tensors_in((*args, *kwargs.values()))
     recorded = modes.grad and any(is_tracked(tensor) for tensor in tensors)
@@ -364,13 +368,13 @@ def _attach_in_place(node: Derived, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _same_items(result: Any, twins: Any) -> bool:
+def _same_items(result: list[Any] | tuple[Tensor, ...], twins: list[Any] | tuple[Any, ...] | None) -> bool:
     if not (isinstance(result, (tuple, list)) and isinstance(twins, (tuple, list)) and len(result) == len(twins)):
         return False
     return all(one is other for one, other in zip(result, twins))
 
 
-def _take_over(operator: Any, recorded: tuple[Tensor, Tensor], result: tuple[Tensor, Tensor]) -> None:
+def _take_over(operator: OpOverload, recorded: tuple[Tensor, Tensor], result: tuple[Tensor, Tensor]) -> None:
     """Write the values that ``__torch_dispatch__`` returned into the results that the operation computed with a gradient."""
     pairs = list(zip(tensors_in((recorded,)), tensors_in((result,))))
     for own, other in pairs:
@@ -399,7 +403,7 @@ def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -
     return result if node.operator._is_view or node.operator._is_in_place else _attach(node, result)
 
 
-def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
+def _shown(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
     """Return the handler's result, and the results with nodes if the handler ran the operation itself."""
     pending = _Pending(operator, args, records)
     below.pending.append(pending)
@@ -423,7 +427,7 @@ def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[s
         modes.grad = False
     given = {id(tensor) for tensor in tensors_in(args)}
 
-    def shown(item: Tensor) -> Any:
+    def shown(item: Tensor) -> TensorBase:
         return bare_twin(item) if isinstance(item, TensorBase) and id(item) not in given else item
 
     twins = type(result)(map(shown, result)) if type(result) in (tuple, list) else (

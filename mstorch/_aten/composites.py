@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import ops
+from .._backend.arrays import Number
 from .._backend.geometry import contiguous_strides
 from .._core import device as devices
 from .._core.device import device
@@ -66,7 +67,7 @@ def _viewed(x: Tensor, shape: list[int]) -> Tensor:
 
 
 @composite("reshape")
-def _reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
+def _reshape(input: Tensor, *shape: int | Sequence[int], **named: Any) -> Tensor:
     return _viewed(input, _sizes(shape or tuple(named.values())))
 
 
@@ -159,7 +160,7 @@ def _data(self: Tensor) -> Tensor:
 
 
 @composite("conj", "conj_physical", "resolve_conj", "resolve_neg")
-def _conj(input: Tensor) -> Any:
+def _conj(input: Tensor) -> Tensor:
     return input if not input._dtype.is_complex else NotImplemented
 
 
@@ -205,17 +206,17 @@ def _square(input: Tensor) -> Tensor:
 
 
 @composite("__rdiv__", "__rtruediv__")
-def _reversed_division(self: Tensor, other: Any) -> Tensor:
+def _reversed_division(self: Tensor, other: Number) -> Tensor:
     return aten("mul.Tensor", aten("reciprocal", self), other)
 
 
 @composite("__rsub__")
-def _reversed_difference(self: Tensor, other: Any) -> Tensor:
+def _reversed_difference(self: Tensor, other: Tensor | Number) -> Tensor:
     return aten("rsub.Tensor" if isinstance(other, TensorBase) else "rsub.Scalar", self, other)
 
 
 @composite("__rpow__")
-def _reversed_power(self: Tensor, other: Any) -> Tensor:
+def _reversed_power(self: Tensor, other: Number) -> Tensor:
     return aten("pow.Scalar", other, self)
 
 
@@ -237,7 +238,7 @@ _of_two("min", "minimum")
 
 
 @composite("where")
-def _where(condition: Tensor, input: Tensor | None = None, other: Any = None) -> Tensor:
+def _where(condition: Tensor, input: Tensor | None = None, other: Tensor | Number | None = None) -> Tensor:
     if input is None:
         return NotImplemented
     like = next((v for v in (input, other) if isinstance(v, TensorBase)), None)
@@ -245,7 +246,7 @@ def _where(condition: Tensor, input: Tensor | None = None, other: Any = None) ->
     return aten("where.self", condition, first, second)
 
 
-def _scalar(value: Any, like: Any) -> Tensor:
+def _scalar(value: Any, like: Tensor | None) -> Tensor:
     kind = like.dtype if like is not None else float32
     return aten("scalar_tensor", value, dtype=kind, device=like.device) if like is not None else made(np.asarray(value, kind.np))
 
@@ -276,7 +277,7 @@ _spread_of("std")
 
 
 @composite("to", "type_as")
-def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     like = next((arg for arg in args if isinstance(arg, TensorBase)), kwargs.get("other"))
     wanted = next((arg for arg in args if isinstance(arg, dtype)), kwargs.get("dtype")) if like is None else like.dtype
     first = args[0] if args and isinstance(args[0], (str, int, devices.device)) and not isinstance(args[0], bool) else None
@@ -320,7 +321,9 @@ def _cpu(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
 
 
 def _moved(name: str) -> None:
-    def function(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+    def function(
+        self: Any, device: int | str | device | None = None, non_blocking: bool = False, memory_format: memory_format | None = None
+    ) -> Any:
         return _to(self, name if device is None else device, memory_format=memory_format)
 
     COMPOSITES[name] = function

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import Any
 
 from .._core.dtype import bool_
@@ -99,7 +100,9 @@ def _weighted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropped: flo
     return aten("bmm", weights, v), weights
 
 
-def _projected(functional: Any, query: Any, key: Any, value: Any, weight: Any, bias: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _projected(
+    functional: ModuleType, query: Tensor, key: Tensor, value: Tensor, weight: Tensor, bias: Any
+) -> tuple[Tensor, Tensor, Tensor]:
     width = query.shape[-1]
     if query is key and key is value:
         parts = functional.linear(query, weight, bias).unflatten(-1, (3, width))

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .._core.formats import contiguous_format
+from .._core.generator import Generator
 from .._tensor import Tensor
 from .calling import NotInTerms
 from .composites import aten, composite
@@ -13,14 +13,14 @@ _ALPHA = 1.7580993408473766
 
 
 def _times(input: Tensor, factor: Tensor, inplace: bool) -> Tensor:
-    return aten("mul_.Tensor" if inplace else "mul.Tensor", input, factor)  # type: ignore[no-any-return]
+    return aten("mul_.Tensor" if inplace else "mul.Tensor", input, factor)
 
 
 def _drawn(input: Tensor, p: float, channels: bool) -> Tensor:
     """Return a Bernoulli(1 - p) mask, per element or per channel."""
     shape = [*input.shape[:2], *[1] * (input.dim() - 2)]
     memory = aten("new_empty", input, shape) if channels else aten("empty_like", input)
-    return aten("bernoulli_.float", memory, *([] if p == 0.5 else [1 - p]))  # type: ignore[no-any-return]
+    return aten("bernoulli_.float", memory, *([] if p == 0.5 else [1 - p]))
 
 
 def _dropped(input: Tensor, p: float, train: bool, *, channels: bool = False, alpha: bool = False, inplace: bool = False) -> Tensor:
@@ -37,7 +37,7 @@ def _dropped(input: Tensor, p: float, train: bool, *, channels: bool = False, al
         return _times(input, aten("div_.Scalar", noise, 1 - p), inplace)
     scale = 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     shift = aten("add_.Scalar", aten("mul_.Scalar", aten("add.Scalar", noise, -1), _ALPHA * scale), _ALPHA * scale * p)
-    return aten("add_.Tensor", _times(input, aten("mul_.Scalar", noise, scale), inplace), shift)  # type: ignore[no-any-return]
+    return aten("add_.Tensor", _times(input, aten("mul_.Scalar", noise, scale), inplace), shift)
 
 
 @composite("dropout")
@@ -83,7 +83,8 @@ def _feature_alpha_dropout_in_place(input: Tensor, p: float, train: bool) -> Ten
 
 @composite("rrelu")
 def _rrelu(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: Any = False, generator: Any = None
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False,
+    generator: Generator | None = None
 ) -> Tensor:
     if generator is not None or not isinstance(inplace, bool):  # ``torch.rrelu`` takes a generator there
         raise NotInTerms("mstorch: rrelu with a generator is not known in the terms of torch.ops.aten")
@@ -93,9 +94,11 @@ def _rrelu(
         if options[-1] != default:
             break
         options.pop()
-    return aten(f"rrelu_with_noise{'_' * inplace}", input, noise, *options)  # type: ignore[no-any-return]
+    return aten(f"rrelu_with_noise{'_' * inplace}", input, noise, *options)
 
 
 @composite("rrelu_")
-def _rrelu_in_place(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Tensor:
+def _rrelu_in_place(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Generator | None = None
+) -> Tensor:
     return _rrelu(input, lower, upper, training, True, generator)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Number
 from .._core.dtype import dtype, uint8
 from .._core.overriding import dispatches, state
 from .._core.tensor_base import TensorBase
@@ -93,7 +94,8 @@ def numbers(value: Any, count: int) -> list[int]:
 
 def _convolve(count: int, transposed: bool) -> None:
     def ordinary(
-        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1
     ) -> Tensor:
         dilation = numbers(dilation, count)
         if isinstance(padding, str):
@@ -110,7 +112,8 @@ def _convolve(count: int, transposed: bool) -> None:
         return _run(input, weight, bias, stride, padding, dilation, output_padding, groups)
 
     def _run(
-        input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, extra: int | tuple[int, ...], groups: int
+        input: Tensor, weight: Tensor, bias: Tensor | None, stride: int | Sequence[int], padding: int | Sequence[int],
+        dilation: int | Sequence[int], extra: int | tuple[int, ...], groups: int
     ) -> Any:
         batched = input.dim() == count + 2
         given = input if batched else aten("unsqueeze", input, 0)
@@ -163,7 +166,7 @@ def _log_softmax(input: Tensor, dim: int | None = None, *rest: Any, dtype: dtype
     return _normalised("_log_softmax", input, dim, rest, dtype)
 
 
-def _normalised(name: str, input: Tensor, dim: Any, rest: tuple[dtype | None, ...], dtype: dtype | None) -> Tensor:
+def _normalised(name: str, input: Tensor, dim: int | None, rest: tuple[dtype | None, ...], dtype: dtype | None) -> Tensor:
     kind = next((value for value in rest if value is not None and not isinstance(value, int)), dtype)
     if dim is None:
         dim = 0 if input.dim() in (0, 1, 3) else 1
@@ -224,7 +227,7 @@ def _relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return NotImplemented if inplace else aten("hardtanh", input, 0, 6)
 
 
-def _activation(name: str, below: str, *defaults: Any, always: int = 0) -> None:
+def _activation(name: str, below: str, *defaults: float, always: int = 0) -> None:
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         if kwargs.pop("inplace", False) or len(args) > len(defaults) and args[-1]:
             return aten(f"{below}_", input, *_trimmed([*args[: len(defaults)], *kwargs.values()], defaults, always))
@@ -258,7 +261,7 @@ def _logsigmoid(input: Tensor) -> Tensor:
 
 
 @composite("__getitem__")
-def _getitem(self: Any, key: Any) -> Any:
+def _getitem(self: Tensor, key: Any) -> Tensor:
     items = list(key) if isinstance(key, tuple) else [key]
     if isinstance(key, list) and any(isinstance(item, (slice, type(None), type(Ellipsis), TensorBase, list)) for item in key):
         raise NotInTerms("mstorch: indexing by a list of such parts is not known in the terms of torch.ops.aten")
@@ -303,7 +306,7 @@ def _cut(current: Tensor, dim: int, item: slice) -> Tensor:
 
 
 @composite("__setitem__")
-def _setitem(self: Tensor, key: Tensor | int | tuple[Tensor, slice], value: Any) -> None:
+def _setitem(self: Tensor, key: Tensor | int | tuple[Tensor, slice], value: Tensor | Number) -> None:
     items = key if isinstance(key, tuple) else (key,)
     if any(isinstance(item, (TensorBase, list, np.ndarray, range)) for item in items):
         if len(items) != 1 or not isinstance(items[0], TensorBase):
@@ -329,7 +332,7 @@ def _rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | N
 
 
 @composite("pad")
-def _pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Tensor:
+def _pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Number | None = None) -> Tensor:
     if mode != "constant":
         return COMPOSITES["pad_like"](input, pad, mode)
     return aten("constant_pad_nd", input, list(pad), 0.0 if value is None else value)

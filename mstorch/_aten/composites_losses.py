@@ -14,7 +14,7 @@ from .composites import COMPOSITES, aten, composite
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
-def reduction_code(size_average: Any, reduce: Any, reduction: str) -> int:
+def reduction_code(size_average: bool | None, reduce: Any, reduction: str) -> int:
     if size_average is not None or reduce is not None:
         if reduce is False:
             return 0
@@ -24,7 +24,8 @@ def reduction_code(size_average: Any, reduce: Any, reduction: str) -> int:
 
 @composite("nll_loss")
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+    reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """Return the negative log-likelihood loss."""
@@ -43,7 +44,8 @@ def _likelihood(input: Tensor, target: Tensor, weight: Tensor | None, code: int,
 
 @composite("cross_entropy", "cross_entropy_loss")
 def _cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+    reduce: Any = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
     code = reduction_code(size_average, reduce, reduction)
@@ -82,7 +84,7 @@ def _of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, code:
 
 @composite("multi_margin_loss")
 def _multi_margin_loss(
-    input: Tensor, target: Tensor, p: float = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Any = None,
+    input: Tensor, target: Tensor, p: float = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: Any = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     code = reduction_code(size_average, reduce, reduction)
@@ -93,15 +95,18 @@ def _multi_margin_loss(
 
 
 @composite("multilabel_margin_loss")
-def _multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
+def _multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
     return aten("multilabel_margin_loss_forward", input, target, reduction_code(size_average, reduce, reduction))[0]
 
 
 @composite("ctc_loss")
 def _ctc_loss(
-    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str | int = "mean",
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor | tuple[int, ...], target_lengths: Any, blank: int = 0,
+    reduction: str | int = "mean",
     zero_infinity: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     code = reduction if isinstance(reduction, int) else REDUCTIONS[reduction]
     of_tensors = isinstance(input_lengths, TensorBase)
     lengths = (input_lengths, target_lengths) if of_tensors else (list(input_lengths), list(target_lengths))
@@ -139,7 +144,7 @@ _loss("mse_loss")
 
 @composite("smooth_l1_loss")
 def _smooth_l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
     code = reduction_code(size_average, reduce, reduction)
     if beta == 0.0:
@@ -149,7 +154,8 @@ def _smooth_l1_loss(
 
 @composite("l1_loss")
 def _l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Tensor | None = None
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: Any = None, reduction: str = "mean",
+    weight: Tensor | None = None
 ) -> Tensor:
     if weight is not None:
         return NotImplemented
@@ -160,7 +166,8 @@ def _l1_loss(
 
 @composite("binary_cross_entropy_with_logits")
 def _logits_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: Any = None,
+    reduction: str = "mean",
     pos_weight: Any = None,
 ) -> Tensor:  # fmt: skip
     if isinstance(reduction, int):
@@ -181,20 +188,24 @@ def _huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: f
 
 @composite("binary_cross_entropy")
 def _binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: Any = None,
+    reduction: str = "mean"
 ) -> Tensor:
     return aten("binary_cross_entropy", input, target, weight, reduction_code(size_average, reduce, reduction))
 
 
 @composite("soft_margin_loss")
-def _soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
+def _soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
     code = reduction_code(size_average, reduce, reduction)
     return aten("soft_margin_loss", input, target, *([] if code == 1 else [code]))
 
 
 @composite("multilabel_soft_margin_loss")
 def _multilabel_soft_margin_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: Any = None,
+    reduction: str = "mean"
 ) -> Tensor:
     losses = -(target * aten("log_sigmoid_forward", input)[0] + (1 - target) * aten("log_sigmoid_forward", -input)[0])
     losses = (losses if weight is None else losses * weight).sum(-1) / input.shape[-1]

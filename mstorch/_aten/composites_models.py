@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import init
+from .._backend.arrays import Number
 from .._core.generator import Generator
 from .._core.tensor_base import count_of
 from .._ops.linalg.einsum import Label, read, subscripts_and_operands
@@ -130,13 +131,13 @@ _drawn("normal_", "mean", "std")
 
 
 @composite("__rfloordiv__")
-def _floor_of_quotient(self: Tensor, other: Any) -> Tensor:
+def _floor_of_quotient(self: Tensor, other: Number) -> Tensor:
     kind = None if isinstance(other, float) else self.dtype
     return aten("floor_divide", aten("scalar_tensor", other, dtype=kind, device=self.device), self)
 
 
 @composite("__rmod__")
-def _remainder_of_quotient(self: Tensor, other: Any) -> Tensor:
+def _remainder_of_quotient(self: Tensor, other: Number) -> Tensor:
     return aten("remainder.Scalar_Tensor", other, self)
 
 

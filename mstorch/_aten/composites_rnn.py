@@ -63,7 +63,7 @@ def _weights(params: Sequence[Any], directions: int, has_biases: bool) -> list[t
 def _layers(name: str) -> None:
     @composite(name)
     def run(
-        input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: float, train: bool, bidirectional: Any,
+        input: Tensor, hx: Any, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,
         batch_first: bool
     ) -> Any:
         if not isinstance(has_biases, bool):

@@ -11,7 +11,7 @@ from .composites import aten, composite
 from .composites_layers import numbers
 
 
-def _one(value: Any) -> int:
+def _one(value: int | Sequence[int]) -> int:
     return int(numbers(value, 1)[0])
 
 
@@ -163,7 +163,7 @@ _NAMES = {
 
 @composite("interpolate", "upsample")
 def _interpolate(
-    input: Any, size: tuple[int, ...] | None = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    input: Tensor, size: tuple[int, ...] | None = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> Tensor:  # fmt: skip
     rank = input.dim() - 2

@@ -6,7 +6,7 @@ afterwards (``calling``).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.tensor_base import TensorBase, count_of
@@ -17,7 +17,7 @@ from .composites import aten
 _NUMBER = (bool, int, float, complex)
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: object) -> bool:
     return isinstance(value, TensorBase)
 
 
@@ -80,7 +80,7 @@ def _div(node: Derived, grad: Tensor) -> Any:
     return grad / divisor if node.needs(0) else None, second
 
 
-def _unary(name: str, label: str, formula: Any) -> None:
+def _unary(name: str, label: str, formula: Callable[..., Any]) -> None:
     derivative(f"{name}.default", label=label)(lambda node, grad: formula(node, grad))
 
 
@@ -149,7 +149,7 @@ def _maximum(node: Derived, grad: Tensor) -> tuple[Tensor, Tensor | None]:
 
 
 @derivative("minimum.default", label="MinimumBackward0")
-def _minimum(node: Derived, grad: Tensor) -> Any:
+def _minimum(node: Derived, grad: Tensor) -> tuple[Tensor, Tensor]:
     return _extremes(node, grad, "lt")
 
 
@@ -181,7 +181,7 @@ def _clamp(node: Derived, grad: Tensor) -> Tensor:
 
 
 @derivative("where.self", label="WhereBackward0")
-def _where(node: Derived, grad: Tensor) -> Any:
+def _where(node: Derived, grad: Tensor) -> tuple[Tensor | None, ...]:
     condition = node.arg(0)
 
     def zero() -> Tensor:
@@ -432,7 +432,7 @@ def _split_sizes(length: int, size: int) -> list[int]:
     return [min(size, length - at) for at in range(0, length, size)] or [0]
 
 
-def _joined(node: Derived, grads: tuple[Any, ...], sizes: list[int], dim: int) -> Any:
+def _joined(node: Derived, grads: tuple[Any, ...], sizes: list[int], dim: int) -> Tensor:
     shape = list(node.shapes[0])
     parts = []
     like = next(grad for grad in grads if grad is not None)
@@ -443,18 +443,18 @@ def _joined(node: Derived, grads: tuple[Any, ...], sizes: list[int], dim: int) -
 
 
 @derivative("split.Tensor", label="SplitBackward0")
-def _split(node: Derived, *grads: Any) -> Tensor:
+def _split(node: Derived, *grads: Tensor) -> Tensor:
     dim = (node.plan[2] if len(node.plan) > 2 else 0) % len(node.shapes[0])
     return _joined(node, grads, _split_sizes(node.shapes[0][dim], node.plan[1]), dim)
 
 
 @derivative("split_with_sizes.default", label="SplitWithSizesBackward0")
-def _split_sizes_back(node: Derived, *grads: Any) -> Tensor:
+def _split_sizes_back(node: Derived, *grads: Tensor | None) -> Tensor:
     return _joined(node, grads, node.plan[1], (node.plan[2] if len(node.plan) > 2 else 0) % len(node.shapes[0]))
 
 
 @derivative("unbind.int", label="UnbindBackward0")
-def _unbind(node: Derived, *grads: Any) -> Tensor:
+def _unbind(node: Derived, *grads: Tensor) -> Tensor:
     dim = node.plan[1] if len(node.plan) > 1 else 0
     like = next(grad for grad in grads if grad is not None)
     parts = [

@@ -10,7 +10,7 @@ from .calling import DERIVATIVES, Derived, NotInTerms, derivative
 from .composites import aten
 
 
-def option(node: Derived, place: int, default: Any) -> Any:
+def option(node: Derived, place: int, default: float | list[int] | None) -> Any:
     return node.plan[place] if len(node.plan) > place else default
 
 
@@ -22,7 +22,7 @@ def _in_columns(matrix: Tensor) -> bool:
     return rows == 1 and columns == matrix.shape[0] and matrix.layout is strided
 
 
-def _left(grad: Tensor, first: Tensor, second: Tensor) -> Any:
+def _left(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """Return the gradient of a matrix product for its first factor, in that factor's memory order."""
     if _in_columns(first):
         return aten("t", aten("mm", second.conj(), aten("t", grad)))
@@ -37,19 +37,19 @@ def _right(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
 
 
 @derivative("mm.default", label="MmBackward0")
-def _mm(node: Derived, grad: Tensor) -> Any:
+def _mm(node: Derived, grad: Tensor) -> tuple[Tensor | None, ...]:
     second = _right(grad, node.arg(0), node.arg(1)) if node.needs(1) else None
     return _left(grad, node.arg(0), node.arg(1)) if node.needs(0) else None, second
 
 
 @derivative("bmm.default", label="BmmBackward0")
-def _bmm(node: Derived, grad: Tensor) -> Any:
+def _bmm(node: Derived, grad: Tensor) -> tuple[Tensor | None, ...]:
     second = aten("bmm", aten("transpose.int", node.arg(0), 1, 2), grad) if node.needs(1) else None
     return aten("bmm", grad, aten("transpose.int", node.arg(1), 1, 2)) if node.needs(0) else None, second
 
 
 @derivative("addmm.default", label="AddmmBackward0")
-def _addmm(node: Derived, grad: Tensor) -> Any:
+def _addmm(node: Derived, grad: Tensor) -> tuple[Tensor | None, ...]:
     alpha, beta = node.options.get("alpha", 1), node.options.get("beta", 1)
     scaled = grad if alpha == 1 else grad * alpha
     first = _left(scaled, node.arg(1), node.arg(2)) if node.needs(1) else None
@@ -58,7 +58,7 @@ def _addmm(node: Derived, grad: Tensor) -> Any:
 
 
 @derivative("baddbmm.default", label="BaddbmmBackward0")
-def _baddbmm(node: Derived, grad: Tensor) -> Any:
+def _baddbmm(node: Derived, grad: Tensor) -> tuple[Tensor | None, ...]:
     alpha, beta = node.options.get("alpha", 1), node.options.get("beta", 1)
     scaled = grad if alpha == 1 else grad * alpha
     first = aten("bmm", scaled, aten("transpose.int", node.arg(2), 1, 2)) if node.needs(1) else None
@@ -103,7 +103,7 @@ def _convolution(node: Derived, grad: Tensor) -> list[Tensor | None]:
 
 
 @derivative("native_layer_norm.default", label="NativeLayerNormBackward0")
-def _layer_norm(node: Derived, grad: Tensor, *_: Any) -> list[Tensor | None]:
+def _layer_norm(node: Derived, grad: Tensor, *_: Tensor | None) -> list[Tensor | None]:
     found = aten("native_layer_norm_backward", grad, node.arg(0), node.plan[1], node.result(1), node.result(2), node.arg(2), node.arg(3),
                  _mask(node, 0, 2, 3))  # fmt: skip
     return _present(node, found, 0, 2, 3)
@@ -119,7 +119,7 @@ def _group_norm(node: Derived, grad: Tensor, *others: Any) -> list[Tensor | None
 
 
 @derivative("native_batch_norm.default", label="NativeBatchNormBackward0")
-def _batch_norm(node: Derived, grad: Tensor, *_: Any) -> list[Tensor | None]:
+def _batch_norm(node: Derived, grad: Tensor, *_: None) -> list[Tensor | None]:
     wanted = _mask(node, 0, 1, 2)
     moments = [_unchecked(node, place) for place in (3, 4)]
     found = aten("native_batch_norm_backward", grad, node.arg(0), node.arg(1), *moments, node.result(1), node.result(2), node.plan[5],
@@ -156,7 +156,7 @@ def _adaptive_avg_pool2d(node: Derived, grad: Tensor) -> Tensor:
 
 
 @derivative("_scaled_dot_product_flash_attention_for_cpu.default", label="ScaledDotProductFlashAttentionForCpuBackward0")
-def _attention(node: Derived, grad: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor, Any]:
+def _attention(node: Derived, grad: Tensor, *_: None) -> tuple[Tensor, Tensor, Tensor, Any]:
     named = {"attn_mask": _named(node, "attn_mask")}
     if node.options.get("scale") is not None:
         named["scale"] = node.options["scale"]

@@ -69,7 +69,7 @@ def _to_dtype(x: Tensor, kind: dtype, copy: bool = False, format: Any = None) ->
     return x.to(kind, copy=copy, **({} if format is None else {"memory_format": format}))
 
 
-def _in_place(tensor: Tensor, function: Function, *args: Any) -> Any:
+def _in_place(tensor: Tensor, function: Function, *args: Any) -> Tensor:
     """Call the in-place form of an operation under its public name."""
     name = f"{getattr(function, '__name__', '')}_"
     form = getattr(above.torch, name, None) or getattr(Tensor, name, None)

@@ -49,7 +49,7 @@ _SAYINGS = frozenset("""
 _COMPUTED_PROPERTIES = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
 
 
-def overload_of(bound: Bound) -> Any:
+def overload_of(bound: Bound) -> ops.OpOverload:
     """Return the overload that a call was bound to."""
     return getattr(getattr(ops.aten, bound.schema.name), bound.schema.overload or "default")
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import Array
+
 # A block of so many elements stays in a core's cache over all passes; longer arrays are worked on in blocks.
 BLOCK = 1 << 14
 LONG = 1 << 16
@@ -181,7 +183,7 @@ _TOGETHER = 1 << 17  # elements of several arrays that a core's larger cache hol
 _CALL = 1 << 18  # elements that are worth a call where threads stand in each other's way for the lock
 
 
-def elementwise(jobs: Sequence[tuple[Step, Sequence[np.ndarray], int]]) -> None:
+def elementwise(jobs: Sequence[tuple[Step, Sequence[Array], int]]) -> None:
     """Run steps that write to row-major arrays of one size, each with its arrays and its cost per element.
 
     Steps must be independent. Each thread runs its part of all long arrays, split as ``share`` splits a product, so that it finds in its
@@ -213,7 +215,7 @@ def elementwise(jobs: Sequence[tuple[Step, Sequence[np.ndarray], int]]) -> None:
     threads.run(work, count)
 
 
-def _in_blocks(step: Step, rows: Sequence[np.ndarray], start: int, end: int, block: int) -> None:
+def _in_blocks(step: Step, rows: Sequence[Array], start: int, end: int, block: int) -> None:
     for first in range(start, end, block):
         last = min(first + block, end)
         step(*[row[first:last] for row in rows])
@@ -222,11 +224,11 @@ def _in_blocks(step: Step, rows: Sequence[np.ndarray], start: int, end: int, blo
 _PASSES = 25  # of the activations that are worth blocks
 
 
-def blocked(kernel: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+def blocked(kernel: Callable[..., Array]) -> Callable[..., Array]:
     """Wrap an elementwise kernel, whose arguments are arrays of one shape and then numbers, to process long row-major arrays in blocks."""
 
     @functools.wraps(kernel)
-    def run(x: np.ndarray, *rest: Any) -> np.ndarray:
+    def run(x: Array, *rest: Any) -> Array:
         if x.size < LONG or not x.flags.c_contiguous:
             return kernel(x, *rest)
         arrays = [x]

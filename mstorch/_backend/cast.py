@@ -8,18 +8,19 @@ import mindspore
 import numpy as np
 
 from .._quiet import quiet
+from .arrays import Array
 from .float8 import cast_stored, numbers
 from .halves import BFLOAT16, FLOAT16, narrowed, widened
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
-from .tape import function_node, grad_mode, tracing
+from .tape import Function, function_node, grad_mode, tracing
 
 _cast_primitive = mindspore.ops.Cast()
 _differs = mindspore.ops.NotEqual()
 _DIFFERENTIABLE = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
 
 
-def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "C") -> np.ndarray:
+def numpy_cast(array: Array, target: np.dtype[Any], order: Literal["C", "K"] = "C") -> Array:
     """Return a new array cast by torch's rules: NaN and out-of-range values wrap as in C, complex numbers drop the imaginary part.
 
     It is row-major, or in the source's memory order (``order="K"``).
@@ -55,7 +56,7 @@ def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "
         return array.astype(target, order=order)
 
 
-def in_python(array: np.ndarray) -> np.ndarray:
+def in_python(array: Array) -> Array:
     """Return an array as a dtype that NumPy converts to Python numbers."""
     if array.dtype.names:
         return numbers(array)
@@ -66,12 +67,12 @@ def _cast_numpy(raw: Raw, name: str) -> Raw:
     return from_numpy(numpy_cast(raw.asnumpy(), NP_DTYPE[name]))
 
 
-def _forward(ctx: Any, raw: Raw, name: str) -> Raw:
+def _forward(ctx: Function, raw: Raw, name: str) -> Raw:
     ctx.source = NAME_OF[raw.dtype]
     return _cast_numpy(raw, name)
 
 
-def _backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
+def _backward(ctx: Function, gradient: Raw) -> tuple[Raw, None]:
     return cast(gradient, ctx.source), None
 
 

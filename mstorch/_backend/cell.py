@@ -4,7 +4,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindspore import Parameter, context, nn
 
@@ -14,11 +14,14 @@ from .geometry import contiguous_strides
 from .namesake import namesake
 from .raw import Raw
 
+if TYPE_CHECKING:
+    from .._core.tensor_base import TensorBase
+
 Cell = nn.Cell
 _context = context._context()
 
 
-_make = Cell.__base__.__init__  # type: ignore[misc]
+_make = Cell.__base__.__init__
 
 
 def _init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -27,7 +30,7 @@ def _init(self: Any, *args: Any, **kwargs: Any) -> None:
 
 _init.__name__, _init.__qualname__, _init.__module__ = "__init__", "Cell_.__init__", Cell.__base__.__module__
 # Programs walk along ``__mro__`` and ask each class what its ``__init__`` takes; inspect has no answer for a function of pybind11's.
-Cell.__base__.__init__ = _init  # type: ignore[misc]
+Cell.__base__.__init__ = _init
 
 
 def init_cell(cell: Any) -> None:
@@ -103,7 +106,7 @@ def _set_name(parameter: Any, name: str | None) -> None:
     parameter.__dict__["_mstorch_named"] = True
 
 
-def _set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
+def _set_data(parameter: Any, data: Raw, slice_shape: bool = False) -> Any:
     """Replace the values, possibly changing the shape; return the parameter."""
     if _overwritten(parameter, data):
         return parameter
@@ -112,7 +115,7 @@ def _set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
     return result
 
 
-def _overwritten(parameter: Any, data: Any) -> bool:
+def _overwritten(parameter: Any, data: Raw) -> bool:
     """Write values into a parameter's memory; return False if their shape or dtype differs.
 
     MindSpore's graphs, including those of optimizers, refer to a parameter by its memory: after ``Parameter.set_data``, which replaces it,
@@ -149,7 +152,7 @@ def when_changed(become: Callable[[Any, Any], None]) -> None:
 def _shared_members(kind: Any) -> dict[str, Any]:
     own: Callable[..., Any] = kind.assign_value
 
-    def assign_value(parameter: Any, value: Any) -> Any:
+    def assign_value(parameter: Any, value: Raw) -> Any:
         if _overwritten(parameter, value):
             return parameter
         result = own(parameter, value)
@@ -162,7 +165,7 @@ def _shared_members(kind: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def share(parameter: Parameter, tensor: Any) -> None:
+def share(parameter: Parameter, tensor: TensorBase) -> None:
     """Register a tensor for a mindspore.Parameter: setting ``requires_grad`` of either sets both."""
     parameter.__class__ = namesake(type(parameter), "shared", _shared_members)
     known = parameter.__dict__.setdefault("_mstorch_tensors", [])

@@ -38,7 +38,9 @@ def _converting_members(kind: type) -> dict[str, Any]:
         ours, call, _ = _ours[0]
         return call(own, cell, args, kwargs) if ours(args) or ours(kwargs) else own(cell, *args, **kwargs)
 
-    def reduced(cell: Any, protocol: Any) -> Any:
+    def reduced(
+        cell: Any, protocol: int
+    ) -> tuple[Callable[..., Any] | tuple[Callable[..., Any] | type[Any] | tuple[Any]] | tuple[dict[Any, Any] | tuple[Any]] | None, ...]:
         function, given, *rest = tuple(own_reduction(cell, protocol))
         if given and given[0] is type(cell):
             return _made_again, (kind, function, given[1:]), *rest
@@ -81,13 +83,13 @@ def not_recorded(undo: Undo, cell: Any) -> None:
     tape.set_grad_enabled(True)
 
 
-def random_state() -> Any:
+def random_state() -> Raw:
     """Return the state of MindSpore's random generator."""
     return mindspore.get_rng_state()
 
 
 @contextmanager
-def as_it_was(cell: Any, state: Any, keeps: Callable[[Any], bool]) -> Iterator[None]:
+def as_it_was(cell: Any, state: Raw, keeps: Callable[[Any], bool]) -> Iterator[None]:
     """Context manager that lets a Cell's call start from the generator's saved state, and restores the Cell's statistics afterwards."""
     now = mindspore.get_rng_state()
     parts = [p for _, part in cell.cells_and_names() for p in part._params.values() if p is not None] if keeps(cell) else []

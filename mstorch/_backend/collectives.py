@@ -12,7 +12,7 @@ import os
 import socket
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mindspore.mint import distributed
@@ -20,6 +20,9 @@ from mindspore.mint import distributed
 from .device_memory import zeros
 from .raw import NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
 from .table import kernel
+
+if TYPE_CHECKING:
+    from ..distributed._played_hccl import _Handle
 
 _reshape, _slice, _cat, _clone = kernel("reshape"), kernel("slice"), kernel("cat"), kernel("clone")
 _div = kernel("div")
@@ -106,47 +109,47 @@ class Communication:
             raise RuntimeError(f"HCCL makes no group of the processes {list(ranks)}; MindSpore's log says why")
         return str(name)
 
-    def all_reduce(self, group: Any, flat: Raw, op: str) -> Any:
+    def all_reduce(self, group: str | None, flat: Raw, op: str) -> _Handle:
         """All-reduce a tensor in place."""
         return self._native.all_reduce(flat, OPS[op], group, True)
 
-    def broadcast(self, group: Any, flat: Raw, root: int) -> Any:
+    def broadcast(self, group: str | None, flat: Raw, root: int) -> _Handle:
         """Broadcast a tensor in place from a global rank."""
         return self._native.broadcast(flat, root, group, True)
 
-    def all_gather(self, group: Any, output: Raw, flat: Raw) -> Any:
+    def all_gather(self, group: str | None, output: Raw, flat: Raw) -> Any:
         """All-gather the ranks' tensors into one tensor, concatenated in rank order."""
         return self._native.all_gather_into_tensor(output, flat, group, True)
 
-    def all_gather_list(self, group: Any, outputs: Sequence[Raw], flat: Raw) -> Any:
+    def all_gather_list(self, group: str | None, outputs: Sequence[Raw], flat: Raw) -> _Handle:
         """All-gather into a list of tensors, one per rank."""
         return self._native.all_gather(list(outputs), flat, group, True)
 
-    def reduce_scatter(self, group: Any, output: Raw, flat: Raw, op: str) -> Any:
+    def reduce_scatter(self, group: str | None, output: Raw, flat: Raw, op: str) -> _Handle:
         """Reduce ``flat`` across the group, and write this rank's chunk of the result to ``output``."""
         return self._native.reduce_scatter_tensor(output, flat, OPS[op], group, True)
 
-    def reduce(self, group: Any, flat: Raw, op: str, root: int) -> Any:
+    def reduce(self, group: Any, flat: Raw, op: str, root: int) -> _Handle:
         """Reduce a tensor in place on the root; the tensors of other ranks are undefined afterwards."""
         return self._native.reduce(flat, root, OPS[op], group, True)
 
-    def scatter(self, group: Any, output: Raw, parts: Sequence[Raw], root: int) -> Any:
+    def scatter(self, group: Any, output: Raw, parts: Sequence[Raw], root: int) -> _Handle:
         """Scatter the root's parts, one to each rank's tensor; other ranks pass equally many tensors, which are not read."""
         return self._native.scatter(output, list(parts), root, group, True)
 
-    def all_to_all(self, group: Any, output: Raw, flat: Raw, taken: Sequence[int], given: Sequence[int]) -> Any:
+    def all_to_all(self, group: Any, output: Raw, flat: Raw, taken: Sequence[int], given: Sequence[int]) -> _Handle:
         """Fill a tensor with the parts that all ranks send to this one; ``taken`` and ``given`` are the lengths of the parts."""
         return self._native.all_to_all_single(output, flat, list(taken), list(given), group, True)
 
-    def send(self, group: Any, flat: Raw, to: int) -> Any:
+    def send(self, group: Any, flat: Raw, to: int) -> _Handle:
         """Send a tensor to a rank."""
         return self._native.isend(flat, to, group)
 
-    def receive(self, group: Any, flat: Raw, source: int) -> Any:
+    def receive(self, group: Any, flat: Raw, source: int) -> _Handle:
         """Receive a tensor from a rank."""
         return self._native.irecv(flat, source, group)
 
-    def together(self, group: Any, calls: Sequence[tuple[str, Raw, int]]) -> Any:
+    def together(self, group: Any, calls: Sequence[tuple[str, Raw, int]]) -> _Handle:
         """Start several sends and receives ("isend", "irecv") as one batch, so that none blocks another."""
         ops = [self._native.P2POp(name, flat, peer, group) for name, flat, peer in calls]
         return self._native.batch_isend_irecv(ops)[0]

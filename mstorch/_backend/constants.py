@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import Array
 from .raw import NP_DTYPE, ON_CPU, Raw, from_numpy
 
 _SMALL = 64  # bytes
 _MOST = 4096
-_KEPT: OrderedDict[tuple[np.dtype, tuple[int, ...], bytes], Raw] = OrderedDict()
+_KEPT: OrderedDict[tuple[np.dtype[Any], tuple[int, ...], bytes], Raw] = OrderedDict()
 
 
 _NUMBERS: dict[tuple[float, str], Raw] = {}
 
 
-def number_of(number: Any, name: str) -> Raw:
+def number_of(number: float, name: str) -> Raw:
     """Return a Python number as a 0-d tensor for kernels to read."""
     known = number.__class__ in (int, float) and number != 0  # zero has a sign that keys do not tell
     found = _NUMBERS.get((number, name)) if known else None
@@ -29,7 +30,7 @@ def number_of(number: Any, name: str) -> Raw:
     return found
 
 
-def constant_of(array: np.ndarray) -> Raw:
+def constant_of(array: Array) -> Raw:
     """Return an array as a read-only tensor; small ones are cached on the device."""
     if ON_CPU or array.nbytes > _SMALL:
         return from_numpy(np.ascontiguousarray(array).reshape(array.shape))

@@ -19,6 +19,7 @@ import mindspore
 import numpy as np
 
 from . import runtime
+from .arrays import Array, Number
 from .geometry import contiguous_strides, flat_index
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
@@ -133,7 +134,7 @@ def zeros(shape: Sizes, name: str) -> Raw:
     return full(shape, 0, name)
 
 
-def full(shape: Sizes, value: Any, name: str) -> Raw:
+def full(shape: Sizes, value: Number, name: str) -> Raw:
     """Return new memory filled with a Python number."""
     if not HAS_WINDOWS and not ON_CPU:
         return mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
@@ -144,12 +145,12 @@ def full(shape: Sizes, value: Any, name: str) -> Raw:
     return _made("FillScalar", (shape, value, MS_DTYPE[name]), lambda: np.full(shape, value, NP_DTYPE[name]))
 
 
-def arange(start: Any, end: Any, step: Any, name: str, host: Callable[[], np.ndarray]) -> Raw:
+def arange(start: Any, end: Any, step: Any, name: str, host: Callable[[], Array]) -> Raw:
     """Return the range from ``start`` to ``end`` in new memory; ``host`` computes it if the stand-in device has no kernel."""
     return _made("Arange", (start, end, step, MS_DTYPE[name]), host)
 
 
-def _made(name: str, args: tuple[Any, ...], host: Callable[[], np.ndarray]) -> Raw:
+def _made(name: str, args: tuple[Any, ...], host: Callable[[], Array]) -> Raw:
     if not HAS_WINDOWS:
         return from_numpy(host())
     return stand_in[0].factory(name, args, host) if stand_in else run(name, *args)
@@ -222,7 +223,7 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
     return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
 
 
-def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Raw:
+def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) -> Raw:
     """Fill a strided view of a base with a Python number; return the base, or its replacement."""
     if 0 in shape:
         return base

@@ -4,7 +4,7 @@ Their classes are torch's, because programs may compare an error's class with to
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 E = TypeVar("E", bound=BaseException)
 
@@ -30,13 +30,13 @@ TOLD = "the text says already which pipe of data raised it, or that it was left 
 ADVISED = "the text says already what to do with a tensor of MindSpore's"
 
 
-def telling(error: E, what: Any) -> E:
+def telling(error: E, what: str | NoKernel) -> E:
     """Attach a cause to an error, and return the error."""
     error._about = what  # type: ignore[attr-defined]
     return error
 
 
-def about(error: BaseException) -> Any:
+def about(error: BaseException) -> str | NoKernel | None:
     """Return the cause that an error carries (an instance of a class above), or None."""
     return getattr(error, "_about", None)
 

@@ -15,6 +15,7 @@ import numpy as np
 from .._leaving import item_set_to
 from .._quiet import quiet as silenced
 from . import device_memory
+from .arrays import Array, Number
 from .cast import timed as timed_casts
 from .forked import forked
 from .mindspore_errors import NO_KERNEL, meaning
@@ -74,7 +75,7 @@ def quiet() -> bool:
     return bool(_quiet[0])
 
 
-def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Raw:
     asked[name] += 1
     if refuses_steps(name, args):
         strided[name] += 1
@@ -155,7 +156,7 @@ def _passed(began: float) -> None:
             told(passed)
 
 
-def _timed(function: Callable[[], Any]) -> Any:
+def _timed(function: Callable[[], Any]) -> Raw:
     began = time.thread_time()
     try:
         return function()
@@ -180,7 +181,7 @@ class StandIn:
         return found
 
     @staticmethod
-    def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Any) -> Raw:
+    def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Raw | Number) -> Raw:
         """Write to a strided view through NumPy, in the base's memory or, if the base is a view, in a copy of it. Return the base."""
         forked.refuse_device()
         began = time.thread_time()
@@ -209,7 +210,7 @@ class StandIn:
         return base
 
 
-def _refuse_overlap(target: np.ndarray, values: Any) -> None:
+def _refuse_overlap(target: Array, values: Any) -> None:
     """Raise AssertionError if a kernel would read memory that it writes, which is undefined on a device."""
     for value in values:
         if isinstance(value, (tuple, list)):
@@ -218,7 +219,7 @@ def _refuse_overlap(target: np.ndarray, values: Any) -> None:
             assert not np.may_share_memory(target, value.asnumpy()), "a kernel is told to read what it writes"
 
 
-def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.ndarray:
+def changed(op: str, array: Array, name: str, args: tuple[Any, ...]) -> Array:
     """Return the first operand after an in-place device kernel has changed it; ``array`` is a copy of the operand."""
     if op != "index_put":
         return kernel(op).host[name](array, *map(to_arrays, args))
@@ -230,7 +231,7 @@ def changed(op: str, array: np.ndarray, name: str, args: tuple[Any, ...]) -> np.
     return array
 
 
-def _shown(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[Raw, np.ndarray]:
+def _shown(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[Raw, Array]:
     """Return the base, and a strided NumPy view of its memory. If the base is a view itself, a copy replaces it."""
     face = base.asnumpy()
     if not np.may_share_memory(face, base.asnumpy()):
@@ -249,14 +250,14 @@ def _install() -> None:
     timed_casts.append(lambda convert: convert() if _rows[0] else _timed(convert))  # a row's time has that of its conversions
     read = Raw.asnumpy
 
-    def asnumpy(self: Any) -> Any:
+    def asnumpy(self: Raw) -> Any:
         if not _quiet[0]:
             transfers["asnumpy"] += 1
             for watcher in on_transfer:
                 watcher()
         return read(self)
 
-    Raw.asnumpy = asnumpy  # type: ignore[method-assign]
+    Raw.asnumpy = asnumpy
 
 
 _install()

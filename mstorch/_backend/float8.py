@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._quiet import quiet
+from .arrays import Array
 from .errors import not_for
 
 
@@ -64,18 +65,18 @@ COMPUTED: dict[str, tuple[str, ...]] = {
 """Dtypes by kernel that torch's CPU computes, in single precision."""
 
 
-def as_bytes(array: np.ndarray) -> np.ndarray:
+def as_bytes(array: Array) -> Array:
     """Return a uint8 view of an array of codes."""
     return array.view(array.dtype[0])
 
 
-def typed(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
+def typed(array: Array, kind: np.dtype[Any]) -> Array:
     """View an array of bytes from MindSpore as the NumPy dtype ``kind``."""
     return array.view(kind) if kind.names else array
 
 
 @cache
-def _values(name: str) -> np.ndarray:
+def _values(name: str) -> Array:
     """Return the float32 values of the 256 codes of a dtype."""
     codes = np.arange(256)
     if name == EXPONENTS:
@@ -100,7 +101,7 @@ def _values(name: str) -> np.ndarray:
 
 
 @cache
-def _codes(name: str) -> np.ndarray:
+def _codes(name: str) -> Array:
     """Return the float8 codes of all bfloat16 numbers, indexed by their bits; the code of a number with an odd last bit is also that of the
     values up to its neighbours.
     """
@@ -128,25 +129,25 @@ def _codes(name: str) -> np.ndarray:
     return np.where(signed, found | 0x80, found).astype(np.uint8)
 
 
-def decoded(array: np.ndarray, name: str) -> np.ndarray:
+def decoded(array: Array, name: str) -> Array:
     """Decode an array of codes to float32."""
     if name == COMPLEX_HALF:
         return halves_of(array).astype(np.float32).reshape(-1).view(np.complex64).reshape(array.shape)
     return _values(name)[as_bytes(array)]
 
 
-def halves_of(array: np.ndarray) -> np.ndarray:
+def halves_of(array: Array) -> Array:
     """Return the parts of complex numbers of half precision, along a last dimension."""
     return np.ascontiguousarray(as_bytes(array)).reshape(-1).view(np.float16).reshape(*array.shape, 2)
 
 
-def of_halves(parts: np.ndarray) -> np.ndarray:
+def of_halves(parts: Array) -> Array:
     """Return complex numbers of half precision from their parts along the last dimension."""
     kind = NP_STORED[COMPLEX_HALF]
     return np.ascontiguousarray(parts, np.float16).reshape(-1).view(np.uint32).view(kind).reshape(parts.shape[:-1])
 
 
-def turned(array: np.ndarray, conj: bool, neg: bool) -> np.ndarray:
+def turned(array: Array, conj: bool, neg: bool) -> Array:
     """Return complex numbers of half precision with another sign of their imaginary parts, or of both."""
     parts = halves_of(array).copy()
     if neg:
@@ -156,7 +157,7 @@ def turned(array: np.ndarray, conj: bool, neg: bool) -> np.ndarray:
     return of_halves(parts)
 
 
-def shown(array: np.ndarray) -> np.ndarray:
+def shown(array: Array) -> Array:
     """Return the values of codes for printing, in float64; the bytes for pairs, which have no values."""
     name = NAME_OF_STORED[array.dtype]
     if name == COMPLEX_HALF:
@@ -165,7 +166,7 @@ def shown(array: np.ndarray) -> np.ndarray:
         return (as_bytes(array) if name == PAIRS else decoded(array, name)).astype(np.float64)
 
 
-def numbers(array: np.ndarray) -> np.ndarray:
+def numbers(array: Array) -> Array:
     """Return the values of codes for conversion to Python numbers; raise torch's errors for pairs."""
     if array.dtype == NP_STORED[PAIRS]:
         if array.ndim:
@@ -174,7 +175,7 @@ def numbers(array: np.ndarray) -> np.ndarray:
     return shown(array)
 
 
-def encoded(array: np.ndarray, name: str) -> np.ndarray:
+def encoded(array: Array, name: str) -> Array:
     """Encode a float32 array with torch's rounding, in row-major memory."""
     if name == COMPLEX_HALF:
         with quiet():
@@ -187,7 +188,7 @@ def encoded(array: np.ndarray, name: str) -> np.ndarray:
 
 
 @cache
-def _values_in(name: str, target: np.dtype[Any], cast: Callable[..., np.ndarray]) -> np.ndarray:
+def _values_in(name: str, target: np.dtype[Any], cast: Callable[..., Array]) -> Array:
     """Return the values of the 256 codes in another dtype; NaN of three of the dtypes casts to integer 0, as in torch's builds."""
     values = _values(name)
     if target == np.uint32:
@@ -197,7 +198,7 @@ def _values_in(name: str, target: np.dtype[Any], cast: Callable[..., np.ndarray]
     return cast(values, target)
 
 
-def cast_stored(array: np.ndarray, target: np.dtype[Any], cast: Callable[..., np.ndarray]) -> np.ndarray:
+def cast_stored(array: Array, target: np.dtype[Any], cast: Callable[..., Array]) -> Array:
     """Cast an array from or to a dtype of codes; ``cast`` converts from and to float32."""
     source, name = NAME_OF_STORED.get(array.dtype), NAME_OF_STORED.get(target)
     if array.dtype == target:
@@ -226,7 +227,7 @@ def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..
             return type(value)(map(shown, value))
         return value
 
-    def turned(value: Any) -> Any:
+    def turned(value: Array | list[Any] | tuple[Any, ...]) -> Any:
         return tuple(map(turned, value)) if isinstance(value, (list, tuple)) else write(value)
 
     return lambda *args: turned(function(*map(shown, args)))
@@ -239,7 +240,7 @@ def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[
     if op not in _FILLS:
         return moved
 
-    def fill(*args: Any) -> Any:
+    def fill(*args: Any) -> Array:
         *given, number = args  # the number to fill with comes last
         return moved(*given, int(as_bytes(encoded(np.asarray(number, np.complex64 if name == COMPLEX_HALF else np.float32), name))))
 
@@ -265,7 +266,7 @@ def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
 def _with_one(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a sum so that its second operand is multiplied by a complex 1, as torch multiplies by ``alpha``: infinite parts give NaN."""
 
-    def call(first: Any, second: Any, *args: Any) -> Any:
+    def call(first: Array, second: Array, *args: Any) -> Array:
         with quiet():
             return function(first, np.asarray(second, np.complex64) * np.complex64(1), *args)
 
@@ -277,7 +278,7 @@ def through_numbers(function: Callable[..., Any], op: str, name: str) -> Callabl
     if name == COMPLEX_HALF and op in ("add", "sub"):
         function = _with_one(function)
 
-    def rounded(value: Any) -> Any:
+    def rounded(value: Array) -> Array:
         if name == COMPLEX_HALF:
             with quiet():  # sizes and parts are numbers of half precision
                 return value.astype(np.float16) if value.dtype == np.float32 else encoded(value, name) if value.dtype.kind == "c" else value

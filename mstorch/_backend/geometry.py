@@ -6,6 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from .arrays import Array
+
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Return row-major strides; a dimension of length 0 counts as 1."""
@@ -22,7 +24,7 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def flat_index(shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+def flat_index(shape: Sequence[int], strides: Sequence[int], offset: int) -> Array:
     """Return for each element of a strided view its position in the storage (int64, of the view's shape)."""
     index = np.full((), offset, np.int64)
     for i, (length, stride) in enumerate(zip(shape, strides)):

@@ -1,9 +1,12 @@
 """Conversions between half and single precision, by bit operations and oneDNN; NumPy's are emulated or element by element."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._quiet import quiet
+from .arrays import Array
 from .blocks import share
 from .onednn.bfloat16 import convert
 from .onednn.library import FOUND_HALVES
@@ -18,7 +21,7 @@ _BLOCK = 1 << 18
 _COST = 0.15  # nanoseconds for an element that is not in the cache
 
 
-def widened(array: np.ndarray) -> np.ndarray:
+def widened(array: Array) -> Array:
     """Return a half-precision array cast to float32, in the same memory order."""
     if array.size < _SHORT or array.dtype != BFLOAT16:
         found = _from_float16(array) if array.size >= _LONG and array.dtype == FLOAT16 else None
@@ -40,7 +43,7 @@ def widened(array: np.ndarray) -> np.ndarray:
 _SHIFT, _KEPT, _SCALE = np.int32(13), np.int32(-0x70002000), np.float32(2.0**112)  # the sign and what stood in 15 bits before
 
 
-def _from_float16(array: np.ndarray) -> np.ndarray | None:
+def _from_float16(array: Array) -> Array | None:
     """Cast float16 to float32 by bit operations (NumPy 1 emulates it); return None if one is infinite or NaN."""
     flat = _flat(array.view(np.int16))
     if flat is None:
@@ -58,7 +61,7 @@ def _from_float16(array: np.ndarray) -> np.ndarray | None:
     return _in_order(line.view(_SINGLE), array)
 
 
-def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+def narrowed(array: Array, kind: np.dtype[Any]) -> Array:
     """Cast to a narrower dtype, rounding to nearest; out-of-range numbers become infinite."""
     if array.size > _FEW and FOUND_HALVES and kind == BFLOAT16 and array.dtype == _SINGLE:
         flat = _flat(array)
@@ -68,7 +71,7 @@ def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
         return array.astype(kind)
 
 
-def rounded(array: np.ndarray) -> np.ndarray:
+def rounded(array: Array) -> Array:
     """Cast a C-contiguous float32 array to bfloat16; subnormal numbers may become 0, as in oneDNN."""
     if not FOUND_HALVES or array.size <= _FEW:
         return narrowed(array, BFLOAT16)
@@ -77,25 +80,25 @@ def rounded(array: np.ndarray) -> np.ndarray:
     return line.reshape(array.shape).view(BFLOAT16)
 
 
-def flat_bits(array: np.ndarray) -> np.ndarray | None:
+def flat_bits(array: Array) -> Array | None:
     """Return the bits of a bfloat16 array as a flat view in memory order; None if the array is not dense."""
     return _flat(array.view(_BITS))
 
 
-def _flat(array: np.ndarray) -> np.ndarray | None:
+def _flat(array: Array) -> Array | None:
     if array.flags.c_contiguous:
         return array.reshape(-1)
     return array.T.reshape(-1) if array.flags.f_contiguous else None
 
 
-def _in_order(line: np.ndarray, like: np.ndarray) -> np.ndarray:
+def _in_order(line: Array, like: Array) -> Array:
     """Return a flat array in the shape and memory order of another array."""
     if like.flags.c_contiguous:
         return line.reshape(like.shape)
     return line.reshape(like.shape[::-1]).T
 
 
-def _rounded(flat: np.ndarray) -> np.ndarray:
+def _rounded(flat: Array) -> Array:
     """Return the bfloat16 bits of flat numbers."""
     line = np.empty(flat.size, _BITS)
 
@@ -115,19 +118,19 @@ def _rounded(flat: np.ndarray) -> np.ndarray:
     return line
 
 
-def has_zeros(bits: np.ndarray) -> bool:
+def has_zeros(bits: Array) -> bool:
     """Return whether bfloat16 bits contain 0.0 or -0.0, to which the processor may have flushed a subnormal number."""
     return not np.minimum.reduce(bits) or np.minimum.reduce(bits.view(np.int16)) == -0x8000  # 0.0, and the lowest of those with a sign
 
 
-def smallest(bits: np.ndarray) -> int:
+def smallest(bits: Array) -> int:
     """Return twice the bits, without the sign, of the smallest nonzero bfloat16 number, minus 1; 65,535 if all are zero."""
     twice = bits + bits
     twice -= 1
     return int(np.minimum.reduce(twice))
 
 
-def _has_subnormals(flat: np.ndarray) -> bool:
+def _has_subnormals(flat: Array) -> bool:
     """Return whether a float32 array contains subnormal numbers."""
     bits = flat.view(np.uint32)
     twice = bits + bits

@@ -20,7 +20,7 @@ class _Memory:
         self.__array_interface__ = {"version": 3, "shape": raw.shape, "typestr": "<i2", "data": (raw.data_ptr(), False)}
 
 
-def read_bfloat16(kind: np.dtype) -> None:
+def read_bfloat16(kind: np.dtype[Any]) -> None:
     """Make ``asnumpy`` of mindspore.Tensor support bfloat16, as ``kind``: its own code supports NumPy 1 only.
 
     On the CPU the array shares memory, as in other dtypes; from a device the values are cast to float32 and back, which is exact.
@@ -36,4 +36,4 @@ def read_bfloat16(kind: np.dtype) -> None:
             return np.empty(self.shape, kind)
         return np.asarray(_Memory(self if self.is_contiguous() else self.contiguous())).view(kind)
 
-    Raw.asnumpy = asnumpy  # type: ignore[method-assign]
+    Raw.asnumpy = asnumpy

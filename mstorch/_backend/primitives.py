@@ -49,7 +49,7 @@ def with_steps(name: str, item: Any) -> bool:
     return name in _PRODUCTS and len(item.shape) > 2 and not item.is_contiguous()
 
 
-def refuses_steps(name: str, args: Any) -> bool:
+def refuses_steps(name: str, args: tuple[Any, ...]) -> bool:
     """Return whether one of the arguments has strides that the primitive's kernel rejects."""
     if name not in _IN_ROWS and name not in _PRODUCTS:
         return False

@@ -9,6 +9,7 @@ import numpy as np
 from mindspore import Tensor as Raw
 
 from . import numpy2, runtime
+from .arrays import Array, Number
 from .float8 import NP_STORED, as_bytes
 
 if runtime.NUMPY_2:
@@ -35,10 +36,10 @@ MS_DTYPE: dict[str, Any] = _Known({
     )
 })  # fmt: skip
 NAME_OF: dict[Any, str] = {ms_dtype: name for name, ms_dtype in MS_DTYPE.items()}
-NP_DTYPE: dict[str, np.dtype] = _Known(
+NP_DTYPE: dict[str, np.dtype[Any]] = _Known(
     {name: np.dtype(np_bfloat16 if name == "bfloat16" else name) for name in MS_DTYPE} | NP_STORED
 )
-NAME_OF_NP: dict[np.dtype, str] = {np_dtype: name for name, np_dtype in NP_DTYPE.items()}
+NAME_OF_NP: dict[np.dtype[Any], str] = {np_dtype: name for name, np_dtype in NP_DTYPE.items()}
 
 ON_CPU = runtime.DEVICE_TARGET == "CPU"
 SHARES = ON_CPU
@@ -54,7 +55,7 @@ uploads: list[Callable[[int], None]] = []
 """Functions called with the size in bytes at each copy from the host to the stand-in device."""
 
 
-def from_numpy(array: np.ndarray) -> Raw:
+def from_numpy(array: Array) -> Raw:
     """Return a raw tensor that shares the memory of a C-contiguous, native-endian array and keeps it alive."""
     if array.dtype.names:
         array = as_bytes(array)
@@ -65,17 +66,17 @@ def from_numpy(array: np.ndarray) -> Raw:
     return mindspore.Tensor(array)
 
 
-def to_numpy(raw: Raw) -> np.ndarray:
+def to_numpy(raw: Raw) -> Array:
     """Return the values as an array; on the CPU the array shares the memory of a contiguous tensor."""
     return raw.asnumpy()
 
 
-def host_face(array: np.ndarray) -> Raw:
+def host_face(array: Array) -> Raw:
     """Return a MindSpore tensor that shares the memory of a C-contiguous host array, for a host kernel; it is never copied to a device."""
     return _from_numpy(as_bytes(array) if array.dtype.names else array)
 
 
-def host_array(raw: Raw) -> np.ndarray:
+def host_array(raw: Raw) -> Array:
     """Return the values of a tensor made by a host kernel, without a read from a device."""
     return _asnumpy(raw)
 
@@ -96,21 +97,21 @@ def to_arrays(value: Any) -> Any:
     return type(value)(map(to_arrays, value)) if isinstance(value, (list, tuple)) else value
 
 
-def from_arrays(value: Any) -> Any:
+def from_arrays(value: Any) -> Raw | tuple[Raw, ...]:
     """Return a host array, or a tuple of arrays, as raw tensors; a NumPy scalar becomes a 0-d tensor."""
     if isinstance(value, (list, tuple)):
         return tuple(map(from_arrays, value))
     return from_numpy(np.asarray(value, order="C")) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def number_in(array: np.ndarray) -> Any:
+def number_in(array: Array) -> Number:
     """Return the Python number in a 0-d array, including bfloat16; the byte for dtypes held as bytes."""
     if array.dtype.names:
         array = as_bytes(array)
     return array.item() if array.dtype.kind in "biufc" else float(array)
 
 
-def scalar(value: Any, name: str) -> Raw:
+def scalar(value: Number, name: str) -> Raw:
     """Return a 0-d raw tensor."""
     for told in uploads:
         told(NP_DTYPE[name].itemsize)

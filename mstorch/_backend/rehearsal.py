@@ -16,11 +16,13 @@ import mindspore
 import numpy as np
 from mindspore import mint
 
+from .arrays import Array
+
 DEVICES = 8
 calls: list[tuple[str, Any]] = []
 """Calls of the device's runtime, in order."""
 
-sources: dict[str, Callable[..., np.ndarray]] = {}
+sources: dict[str, Callable[..., Array]] = {}
 """Replacements of the device's stream by name in ``mint``: tests that compare with torch draw from the CPU's stream."""
 uncounted: list[Callable[[], Any]] = [nullcontext]
 """Makes a context in which reads of values are not counted."""
@@ -121,7 +123,7 @@ def _noted(name: str, result: Any = None) -> Callable[..., Any]:
     return call
 
 
-def _draw(name: str, draw: Callable[..., np.ndarray]) -> Callable[..., Any]:
+def _draw(name: str, draw: Callable[..., Array]) -> Callable[..., Any]:
     """Return a mock of a random mint function: like the device's kernels, it draws from the generator's seed and offset, and advances the
     offset.
     """
@@ -140,7 +142,7 @@ def _draw(name: str, draw: Callable[..., np.ndarray]) -> Callable[..., Any]:
     return call
 
 
-DRAWS: dict[str, Callable[..., np.ndarray]] = {
+DRAWS: dict[str, Callable[..., Array]] = {
     "rand": lambda numbers, shape: numbers.random(shape), "randn": lambda numbers, shape: numbers.standard_normal(shape),
     "randint": lambda numbers, low, high, shape: numbers.integers(low, high, shape),
     "randperm": lambda numbers, n: numbers.permutation(n),

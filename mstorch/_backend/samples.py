@@ -40,7 +40,7 @@ def _indices(*values: int) -> dict[str, Any]:
     return {"dtype": "int64", "shape": [len(values)], "values": list(values)}
 
 
-def _pair(*items: Any) -> dict[str, Any]:
+def _pair(*items: int | dict[str, Any]) -> dict[str, Any]:
     return {"tuple": list(items)}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._quiet import quiet
+from .arrays import Array
 from .table import Function
 
 Sizes = tuple[int, ...]
@@ -30,24 +31,24 @@ WITHOUT_BATCH = frozenset(
 """Kernels of (N, C, …) whose result shapes, except for N, are those of an empty batch."""
 
 
-def _cat(arrays: Sequence[np.ndarray], dim: int) -> Sizes:
+def _cat(arrays: Sequence[Array], dim: int) -> Sizes:
     shapes = [array.shape for array in arrays if array.shape != (0,)] or [arrays[0].shape]
     return (*shapes[0][:dim], sum(shape[dim] for shape in shapes), *shapes[0][dim + 1 :])
 
 
-def _stack(arrays: Sequence[np.ndarray], dim: int) -> Sizes:
+def _stack(arrays: Sequence[Array], dim: int) -> Sizes:
     shape = arrays[0].shape
     return (*shape[:dim], len(arrays), *shape[dim:])
 
 
-def _pad(x: np.ndarray, pads: Sizes, how: Any) -> Sizes:
+def _pad(x: Array, pads: Sizes, how: float) -> Sizes:
     shape = list(x.shape)
     for number in range(len(pads) // 2):
         shape[-1 - number] += pads[2 * number] + pads[2 * number + 1]
     return tuple(shape)
 
 
-def _tile(x: np.ndarray, repeats: Sizes) -> Sizes:
+def _tile(x: Array, repeats: Sizes) -> Sizes:
     shape = (1,) * (len(repeats) - x.ndim) + x.shape
     return tuple(length * count for length, count in zip(shape, (1,) * (len(shape) - len(repeats)) + tuple(repeats)))
 
@@ -72,7 +73,7 @@ def told(op: str, kernel: Function, inputs: Sequence[Any], args: Sequence[Any]) 
     return kernel(*inputs, *args)
 
 
-def _empty(shape: Sizes, kind: np.dtype[Any]) -> np.ndarray:
+def _empty(shape: Sizes, kind: np.dtype[Any]) -> Array:
     """Return zeros of a shape that occupy one element."""
     return np.broadcast_to(np.zeros((), kind), shape)
 
@@ -86,7 +87,7 @@ def _lengths(values: Any, found: set[int]) -> set[int]:
     return found
 
 
-def _exchanged(value: Any, small: dict[int, int]) -> Any:
+def _exchanged(value: Array | float | tuple[int, ...], small: dict[int, int]) -> Any:
     if value.__class__ is np.ndarray:
         return np.zeros([small[length] for length in value.shape], value.dtype)
     return tuple(_exchanged(item, small) for item in value) if value.__class__ is tuple else value
@@ -101,7 +102,7 @@ def _by_small(kernel: Function, given: Sequence[Any]) -> Any:
     return _changed(found, lambda shape: tuple(own[length] for length in shape))
 
 
-def _changed(found: Any, change: Callable[[Sizes], Sizes]) -> Any:
+def _changed(found: Array | tuple[Array, ...], change: Callable[[Sizes], Sizes]) -> Array | tuple[Array, ...]:
     """Return results with changed shapes; numbers and None unchanged."""
     if found.__class__ is tuple:
         return tuple(_changed(item, change) for item in found)

@@ -16,6 +16,7 @@ import numpy as np
 
 from .._quiet import quiet
 from . import runtime
+from .arrays import Array
 from .cast import cast
 from .errors import not_for
 from .float8 import (
@@ -125,14 +126,14 @@ def _through(function: Function, name: str, compute: str) -> Function:
     """Wrap ``function`` to compute in the dtype ``via`` instead of the requested one, with casts before and after."""
     asked, computing = MS_DTYPE[name], MS_DTYPE[compute]
 
-    def convert(value: Any) -> Any:
+    def convert(value: Raw | list[Any] | tuple[Any, ...]) -> Raw:
         if isinstance(value, Raw):
             return cast(value, compute) if value.dtype == asked else value
         if isinstance(value, (list, tuple)):
             return type(value)(convert(item) for item in value)
         return value
 
-    def restore(value: Any) -> Any:
+    def restore(value: Raw | list[Any] | tuple[Any, ...]) -> Raw:
         if isinstance(value, Raw):
             return cast(value, name) if value.dtype == computing else value
         if isinstance(value, (list, tuple)):
@@ -229,13 +230,13 @@ def _else(direct: Function, least: int, spare: Function) -> Function:
         found = direct(*args)
         return spare(*args) if found is None else found
 
-    def call_unless_few(*args: Any) -> Any:
+    def call_unless_few(*args: Any) -> Array:
         return spare(*args) if args[0].size < least and args[-1].size < least else call(*args)
 
     return call_unless_few if least else call
 
 
-def _host_through(function: Function, asked: np.dtype, computing: np.dtype, wide: tuple[int, ...]) -> Function:
+def _host_through(function: Function, asked: np.dtype[Any], computing: np.dtype[Any], wide: tuple[int, ...]) -> Function:
     """Wrap a NumPy kernel to compute in another dtype than requested."""
     wider: Function = widened if computing == np.float32 else lambda array: array.astype(computing)
 
@@ -246,7 +247,7 @@ def _host_through(function: Function, asked: np.dtype, computing: np.dtype, wide
             return type(value)(convert(item) for item in value)
         return value
 
-    def restore(value: Any) -> Any:
+    def restore(value: Array | tuple[Array, ...]) -> Array | tuple[Array, ...]:
         if isinstance(value, tuple):
             return tuple(restore(item) for item in value)
         return narrowed(value, asked) if value.dtype == computing else value
@@ -272,7 +273,7 @@ def _raw_of(value: Any) -> Any:
 def through_mindspore(function: Function) -> Function:
     """Wrap a kernel of MindSpore tensors as a kernel of NumPy arrays; its results own their memory."""
 
-    def fresh(result: Any, given: Sequence[np.ndarray]) -> Any:
+    def fresh(result: Raw | list[Any] | tuple[Raw, ...], given: Sequence[Array]) -> Any:
         if isinstance(result, (tuple, list)):
             return tuple(fresh(item, given) for item in result)
         if not isinstance(result, Raw):
@@ -289,7 +290,7 @@ def through_mindspore(function: Function) -> Function:
     return call
 
 
-class HostKernel(dict):
+class HostKernel(dict[Any, Any]):
     """The functions of one operation on NumPy arrays, resolved by dtype name; MindSpore's function where NumPy has none."""
 
     __slots__ = ("device",)
@@ -348,12 +349,12 @@ class HostKernel(dict):
             if refused:
                 raise not_for(refused, name)
             function = computing if moving is None or op == "put" and args[3] else moving  # what is put may be added
-            return function(*args)  # type: ignore[misc]  # one of them is there
+            return function(*args)  # one of them is there
 
         return call
 
 
-class Kernel(dict):
+class Kernel(dict[Any, Any]):
     """The functions of one operation, resolved by dtype name: ``kernel["float32"](raw, …)`` on MindSpore tensors,
     ``kernel.host["float32"](array, …)`` on NumPy arrays.
     """
@@ -393,7 +394,7 @@ class Kernel(dict):
     def by_host(self, name: str) -> Function:
         """Return a function that computes on the CPU, with one warning per operation, for operations without a device kernel."""
 
-        def call(*args: Any) -> Any:
+        def call(*args: Any) -> Raw | tuple[Raw, ...]:
             _refuse_fallback(self.op, name)
             for told in on_fallback:
                 told(self.op)

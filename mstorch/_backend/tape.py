@@ -177,7 +177,7 @@ def _identity(node: Any) -> Any:
     return (node.name(), node._sequence_nr()) if unique is None else unique()
 
 
-def leaf_identity(raw: Raw) -> Any:
+def leaf_identity(raw: Raw) -> int | None:
     """Return the identity of a leaf in MindSpore's autograd graph, as in ``ends_below``; None if no operation has used the leaf."""
     node = raw._grad_node
     return None if node is None else _identity(node)
@@ -285,7 +285,7 @@ class _NoNode:
 _add = mindspore.ops.Add()
 
 
-def _in_own_memory(gradient: Any) -> Any:
+def _in_own_memory(gradient: Raw | None) -> Raw | None:
     return _add(gradient, 0) if isinstance(gradient, Raw) and gradient._requires_grad else gradient
 
 
@@ -297,7 +297,7 @@ def eager_node(name: str, forward: Callable[..., Any], backward: Callable[..., A
     and a gradient that may be differentiated again is copied into memory of its own.
     """
 
-    def ending(ctx: Any, *gradients: Any) -> Any:
+    def ending(ctx: Function, *gradients: Raw) -> Any:
         found = backward(ctx, *gradients)
         if not grad_mode.enabled:
             return found
@@ -311,7 +311,7 @@ def function_node(name: str, forward: Callable[..., Any], backward: Callable[...
     """Return ``eager_node``, of which a trace captures only ``forward``: a graph is differentiated operation by operation."""
     recorded = eager_node(name, forward, backward)
 
-    def apply(*args: Any) -> Any:
+    def apply(*args: Any) -> Raw:
         return recorded(*args) if tracing() is None else forward(_NoNode(), *args)
 
     return apply

@@ -23,6 +23,7 @@ from mindspore import ops
 
 from .._leaving import Block, each
 from . import tape
+from .arrays import Array
 from .geometry import flat_index
 from .raw import Raw, from_numpy, instances
 
@@ -165,7 +166,7 @@ _INSTEAD: dict[str, Callable[..., Raw]] = {
 }
 
 
-class Capture(_jit.TraceJitContext):  # type: ignore[misc]
+class Capture(_jit.TraceJitContext):
     """A run of a function under the recorder: tracks which MindSpore tensors depend on inputs, which come from outside, and which values
     are read.
     """
@@ -191,7 +192,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
 
     # What MindSpore calls while its ``jit_context`` is this object
 
-    def run_op(self, prim: Any, prim_res: Any, *args: Any) -> Any:
+    def run_op(self, prim: Any, prim_res: Raw, *args: Any) -> Raw:
         """Record an operation called from Python; return its result, or the value that replaces it."""
         key = id(prim_res)
         if key in self.replaced:
@@ -221,7 +222,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         args = self._enter(prim_name, prim_res, args)
         return prim_res, _FILES, _LINES, args
 
-    def _enter(self, name: str, result: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _enter(self, name: str, result: Raw, args: tuple[Any, ...]) -> tuple[Any, ...]:
         if name.endswith("View") or name.startswith(("Inplace", "Assign")):
             self.stop(KernelBreak(f"MindSpore's {name} has no form in a graph"))
         if tape.grad_mode.enabled and self.uncut:
@@ -272,7 +273,7 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
         """Abort the capture because a graph does not support ``what`` (for ``kind`` see ``tape.refuse_in_trace``)."""
         self.stop({"graph": GraphBreak, "kernel": KernelBreak, "step": StepBreak}[kind](what))
 
-    def read(self, raw: Any, how: str) -> None:
+    def read(self, raw: Raw, how: str) -> None:
         """Handle a read of the values of the MindSpore tensor ``raw`` by the host during a capture."""
         if not self.watching or threading.get_ident() != self.thread or id(raw) not in self.depends:
             return
@@ -317,7 +318,7 @@ def depends(raw: Raw) -> bool:
     return context is not None and id(raw) in context.depends
 
 
-def drawn(make: Callable[[], Any], raw_of: Callable[[Any], Raw]) -> Any:
+def drawn(make: Callable[[], Any], raw_of: Callable[[Any], Raw]) -> Array | float:
     """Return ``make()``; during a capture, ``raw_of(make())`` becomes an input of the graph, which is made anew for each run."""
     context = current()
     return make() if context is None else context.draw(lambda: raw_of(make()))
@@ -355,9 +356,9 @@ class _reads_watched(Block):
             raise
 
 
-def _watched(context: Capture, name: str, method: Any) -> Any:
+def _watched(context: Capture, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def read(raw: Any, *args: Any, **kwargs: Any) -> Any:
+    def read(raw: Raw, *args: Any, **kwargs: Any) -> Any:
         context.read(raw, name)
         return method(raw, *args, **kwargs)
 

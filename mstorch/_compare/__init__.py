@@ -102,7 +102,7 @@ def _run(options: Any, second: bool) -> dict[str, Any] | None:
         subprocess.run([*start, _RECORDER, out, json.dumps(settings), options.script, *arguments], env=environment, check=False)
         if not Path(out).exists():
             return None
-        return pickle.loads(Path(out).read_bytes())  # type: ignore[no-any-return]
+        return pickle.loads(Path(out).read_bytes())
 
 
 def _operation(options: Any) -> str:

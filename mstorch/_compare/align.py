@@ -313,7 +313,7 @@ class Alignment:
 def _caller(one: Event, pairs: list[tuple[Event, Event]]) -> tuple[Event, Event] | None:
     """Return the call within which another one is made."""
     above = [pair for pair in pairs if pair[0]["call"] < one["call"] and pair[0]["depth"] == one["depth"] - 1]
-    return max(above, key=lambda pair: pair[0]["call"]) if above else None  # type: ignore[no-any-return]
+    return max(above, key=lambda pair: pair[0]["call"]) if above else None
 
 
 def _within(call: int, events: list[Event]) -> list[int]:

@@ -20,7 +20,7 @@ def compile(
     backend: str | Callable[..., Any] | None = None, mode: str | None = None, options: Mapping[str, Any] | None = None,
     name: str | None = None, disable: bool = False, recompile_limit: int | None = None, isolate_recompiles: bool = False,
     shapes_spec: Any = None,
-) -> Any:  # fmt: skip
+) -> OptimizedModule | Callable[..., Any]:  # fmt: skip
     """Return a function or module that runs as one MindSpore graph per shape, dtype and mode of its arguments.
 
     A graph break (control flow on values, ``.item()``) makes it run eagerly, with one warning that names the line; with ``fullgraph`` it
@@ -90,7 +90,7 @@ class OptimizedModule(Module):
         self.__dict__["_compiled"] = compiled_call(mod, fullgraph, limit, graphs)
 
     @property
-    def training(self) -> bool:  # type: ignore[override]
+    def training(self) -> bool:
         """Whether the original module is in training mode."""
         return self._orig_mod.training
 
@@ -123,7 +123,7 @@ class OptimizedModule(Module):
     def __len__(self) -> int:
         return len(self._orig_mod)  # type: ignore[arg-type]
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         compiled = self.dynamo_ctx
         return OptimizedModule, (self._orig_mod, compiled.fullgraph, compiled.limit, compiled.graphs)
 

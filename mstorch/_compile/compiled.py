@@ -133,7 +133,7 @@ class Entry:
 
     def _computed(self, inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
         with LOCK, native_set_to(False):
-            raws = self.graph(inputs + self.natives + drawn)  # type: ignore[misc]
+            raws = self.graph(inputs + self.natives + drawn)
         return [*map(result_of, raws, self.plan.kept())]
 
     def _recorded(self, used: list[Any], inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
@@ -151,7 +151,7 @@ class Entry:
                 inputs[place] = tape.detached(inputs[place])
                 tape.mark_leaf(inputs[place])
             tape.start_recording()
-            raws = list(self.graph(inputs + self.natives + drawn))  # type: ignore[misc]
+            raws = list(self.graph(inputs + self.natives + drawn))
             tape.stop_recording()  # what comes next is no part of the graph
         with native_set_to(False):
             tensors = [*map(result_of, raws, self.plan.kept())]

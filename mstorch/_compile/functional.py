@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.geometry import contiguous_strides
 from .._backend.raw import ON_CPU, Raw
 from .._backend.trace import GraphBreak
@@ -40,7 +41,7 @@ def stand_in(tensor: Tensor, raw: Raw) -> Tensor:
     return made
 
 
-def copied(tensor: Any) -> Any:
+def copied(tensor: Tensor) -> Tensor:
     """Return a replacement for an argument, over a copy of the argument's values."""
     strides = packed_strides(tensor)
     made = laid_out(np.array(array_of(tensor), order="C"), strides) if ON_CPU else wrap(copy_of(value_of(tensor)), strides)
@@ -102,7 +103,7 @@ class Recipe:
 
     __slots__ = ("owner", "number", "kind", "cls", "shape", "stride", "offset", "tracked")
 
-    def __init__(self, owner: str, number: Any, tensor: Any) -> None:
+    def __init__(self, owner: str, number: Any, tensor: Tensor) -> None:
         self.owner = owner
         self.number = number
         self.kind = tensor._dtype
@@ -156,7 +157,7 @@ class Plan:
 
 
 def plan(
-    form: Any, outputs: Sequence[Any], arguments: Sequence[Any], argument_raws: Sequence[Raw], states: Sequence[Any],
+    form: str, outputs: Sequence[Any], arguments: Sequence[Any], argument_raws: Sequence[Raw], states: Sequence[Any],
     block: NativeBlock, state_raws: Sequence[Raw], known: dict[int, Any], depends: Callable[[Raw], bool], packed: Sequence[bool],
 ) -> Plan:  # fmt: skip
     """Return the plan of a run that has just ended: its outputs, and its writes to arguments and states.
@@ -202,7 +203,7 @@ def plan(
     return made
 
 
-def _source(made: Plan, raw: Raw, depends: Callable[[Raw], bool]) -> Any:
+def _source(made: Plan, raw: Raw, depends: Callable[[Raw], bool]) -> int:
     return made.output(raw) if depends(raw) else raw.asnumpy().copy()
 
 
@@ -211,6 +212,6 @@ def delivered(number: Any, tensors: Sequence[Any]) -> Any:
     return tensors[number] if isinstance(number, int) else constant(number)
 
 
-def array_source(number: Any, raws: Sequence[Raw]) -> np.ndarray:
+def array_source(number: Any, raws: Sequence[Raw]) -> Array:
     """Return the array of a graph output, given by its number, or of a constant."""
     return raws[number].asnumpy() if isinstance(number, int) else number

@@ -372,7 +372,7 @@ class Guards:
         for full in {name, name.partition(".")[0], f"{package}.{name}".strip("."), package}:
             module = sys.modules.get(full)
             if isinstance(module, types.ModuleType) and full:
-                self._put(sys.modules, full, module, "sys.modules")  # type: ignore[arg-type]
+                self._put(sys.modules, full, module, "sys.modules")
                 self.look(module, path)
 
     # Python's modules

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.device_memory import HAS_WINDOWS, dense, is_dense, primitive_window
 from .._backend.primitives import run
 from .._backend.raw import NAME_OF, ON_CPU, Raw, from_numpy
@@ -77,14 +78,14 @@ def copy_of(raw: Raw) -> Raw:
     return from_numpy(np.array(raw.asnumpy(), order="C")) if ON_CPU else _clone[NAME_OF[raw.dtype]](raw)
 
 
-def result_of(raw: Raw, kept: bool) -> Any:
+def result_of(raw: Raw, kept: bool) -> Tensor:
     """Return a graph output as a tensor; on a device it is copied only if it persists (``kept``)."""
     if ON_CPU:
         return tensor_of(raw.asnumpy().copy())
     return wrap(copy_of(raw)) if kept else raw
 
 
-def constant(array: np.ndarray) -> Any:
+def constant(array: Array) -> Any:
     """Return a constant result as a tensor on the device of the graph."""
     return tensor_of(array.copy()) if ON_CPU else wrap(from_numpy(array.copy()))
 

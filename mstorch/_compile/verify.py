@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._backend import tape
+from .._backend.arrays import Array
 from .._backend.raw import NAME_OF, ON_CPU, Raw, from_numpy, to_arrays
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
@@ -20,9 +21,13 @@ from .._core.tensor_base import array_of, is_tracked, whole_storage
 from .._quiet import quiet
 from .._tape import engine
 from .._tape.node import edge_of
+from .._tensor import Tensor
 from .functional import array_source, copied, copied_memory, replaced
 from .memory import copy_of, input_of, refuse_cpu, state_value, stays_behind
 from .trees import flatten, unflatten
+
+if TYPE_CHECKING:
+    from .compiled import Entry
 
 # Largest difference allowed, as a part of the largest value.
 _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-3, "complex64": 1e-3, "float64": 1e-7, "complex128": 1e-7}
@@ -30,7 +35,8 @@ _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-3, "complex64": 1
 
 @contextmanager
 def _reference(
-    function: Callable[..., Any], form: Any, arguments: Sequence[Any], numbers: Sequence[int], states: Sequence[Any]
+    function: Callable[..., Any], form: tuple[Any, ...], arguments: Sequence[Any], numbers: Sequence[int],
+    states: Sequence[Any]
 ) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
     """Run the function on copies; yield its outputs, the stand-ins, and the edges at which gradients end (None: no gradient)."""
     with copied_memory(states):
@@ -89,13 +95,13 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
         _compare_run(entry, inputs, [*stand_ins, *entry.states], ends, values, pairs)
 
 
-def _whole(tensor: Any) -> Any:
+def _whole(tensor: Tensor) -> Any:
     """Return an output's whole storage, which is what the graph returns."""
     whole = whole_storage(tensor)
     return tensor if tensor._stride is None and tensor.numel() == whole.numel() else whole
 
 
-def _as_it_lies(values: np.ndarray, tensor: Any) -> np.ndarray:
+def _as_it_lies(values: Array, tensor: Any) -> Array:
     """Return the values in memory order, for a tensor that covers its memory."""
     if tensor._stride is None:
         return values
@@ -105,7 +111,7 @@ def _as_it_lies(values: np.ndarray, tensor: Any) -> np.ndarray:
 
 
 def _compare_run(
-    entry: Any, inputs: list[Raw], owners: Sequence[Any], ends: Sequence[Any], values: Sequence[Any], pairs: Sequence[Any]
+    entry: Entry, inputs: list[Raw], owners: Sequence[Any], ends: Sequence[Any], values: Sequence[Any], pairs: Sequence[Any]
 ) -> None:
     places = [i for i, (end, cut) in enumerate(zip(ends, entry.cut)) if modes.grad and not cut and end is not None]
     with LOCK, native_set_to(bool(places)):
@@ -136,7 +142,7 @@ def _compare_run(
             same(zeros if want is None else want, zeros if given is None else given, "gradient", noise)
 
 
-def _gradients(roots: Sequence[Any], seeds: Sequence[np.ndarray], ends: Sequence[Any]) -> list[Raw | None]:
+def _gradients(roots: Sequence[Any], seeds: Sequence[Array], ends: Sequence[Any]) -> list[Raw | None]:
     """Return the eager gradients, outside MindSpore's autograd."""
     tape.stop_recording()
     with native_set_to(False):
@@ -145,7 +151,7 @@ def _gradients(roots: Sequence[Any], seeds: Sequence[np.ndarray], ends: Sequence
     return [None if gradient is None else from_numpy(np.ascontiguousarray(to_arrays(gradient))) for gradient in found]
 
 
-def _finite(raw: Raw) -> np.ndarray:
+def _finite(raw: Raw) -> Array:
     array = raw.asnumpy()
     array = array.astype(np.float32) if NAME_OF[raw.dtype] == "bfloat16" else array
     return array[np.isfinite(array)]

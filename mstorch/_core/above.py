@@ -11,7 +11,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from .._backend.arrays import Array
+
+if TYPE_CHECKING:
+    from .tensor_base import TensorBase
 
 above: Any = types.SimpleNamespace(processes=None, normalized_together=None)
 # What takes an optimiser's ``step`` and gives what runs: ``MSTORCH_DEBUG=compare`` fills it.
@@ -20,7 +25,7 @@ step_watchers: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = []
 copy_watchers: list[Callable[[Any], None]] = []
 
 
-def copied(tensor: Any, array: Any) -> Any:
+def copied(tensor: TensorBase, array: Array) -> Array:
     """Return a copy of a device tensor as a host array, and notify listeners of copies."""
     for watch in copy_watchers:
         watch(tensor)

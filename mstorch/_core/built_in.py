@@ -11,7 +11,10 @@ import ctypes
 import inspect
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    pass
 
 Function = Callable[..., Any]
 
@@ -50,10 +53,10 @@ def _parameters(function: Function) -> str:
         function = function.__wrapped__
     if hasattr(function, "__signature__"):
         return _of_signature(function.__signature__)
-    code = function.__code__  # type: ignore[attr-defined]
+    code = function.__code__
     names, count, keywords = code.co_varnames, code.co_argcount, code.co_kwonlyargcount
-    defaults = function.__defaults__ or ()  # type: ignore[attr-defined]
-    named = function.__kwdefaults__ or {}  # type: ignore[attr-defined]
+    defaults = function.__defaults__ or ()
+    named = function.__kwdefaults__ or {}
     parts = list(names[:count])
     for i, value in enumerate(defaults, count - len(defaults)):
         parts[i] += f"={_text(value)}"
@@ -102,4 +105,4 @@ def _reduced(function: Callable[..., Any]) -> Any:
 
 
 # Python's own form of a pickle would name the function behind, which has no name.
-copyreg.pickle(types.BuiltinFunctionType, _reduced)  # type: ignore[arg-type]
+copyreg.pickle(types.BuiltinFunctionType, _reduced)

@@ -457,11 +457,11 @@ def _ints(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and (not value or _int(value[0]))
 
 
-def _tensors(value: Any) -> bool:
+def _tensors(value: TensorBase | int | Sequence[TensorBase | float | str] | None) -> bool:
     return isinstance(value, (tuple, list)) and all(isinstance(item, TensorBase) for item in value)
 
 
-def _optional_tensors(value: Any) -> bool:
+def _optional_tensors(value: object) -> bool:
     return isinstance(value, (tuple, list)) and all(item is None or isinstance(item, TensorBase) for item in value)
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.cast import numpy_cast
 from .warned import warn
 
@@ -40,7 +41,7 @@ def filler(kind: dtype) -> float:
     return float("nan") if not kind.is_integral else True if kind.category == 0 else int(np.iinfo(kind.np).max)
 
 
-def fill(array: np.ndarray, kind: dtype) -> None:
+def fill(array: Array, kind: dtype) -> None:
     """Fill uninitialized memory if deterministic algorithms are on."""
     if fills():
         array[...] = numpy_cast(np.asarray(filler(kind)), array.dtype) if array.dtype.names else filler(kind)

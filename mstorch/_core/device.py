@@ -22,7 +22,7 @@ class device(Block):
     type: str
     index: int | None
 
-    def __init__(self, type: Any, index: int | None = None) -> None:
+    def __init__(self, type: int | str | device, index: int | None = None) -> None:
         if isinstance(type, device):
             if index is not None:
                 raise TypeError("device(): a device and an index cannot both be given")
@@ -146,12 +146,12 @@ def default() -> device:
     return CPU if defaults.chosen is None else resolve(defaults.chosen)
 
 
-def is_meta(wanted: Any) -> bool:
+def is_meta(wanted: int | str | device | None) -> bool:
     """Return whether a new tensor on this device (None: the default) is a meta tensor."""
     return resolve(wanted) is META
 
 
-def refuse_pinning(wanted: Any) -> None:
+def refuse_pinning(wanted: int | str | device | None) -> None:
     """Raise torch's RuntimeError for pinned memory without an accelerator; with one, ordinary memory is used."""
     if _TYPE == "cpu" and not is_meta(wanted):
         raise RuntimeError(
@@ -159,7 +159,7 @@ def refuse_pinning(wanted: Any) -> None:
         )
 
 
-def named(wanted: Any) -> device:
+def named(wanted: int | str | device) -> device:
     """Return the device as the caller named it, if it is available; a device without an index may mean any of several."""
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.index is None and meant(found.type) == _TYPE != "cpu":
@@ -168,7 +168,7 @@ def named(wanted: Any) -> device:
     return resolve(found)
 
 
-def resolve(wanted: Any) -> device:
+def resolve(wanted: int | str | device | None) -> device:
     """Return the device for a new tensor; raise torch's error if it is not available."""
     if wanted is None:
         return default()

@@ -1,7 +1,7 @@
 """Tensors over new device memory, and meta tensors."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._backend.raw import Raw
 from . import device as devices
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .tensor_base import TensorBase
 
 
-def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strides | None) -> Any:
+def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strides | None) -> TensorBase:
     """Return a tensor over the elements of ``base`` in memory order, with the given shape and strides."""
     made = window(DeviceMemory(base), kind, shape, strides, 0)
     if modes.inference:
@@ -24,12 +24,13 @@ def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strid
 
 
 def without_values(
-    place: Any, kind: dtype, shape: tuple[int, ...], strides: Strides | None = None, requires_grad: bool = False
+    place: int | str | devices.device | None, kind: dtype, shape: tuple[int, ...], strides: Strides | None = None,
+    requires_grad: bool = False
 ) -> TensorBase | None:
     """Return a meta tensor if the device holds no values (meta), else None."""
     return meta_tensor(shape, kind, strides, requires_grad) if devices.is_meta(place) else None
 
 
-def as_asked(tensor: TensorBase, place: Any) -> TensorBase:
+def as_asked(tensor: TensorBase, place: int | str | devices.device) -> TensorBase:
     """Return a small tensor made on the host, as a meta tensor if the device holds no values."""
     return to_meta(tensor, tensor.requires_grad) if devices.is_meta(place) else tensor

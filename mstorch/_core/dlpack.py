@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.float8 import NAME_OF_STORED, NP_STORED, PAIRS
 
 _NAME, _USED = b"dltensor", b"used_dltensor"
@@ -62,7 +63,7 @@ def _destroy(capsule: int) -> None:
         _release(_dying_pointer(capsule, _NAME))
 
 
-def capsule_of(array: np.ndarray, bfloat16: bool = False) -> Any:
+def capsule_of(array: Array, bfloat16: bool = False) -> Any:
     """Return a capsule over an array's memory; with ``bfloat16``, its 16-bit elements are declared as bfloat16."""
     rank = array.ndim
     shape = (ctypes.c_int64 * max(rank, 1))(*array.shape)
@@ -77,7 +78,7 @@ def capsule_of(array: np.ndarray, bfloat16: bool = False) -> Any:
     return _new(address, _NAME, ctypes.cast(_destroy, ctypes.c_void_p))
 
 
-def _width(array: np.ndarray, named: str | None) -> tuple[int, int]:
+def _width(array: Array, named: str | None) -> tuple[int, int]:
     """Return the bits per number and the numbers per element (DLPack's bits and lanes)."""
     return (4, 2) if named == PAIRS else (array.itemsize * 8, 1)
 
@@ -94,7 +95,7 @@ class _Memory:
             _Deleter(self._deleter)(self._address)
 
 
-def array_of(capsule: Any) -> tuple[np.ndarray, bool]:
+def array_of(capsule: Any) -> tuple[Array, bool]:
     """Return an array over a capsule's memory, and whether its 16-bit elements are bfloat16.
 
     Raise RuntimeError for a consumed capsule, BufferError for a device or dtype that NumPy does not support.

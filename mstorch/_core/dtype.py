@@ -153,7 +153,7 @@ LACKING: tuple[dtype, ...] = (
 ) = LACKING  # fmt: skip
 _BY_NAME = {d.name: d for d in (*DTYPES, *STORED_DTYPES, *LACKING)}
 OF_MS: dict[Any, dtype] = {d.ms: d for d in DTYPES}
-OF_NP: dict[np.dtype, dtype] = {d.np: d for d in (*DTYPES, *STORED_DTYPES)}
+OF_NP: dict[np.dtype[Any], dtype] = {d.np: d for d in (*DTYPES, *STORED_DTYPES)}
 
 
 def by_name(name: str) -> dtype:
@@ -161,7 +161,7 @@ def by_name(name: str) -> dtype:
     return _BY_NAME[name]
 
 
-def of_numpy(np_dtype: np.dtype) -> dtype:
+def of_numpy(np_dtype: np.dtype[Any]) -> dtype:
     """Return the dtype for a NumPy dtype; raise TypeError with torch's message if tensors do not support it."""
     found = OF_NP.get(np_dtype.newbyteorder("="))
     if found is None or found.ms is None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import runtime, seeds
+from .._backend.arrays import Array, Number
 from .._backend.device_random import DeviceStream
 from .._backend.forked import forked
 from .._backend.raw import ON_CPU
@@ -31,7 +32,7 @@ class Generator:
     their place.
     """
 
-    def __init__(self, device: Any = "cpu") -> None:
+    def __init__(self, device: str = "cpu") -> None:
         self._device = devices.named(device)
         on_host = self._device.type == "cpu" or runtime.FAKE_DEVICE
         self._engine: Engine | DeviceStream = Engine() if on_host else DeviceStream()
@@ -105,7 +106,7 @@ class Generator:
         """Restore a seed, an offset and a state, as torch pickles them."""
         self.set_state(state[2])
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         if is_torch() and self._device.type == "cpu":
             return Generator, (self._device,), (self.initial_seed(), None, self.get_state())
         return _restored, (str(self.device), self.engine.get_state())
@@ -199,7 +200,7 @@ class randomness(Block):
         self._drawn: list[tuple[Any, Any]] = []
         self._slice = self._place = -1
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Callable[..., Any]:
         def begin_slice() -> None:
             self._slice += 1
             self._place = -1
@@ -208,7 +209,7 @@ class randomness(Block):
         _blocks.stack[END:] = (self,)
         return begin_slice
 
-    def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> np.ndarray:
+    def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Array:
         """Return the draw for this slice; ``further(args)`` draws for this slice only."""
         self._place += 1
         if any(isinstance(arg, np.ndarray) for arg in args):
@@ -221,7 +222,7 @@ class randomness(Block):
         held = self._drawn[self._place][1]
         return np.array(held if self._mode == "same" else held[self._slice])
 
-    def _of_all(self, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Any:
+    def _of_all(self, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Array | list[Array]:
         if self._mode == "same":
             return further(args)
         first, *rest = args
@@ -241,7 +242,7 @@ class randomness(Block):
         return further(args)
 
 
-def drawn_in_slices(engine: Engine, name: str, args: tuple[Any, ...], draw: Callable[[tuple[Any, ...]], Any]) -> Any:
+def drawn_in_slices(engine: Engine, name: str, args: tuple[Any, ...], draw: Callable[[tuple[Any, ...]], Any]) -> Array | float:
     """Return ``draw(args)`` under the randomness options of the running vmaps."""
     further = draw
     for block in _blocks.stack:
@@ -291,6 +292,6 @@ def engine_beside(tensor: TensorBase) -> Any:
     return device_generator().engine
 
 
-def draws_on_device(value: Any) -> bool:
+def draws_on_device(value: TensorBase | Number) -> bool:
     """Return whether numbers with this tensor as a parameter are drawn on a device, without reading values."""
     return not ON_CPU and modes.native is None and isinstance(value, TensorBase) and value._storage.__class__ in NATIVE

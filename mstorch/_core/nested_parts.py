@@ -24,7 +24,7 @@ def kept(value: Any) -> Any:
     return tuple(map(kept, value)) if isinstance(value, (list, tuple)) else value
 
 
-def kept_gradients(roots: Any, gradients: Any) -> Any:
+def kept_gradients(roots: Any, gradients: Any) -> tuple[TensorBase | None, ...]:
     """Return the gradients for roots; for nested roots, as tensors of the elements of all components. Raise RuntimeError if the structure
     differs.
     """
@@ -35,7 +35,7 @@ def kept_gradients(roots: Any, gradients: Any) -> Any:
     return tuple(_kept_gradient(number, root, gradient) for number, (root, gradient) in enumerate(zip(roots, gradients)))
 
 
-def _kept_gradient(number: int, root: Any, gradient: Any) -> Any:
+def _kept_gradient(number: int, root: Any, gradient: TensorBase | None) -> TensorBase | None:
     if gradient is None or is_nested(root) is is_nested(gradient) is False:
         return gradient
     if not is_nested(root) or not is_nested(gradient) or not root.is_same_size(gradient):
@@ -50,6 +50,6 @@ def _shown(tensor: Any) -> Any:
     return tensor._nested_tensor_size() if is_nested(tensor) and hasattr(tensor, "_sizes") else tensor.shape
 
 
-def like_nested(tensor: Any, values: Any) -> Any:
+def like_nested(tensor: Any, values: TensorBase | None) -> Any:
     """Return values as a nested tensor with the structure of ``tensor`` if that is nested, else unchanged."""
     return tensor._like(values) if is_nested(tensor) and values is not None else values

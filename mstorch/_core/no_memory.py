@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.mindspore_errors import NO_MEMORY, meaning
 from .raised import foreign
 from .size import Size
@@ -93,7 +94,7 @@ def tells_no_memory(function: Function) -> Function:
 
 
 @tells_no_memory
-def zeroed(count: int, kind: np.dtype) -> np.ndarray:
+def zeroed(count: int, kind: np.dtype[Any]) -> Array:
     """Return an array of zeros; raise torch's error for impossible sizes."""
     if count * kind.itemsize >= 2**63:
         raise ValueError("Overflow when unpacking long long")

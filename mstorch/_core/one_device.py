@@ -37,23 +37,23 @@ def axes_elsewhere(first: Any, name: str, other: Any) -> str:
     return "meshgrid expects all tensors to have the same device"
 
 
-def table_elsewhere(indices: Any, name: str, weight: Any) -> str:
+def table_elsewhere(indices: TensorBase, name: str, weight: TensorBase) -> str:
     """Return torch's message for an embedding whose weight is on another device than the indices."""
     return _of_method(weight, "index", indices, "_index_select")
 
 
-def found_two(first: Any, name: str, other: Any) -> str:
+def found_two(first: TensorBase, name: str, other: TensorBase) -> str:
     """Return the message of torch's kernels based on TensorIterator for operands on two devices."""
     place, far = (first, other) if first._storage.__class__ is DeviceMemory else (other, first)
     return f"Expected all tensors to be on the same device, but found at least two devices, {place.device} and {far.device}!"
 
 
-def _of_method(first: Any, name: str, other: Any, method: str) -> str:
+def _of_method(first: TensorBase, name: str, other: TensorBase, method: str) -> str:
     kind = (first if first._storage.__class__ is DeviceMemory else other).device.type.upper()
     return _got(name, other, first) + f" (when checking argument in method wrapper_{kind}_{method})"
 
 
-def _got(name: str, other: Any, first: Any) -> str:
+def _got(name: str, other: TensorBase, first: TensorBase) -> str:
     text = f"Expected all tensors to be on the same device, but got {name} is on {other.device}"
     return f"{text}, different from other tensors on {first.device}"
 

@@ -31,6 +31,7 @@ from .size import Size
 from .warned import warn
 
 if TYPE_CHECKING:
+    from ..overrides import TorchFunctionMode
     from .tensor_base import TensorBase
 
 Function = Callable[..., Any]
@@ -129,7 +130,7 @@ def enabled() -> values_set_to:
 class without_innermost_mode(Block):
     """Context manager that disables the innermost mode."""
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> TorchFunctionMode:
         mode = state.modes[-1]
         self.at_end(functools.partial(state.modes.append, mode))
         del state.modes[-1]
@@ -407,7 +408,7 @@ def entry(
             foreign = of_mindspore(given, named, refused or error) or (None if refused else from_below(known_as, given, named, error))
             if refused is None and foreign is None:
                 raise
-            raise foreign or refused from None  # type: ignore[misc]  # one of them is an error
+            raise foreign or refused from None  # one of them is an error
 
     known = _known(entered, function, module, name)
     return known
@@ -432,7 +433,7 @@ def entry_of_operator(
         function, run = _watched(function, module, name), None
 
     @functools.wraps(function)
-    def entered(self: Any, other: Any) -> Any:
+    def entered(self: TensorBase, other: Any) -> Any:
         two = type(other)
         try:
             if type(self) in PLAIN and two in PLAIN and not MODES:
@@ -525,7 +526,7 @@ def shown_built_in(function: Function, module: str, name: str) -> Function:
 def _shortest(function: Function) -> Function:
     """Return the fast path for calls with at most two positional arguments and no keywords."""
     while getattr(function, "for_keywords", None) is function:
-        function = function.__wrapped__  # type: ignore[attr-defined]
+        function = function.__wrapped__
     return function
 
 
@@ -566,20 +567,20 @@ def entered_property(of: property, name: str) -> Property:
     assert read is not None
 
     @functools.wraps(read)
-    def get(self: Any) -> Any:
+    def get(self: TensorBase) -> Any:
         if type(self) in PLAIN and not MODES:
             return read(self)
         return dispatch(made.__get__, read, (self,), {})
 
     def put(self: TensorBase, value: TensorBase | None) -> None:
         if type(self) in PLAIN and not MODES:
-            write(self, value)  # type: ignore[misc]
+            write(self, value)
         else:
             dispatch(made.__set__, write, (self, value), {})  # type: ignore[arg-type]
 
     def drop(self: TensorBase) -> None:
         if type(self) in PLAIN and not MODES:
-            remove(self)  # type: ignore[misc]
+            remove(self)
         else:
             dispatch(made.__delete__, remove, (self,), {})  # type: ignore[arg-type]
 

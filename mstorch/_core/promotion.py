@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
+from .._backend.arrays import Number
 from .._backend.errors import TYPE_NAMES
 from .._backend.float8 import STORED
 from .dtype import (
@@ -68,7 +68,7 @@ def type_text(kind: dtype, layout: str = "") -> str:
     return f"{'Sparse' if layout else ''}CPU{WORDS[kind.name]}Type"
 
 
-def scalar_dtype(value: Any) -> dtype:
+def scalar_dtype(value: Number) -> dtype:
     """Return the dtype of a Python number in type promotion."""
     if isinstance(value, bool):
         return bool_

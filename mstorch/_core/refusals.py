@@ -74,15 +74,15 @@ def from_below(spoken: str, args: tuple[Any, ...], named: dict[str, Any], error:
     return RuntimeError(f"{spoken.rpartition('.')[2]}(): these arguments do not fit together: {', '.join(sizes)}")
 
 
-def _holds_tensors(value: Any) -> bool:
+def _holds_tensors(value: TensorBase | list[Any] | tuple[Any, ...]) -> bool:
     return isinstance(value, TensorBase) or isinstance(value, (list, tuple)) and any(map(_holds_tensors, value))
 
 
-def _of_codes(value: Any) -> bool:
+def _of_codes(value: TensorBase | int | tuple[int | None, ...]) -> bool:
     return isinstance(value, TensorBase) and value._dtype.ms is None
 
 
-def _sized(value: Any) -> str:
+def _sized(value: TensorBase) -> str:
     return f"a tensor of shape {list(value.shape)} and {value.dtype}" if isinstance(value, TensorBase) else repr(value)[:80]
 
 

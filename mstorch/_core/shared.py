@@ -9,6 +9,8 @@ import weakref
 
 import numpy as np
 
+from .._backend.arrays import Array
+
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
@@ -56,7 +58,7 @@ class Block:
         return found.st_dev, found.st_ino
 
 
-def mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
+def mapped(filename: str, shared: bool, nbytes: int) -> Array:
     """Map the first ``nbytes`` of a file into memory (0: the whole file); if ``shared``, the file grows to that size."""
     if nbytes < 0:
         raise RuntimeError(f"unable to mmap {nbytes} bytes from file <{filename}>: Cannot allocate memory (12)")

@@ -41,7 +41,7 @@ class Size(tuple[int, ...]):
         item = tuple.__getitem__(self, key)
         return Size(item) if isinstance(key, slice) else item
 
-    def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
+    def __add__(self, other: tuple[int, ...]) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
 
     def __radd__(self, other: tuple[int, ...]) -> Size:

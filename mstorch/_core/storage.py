@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backend import device_memory, tape
+from .._backend.arrays import Array, Number
 from .._backend.cell import set_value
 from .._backend.float8 import turned
 from .._backend.forked import forked
@@ -28,7 +29,7 @@ from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.raw import NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .._backend.table import kernel, serves
 from .._leaving import Block, values_again
-from .device import META
+from .device import META, device
 from .ends import ENDS
 from .modes import modes
 from .no_memory import zeroed
@@ -59,9 +60,9 @@ class Storage:
     reads_are_free = has_elements = grows = True
     fuses = is_free = _never
 
-    def __init__(self, source: np.ndarray) -> None:
-        self._source: np.ndarray | None = source  # C-contiguous, of any dtype
-        self._memory: np.ndarray | None = None
+    def __init__(self, source: Array) -> None:
+        self._source: Array | None = source  # C-contiguous, of any dtype
+        self._memory: Array | None = None
         self.version = 0
         self.moved = False
         self.shared: Any = None  # what keeps memory alive that other processes see
@@ -69,7 +70,7 @@ class Storage:
         self.pinned = False
 
     @property
-    def memory(self) -> np.ndarray:
+    def memory(self) -> Array:
         """The bytes as a flat uint8 array."""
         found = self._memory
         if found is None:
@@ -122,7 +123,7 @@ class Storage:
         """Free the memory."""
         self.exchange(np.empty(0, np.uint8))
 
-    def exchange(self, memory: np.ndarray) -> None:
+    def exchange(self, memory: Array) -> None:
         """Replace the memory by a flat uint8 array; tensors over this storage use the new memory from now on."""
         self._memory, self._source = memory, None
         self.moved = True
@@ -151,7 +152,7 @@ class Absent:
     parameter = None
     pinned = False
 
-    def __init__(self, device: Any, nbytes: int = 0) -> None:
+    def __init__(self, device: device, nbytes: int = 0) -> None:
         self.device = device
         self.version = 0
         self.nbytes = nbytes
@@ -160,7 +161,7 @@ class Absent:
         """Set the size in bytes."""
         self.nbytes = size
 
-    def elements(self, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    def elements(self, kind: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """Return zeros that occupy no memory for a meta tensor; raise RuntimeError for a wrapper subclass."""
         if self.device is not META:
             raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
@@ -181,7 +182,7 @@ class Absent:
         return from_numpy(self.elements(tensor._dtype.np, tensor._shape))
 
     @property
-    def memory(self) -> np.ndarray:
+    def memory(self) -> Array:
         """Raise RuntimeError: the storage has no memory."""
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
@@ -205,7 +206,7 @@ class _Native:
         """Unique number in place of an address, which MindSpore does not give without waiting for the device."""
         return id(self) << 12
 
-    def address_of(self, tensor: Any) -> int:
+    def address_of(self, tensor: TensorBase) -> int:
         """Return the number in place of an address for the first element of a tensor."""
         return self.address + int(tensor._offset * tensor._dtype.itemsize)
 
@@ -242,11 +243,11 @@ class DeviceMemory(_Native):
         """Return the MindSpore tensor that holds all of the memory."""
         return self.base
 
-    def is_free(self, tensor: Any) -> bool:
+    def is_free(self, tensor: TensorBase) -> bool:
         """Return whether a tensor covers all of the memory and is its only user, so that a kernel may write into it."""
         return is_all_of_device_memory(tensor) and not self.lent and self.parameter is None
 
-    def __init__(self, base: Raw, shadow: np.ndarray | None = None) -> None:
+    def __init__(self, base: Raw, shadow: Array | None = None) -> None:
         if forked.here:
             forked.refuse_device()
         self.base = device_memory.owned(base)
@@ -298,7 +299,7 @@ class DeviceMemory(_Native):
         self.exchange(_reinterpret[held](turned, held))
         return False
 
-    def shadowed(self, kind: np.dtype, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray | None:
+    def shadowed(self, kind: np.dtype[Any], shape: tuple[int, ...], strides: Strides, offset: int) -> Array | None:
         """Return a read-only strided view of the host array that integers were made from; None if its dtype differs."""
         assert self.shadow is not None
         shadow, size = self.shadow, kind.itemsize
@@ -306,11 +307,11 @@ class DeviceMemory(_Native):
             return None
         if not shadow.flags.c_contiguous:
             shadow = np.ascontiguousarray(shadow)
-        found: np.ndarray = np.ndarray(shape, kind, shadow, offset * size, [step * size for step in strides])
+        found: Array = np.ndarray(shape, kind, shadow, offset * size, [step * size for step in strides])
         found.flags.writeable = False
         return found
 
-    def fill(self, kind: str, value: Any, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
+    def fill(self, kind: str, value: Number, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
         """Fill a strided view with a Python number; return False if the base has another dtype."""
         if NAME_OF[self.base.dtype] != kind:
             return False
@@ -351,7 +352,7 @@ class DeviceMemory(_Native):
         self.exchanges += 1
 
     @property
-    def memory(self) -> np.ndarray:
+    def memory(self) -> Array:
         """A copy of the bytes as a flat uint8 array."""
         return np.array(self.base.asnumpy(), order="C").reshape(-1).view(np.uint8)
 
@@ -370,7 +371,7 @@ class DeviceMemory(_Native):
         """Return a copy."""
         return DeviceMemory(_clone[NAME_OF[self.base.dtype]](self.base), self.shadow)
 
-    def put_bytes(self, memory: np.ndarray) -> None:
+    def put_bytes(self, memory: Array) -> None:
         """Replace the elements, given as bytes."""
         base = self.base
         self.exchange(from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[base.dtype]]).reshape(base.shape), order="C")))
@@ -383,7 +384,7 @@ class DeviceMemory(_Native):
         return int(self.base.nbytes)
 
 
-def is_all_of_device_memory(tensor: Any) -> bool:
+def is_all_of_device_memory(tensor: TensorBase) -> bool:
     """Return whether a tensor covers all of a storage in device memory, row-major and in its dtype, so that a kernel may write into the
     base.
     """
@@ -434,7 +435,7 @@ class Value(_Native):
         self.writes += 1
 
     @property
-    def memory(self) -> np.ndarray:
+    def memory(self) -> Array:
         """A copy of the bytes as a flat uint8 array."""
         return np.array(self.raw.asnumpy(), order="C").reshape(-1).view(np.uint8)
 
@@ -454,7 +455,7 @@ class Value(_Native):
         """Return the value."""
         return self.raw
 
-    def put_bytes(self, memory: np.ndarray) -> None:
+    def put_bytes(self, memory: Array) -> None:
         """Replace the values, given as bytes."""
         self.raw = from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[self.raw.dtype]]).reshape(self.raw.shape), order="C"))
         self.version += 1
@@ -500,7 +501,7 @@ class Mirror:
         return self.inner.nbytes
 
     @property
-    def memory(self) -> np.ndarray:
+    def memory(self) -> Array:
         """The bytes of the memory, without the conjugate and negative bits."""
         return self.inner.memory
 
@@ -510,7 +511,7 @@ class Mirror:
 
     is_shown_by = _never  # a parameter gets plain memory
 
-    def turned(self, array: np.ndarray) -> Any:
+    def turned(self, array: Array) -> Any:
         """Apply the conjugate and negative bits to elements. The same function removes them again."""
         if array.dtype.names:  # complex numbers of half precision
             return turned(array, self.conj, self.neg)
@@ -548,7 +549,7 @@ class NativeBlock(Block):
         self.reads_are_free, self.has_elements = not captured and ON_CPU, not captured
         self._cells: dict[int, tuple[Storage, Value]] = {}
 
-    def cell(self, storage: Storage, kind: np.dtype, leaf: TensorBase | None = None) -> Value:
+    def cell(self, storage: Storage, kind: np.dtype[Any], leaf: TensorBase | None = None) -> Value:
         """Return the MindSpore tensor that replaces a storage in a dtype; ``leaf`` is the tensor to which the storage belongs, for
         gradients.
         """
@@ -593,6 +594,6 @@ def home(tensor: TensorBase) -> Any:
     return storage if modes.native is None or storage.__class__ is Absent else modes.native
 
 
-def face(array: np.ndarray) -> Raw:
+def face(array: Array) -> Raw:
     """Return a MindSpore tensor that shares an array's memory; for an array that is not row-major, a copy."""
     return from_numpy(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._leaving import END, Block, each, values_again
+from .auto import Auto
 from .modes import modes
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def levels_of_all(tensors: Sequence[Any]) -> list[int]:
     return sorted(found)
 
 
-def keep(auto: Any, level: int, tangent: TensorBase | None) -> None:
+def keep(auto: Auto, level: int, tangent: TensorBase | None) -> None:
     """Store a tangent in a tensor's autograd state."""
     if level not in _holders:
         return
@@ -129,6 +130,6 @@ def keep(auto: Any, level: int, tangent: TensorBase | None) -> None:
     _holders[level].append(weakref.ref(auto))
 
 
-def forget(auto: Any, level: int) -> None:
+def forget(auto: Auto, level: int) -> None:
     """Remove a view's tangent at a level; the tangent of its base, if any, stays."""
     keep(auto, level, None)

@@ -11,7 +11,7 @@ import numpy as np
 from .._backend.cell import tensors_of
 from .._backend.float8 import typed
 from .._backend.geometry import contiguous_strides
-from .._backend.raw import ON_CPU, Raw, from_numpy, number_in
+from .._backend.raw import ON_CPU, Array, Raw, from_numpy, number_in
 from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
 from . import determinism
@@ -56,7 +56,7 @@ class TensorBase(Methods):
     _shape: tuple[int, ...]
     _stride: Strides | None
     _offset: int
-    _array: np.ndarray | None
+    _array: Array | None
     _raw: Raw | None
     _at: tuple[Value, int] | None
     _counter: Any
@@ -83,7 +83,7 @@ def set_tensor_class(cls: type) -> None:
 # Making tensors
 
 
-def tensor_of(array: np.ndarray) -> Any:
+def tensor_of(array: Array) -> Any:
     """Return a base tensor that takes ownership of an array's memory."""
     if modes.native is not None:
         if array.dtype.names:
@@ -92,7 +92,7 @@ def tensor_of(array: np.ndarray) -> Any:
     return _host(array)
 
 
-def _host(array: np.ndarray) -> TensorBase:
+def _host(array: Array) -> TensorBase:
     if array.flags.c_contiguous:
         return fresh(array)
     stride, source, array = _dense(array)
@@ -100,7 +100,7 @@ def _host(array: np.ndarray) -> TensorBase:
 
 
 def fresh(
-    array: np.ndarray, kind: Any = None, shape: Any = None, stride: Strides | None = None, source: np.ndarray | None = None
+    array: Array, kind: Any = None, shape: tuple[int, ...] | None = None, stride: Strides | None = None, source: Array | None = None
 ) -> TensorBase:
     """Return ``tensor_of`` a kernel's row-major result (with known dtype and shape, if given), outside of MindSpore's blocks.
 
@@ -136,7 +136,7 @@ def fresh(
     return tensor
 
 
-def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
+def _dense(array: Array) -> tuple[Strides | None, Array, Array]:
     """Return the strides, the memory in order, and the array itself as a view of it, for an array that is not row-major; an array with gaps
     is copied.
     """
@@ -181,7 +181,7 @@ def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = Non
     return tensor
 
 
-def laid_out(array: np.ndarray, strides: Strides | None) -> Any:
+def laid_out(array: Array, strides: Strides | None) -> Any:
     """Return a base tensor with these values in the memory order of ``strides``, which are dense."""
     if strides is None:
         return tensor_of(array if array.flags.c_contiguous else np.array(array, order="C"))
@@ -216,7 +216,7 @@ def _make(storage: Any, kind: dtype, shape: tuple[int, ...], stride: Strides | N
     return tensor
 
 
-def window(storage: Any, kind: dtype, shape: Sequence[int], strides: Strides | None, offset: int) -> Any:
+def window(storage: Absent | DeviceMemory | Storage, kind: dtype, shape: Sequence[int], strides: Strides | None, offset: int) -> Any:
     """Return a detached tensor of any geometry over a storage."""
     shape = tuple(shape)
     return _make(storage, kind, shape, None if strides is None else normalize(shape, strides), offset)
@@ -256,7 +256,7 @@ def twin(tensor: TensorBase) -> Any:
 # Reading
 
 
-def array_of(tensor: Any) -> np.ndarray:
+def array_of(tensor: Any) -> Array:
     """Return the tensor's elements as a NumPy view of its memory."""
     array = tensor._array
     if array is not None and modes.native is None and not tensor._storage.moved:
@@ -271,7 +271,7 @@ def array_of(tensor: Any) -> np.ndarray:
     if storage.__class__ is Absent:
         return storage.elements(kind.np, shape)
     if storage.__class__ is Mirror:
-        return storage.turned(array_of(as_it_lies(tensor)))  # type: ignore[no-any-return]
+        return storage.turned(array_of(as_it_lies(tensor)))
     if storage.parameter is not None:
         storage.follow()
     size = kind.itemsize
@@ -293,7 +293,7 @@ def as_it_lies(tensor: TensorBase) -> TensorBase:
     return made
 
 
-def is_meta(tensor: Any) -> bool:
+def is_meta(tensor: TensorBase) -> bool:
     """Return whether a tensor is on the meta device."""
     storage = tensor._storage
     return storage.__class__ is Absent and storage.device is META
@@ -322,7 +322,7 @@ def value_of(tensor: TensorBase) -> Raw:
     if storage.__class__ is Value:
         cell = storage
     elif storage.__class__ is Mirror:
-        return face(array_of(tensor)) if modes.native is None else storage.turned_raw(value_of(as_it_lies(tensor)))  # type: ignore[no-any-return]
+        return face(array_of(tensor)) if modes.native is None else storage.turned_raw(value_of(as_it_lies(tensor)))
     elif modes.native is not None:
         cell = modes.native.cell(storage, tensor._dtype.np, _leaf_of(tensor))
     else:
@@ -331,7 +331,7 @@ def value_of(tensor: TensorBase) -> Raw:
     if at is None or at[0] is not cell or at[1] != cell.writes:
         tensor._raw = cell.read(tensor._dtype.held, tensor._shape, tensor._stride, tensor._offset)
         tensor._at = (cell, cell.writes)
-    return tensor._raw  # type: ignore[return-value]
+    return tensor._raw
 
 
 def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
@@ -342,7 +342,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
         if OF_MS[storage.base.dtype].name != kind.held:
             return raw  # a copy, which shows no later writes
         tensor._raw, tensor._at = raw, (storage, storage.exchanges)
-    return tensor._raw  # type: ignore[return-value]
+    return tensor._raw
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
@@ -372,7 +372,7 @@ def strides_of(tensor: TensorBase) -> Strides:
 # History
 
 
-def tensors_in(values: Any) -> list[Any]:
+def tensors_in(values: Sequence[Any]) -> list[Any]:
     """Return the tensors among the values, in order."""
     found: list[Any] = []
     for value in values:
@@ -401,7 +401,7 @@ def auto_of(tensor: Any) -> Auto:
     """Return the autograd state of the tensor, which is created if necessary."""
     if tensor._auto is None:
         tensor._auto = Auto()
-    return tensor._auto  # type: ignore[no-any-return]
+    return tensor._auto
 
 
 def recording(tensors: Sequence[Any]) -> bool:
@@ -446,7 +446,7 @@ def make_view(
 # Writing
 
 
-def put_array(tensor: TensorBase, values: np.ndarray) -> None:
+def put_array(tensor: TensorBase, values: Array) -> None:
     """Write an array, which has the tensor's dtype and broadcasts to its shape, into the tensor's memory, and increment the version."""
     if tensor._storage.__class__ is Absent:
         touch(tensor)
@@ -462,7 +462,7 @@ def put_array(tensor: TensorBase, values: np.ndarray) -> None:
     touch(tensor)
 
 
-def put_constant(tensor: TensorBase, array: np.ndarray) -> None:
+def put_constant(tensor: TensorBase, array: Array) -> None:
     """Write a scalar as ``put_array`` does; on a device it is passed to the kernel as a number."""
     storage = tensor._storage
     if storage.__class__ is DeviceMemory and modes.native is None and not array.ndim and storage.fill(

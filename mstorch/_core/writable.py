@@ -155,7 +155,7 @@ def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool =
         raise RuntimeError(SHARED)
 
 
-def change_raw(tensor: Any, op: str, *args: Any) -> bool:
+def change_raw(tensor: TensorBase, op: str, *args: Any) -> bool:
     """Run an in-place device kernel on the tensor, its first operand; return False if the device does not have the kernel."""
     storage = tensor._storage
     if storage.__class__ is not DeviceMemory or modes.native is not None:

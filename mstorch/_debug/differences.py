@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .messages import Message, values_of
 
 # By dtype: what may differ, relative to the element and to the largest of them. Sums in another order differ by as much.
@@ -58,7 +59,7 @@ def length(message: Message) -> int:
     return max(map(length, message), default=0) if isinstance(message, (list, tuple)) else 0
 
 
-def _largest(values: np.ndarray) -> float:
+def _largest(values: Array) -> float:
     sizes = np.abs(values)
     return float(np.max(sizes, initial=0.0, where=np.isfinite(sizes)))
 
@@ -149,7 +150,7 @@ def _steps(message: Message) -> Any:
     return [step for step, length in zip(message["strides"], message["shape"]) if length > 1]
 
 
-def _wrong(want: np.ndarray, got: np.ndarray, name: str, scale: Scale) -> np.ndarray:
+def _wrong(want: Array, got: Array, name: str, scale: Scale) -> Array:
     tolerance = TOLERANCES.get(name)
     if tolerance is None:
         return np.asarray(want != got)

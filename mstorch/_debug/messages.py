@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
@@ -81,14 +82,14 @@ class Encoder:
         }  # fmt: skip
 
 
-def _of_array(array: np.ndarray, number: bool) -> Message:
+def _of_array(array: Array, number: bool) -> Message:
     if any(step < 0 or step % array.itemsize for step in array.strides):
         raise NotComparable("an array that runs backwards")
     data = _spanned(array, tuple(step // array.itemsize for step in array.strides))
     return {"is": "array", "dtype": array.dtype.str, "shape": array.shape, "strides": array.strides, "data": data, "number": number}
 
 
-def _spanned(array: np.ndarray, strides: tuple[int, ...]) -> bytes:
+def _spanned(array: Array, strides: tuple[int, ...]) -> bytes:
     """Return the bytes from a tensor's first element to its last, with zeros in the gaps."""
     if 0 in array.shape:
         return b""
@@ -100,7 +101,7 @@ def _spanned(array: np.ndarray, strides: tuple[int, ...]) -> bytes:
     return memory.tobytes()
 
 
-def values_of(message: Message) -> np.ndarray:
+def values_of(message: Message) -> Array:
     """Return the elements of a tensor message as an array; bfloat16 as float32."""
     name = message["dtype"]
     if name == "bfloat16":

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.cuda_names import is_on
+from .._core.device import device
 
 _NAMES = {"CUDAGraph": "NPUGraph", "CUDAPluggableAllocator": "NPUPluggableAllocator", "cudart": "npurt"}
 
@@ -16,7 +17,7 @@ def _twin(name: str) -> Any:
     return getattr(sys.modules["mstorch.npu"], _NAMES.get(name, name), None) if is_on() else None
 
 
-def _no_capability(device: Any = None) -> tuple[int, int]:
+def _no_capability(device: int | str | device | None = None) -> tuple[int, int]:
     """Return (0, 0), lower than any capability required for CUDA kernels; packages expect two numbers, and torch.npu returns None."""
     return 0, 0
 

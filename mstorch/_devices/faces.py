@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from .._core.device import device
+
 NO_STATS: Any = OrderedDict()
 
 
@@ -66,7 +68,7 @@ def dummy(module: str, name: str, error: BaseException) -> type:
 class NoSwitch:
     """Context manager without effect, for a machine without a device to select."""
 
-    def __init__(self, device: Any = None) -> None:
+    def __init__(self, device: int | str | device | None = None) -> None:
         self.idx = -1 if device is None else device
         self.prev_idx = -1
 

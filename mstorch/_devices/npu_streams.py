@@ -20,7 +20,7 @@ class Stream(Block):
 
     device_type = 20  # torch's number of devices that extensions name
 
-    def __init__(self, device: Any = None, priority: int = 0, *, native: Any = None) -> None:
+    def __init__(self, device: int | str | Device | None = None, priority: int = 0, *, native: Any = None) -> None:
         self.device = _here()
         self.device_index = index_of(device)
         self._native = streams.new_stream(priority) if native is None else native
@@ -137,13 +137,13 @@ def stream(stream: Stream | None) -> StreamContext:
     return StreamContext(stream)
 
 
-def current_stream(device: Any = None) -> Stream:
+def current_stream(device: int | str | Device | None = None) -> Stream:
     """Return the current stream."""
     _here()
     return Stream(native=streams.current_stream())
 
 
-def default_stream(device: Any = None) -> Stream:
+def default_stream(device: int | str | Device | None = None) -> Stream:
     """Return the default stream."""
     _here()
     return Stream(native=streams.default_stream())

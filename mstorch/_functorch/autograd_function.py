@@ -4,13 +4,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..autograd.function import FunctionCtx
+
 
 class WrappedCtx:
     """Context that delegates attributes to another context, except those of its own."""
 
     _pt_reserved_attrs: tuple[str, ...] = ("_pt_reserved_attrs", "_pt_inner_ctx")
 
-    def __init__(self, ctx: Any) -> None:
+    def __init__(self, ctx: FunctionCtx) -> None:
         names = type(self)._pt_reserved_attrs
         if not isinstance(ctx, WrappedCtx) and any(hasattr(ctx, name) for name in names):
             raise RuntimeError(
@@ -33,7 +35,7 @@ class CtxWithSavedTensors(WrappedCtx):
 
     _pt_reserved_attrs = ("_pt_new_saved_tensors", *WrappedCtx._pt_reserved_attrs)
 
-    def __init__(self, ctx: Any, new_saved_tensors: Sequence[Any]) -> None:
+    def __init__(self, ctx: FunctionCtx, new_saved_tensors: Sequence[Any]) -> None:
         super().__init__(ctx)
         self._pt_new_saved_tensors = new_saved_tensors
 

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from .._core.device import device
 from .._ops.shape.join import stack
+from .._tensor import Tensor
 from ..func import functional_call
 from ..nn.modules.module import Module
 
@@ -18,7 +20,7 @@ class FunctionalModule(Module):
         self.stateless_model = stateless_model
         self.param_names = param_names
 
-    def forward(self, params: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, params: Iterable[Tensor], *args: Any, **kwargs: Any) -> Tensor:
         """Call the module with these parameters."""
         return functional_call(self.stateless_model, dict(zip(self.param_names, params)), args, kwargs)
 
@@ -33,7 +35,7 @@ class FunctionalModuleWithBuffers(Module):
         self.stateless_model = stateless_model
         self.param_names, self.buffer_names = param_names, buffer_names
 
-    def forward(self, params: Any, buffers: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, params: Iterable[Tensor], buffers: Iterable[Tensor], *args: Any, **kwargs: Any) -> Tensor:
         """Call the module with these parameters and buffers."""
         state = {**dict(zip(self.param_names, params)), **dict(zip(self.buffer_names, buffers))}
         return functional_call(self.stateless_model, state, args, kwargs)
@@ -64,7 +66,7 @@ def _untracked(params: tuple[Any, ...], wanted: bool) -> tuple[Any, ...]:
     return tuple(param.detach() for param in params) if wanted else params
 
 
-def combine_state_for_ensemble(models: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     """Return one function for modules of one class, and their stacked parameters and buffers."""
     if not models:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
@@ -76,7 +78,7 @@ def combine_state_for_ensemble(models: Any) -> tuple[Any, tuple[Any, ...], tuple
     return functions[0], *(tuple(stack(parts).detach() for parts in zip(*groups)) for groups in (params, buffers))
 
 
-def _ensemble(model_class: type[Module], ensemble_shape: Any, device: Any, args: Any, kwargs: Any) -> Any:
+def _ensemble(model_class: type[Module], ensemble_shape: Any, device: Any, args: tuple[int, ...], kwargs: Any) -> Any:
     if len(ensemble_shape) >= 2:
         raise ValueError("NYI: ensemble_shape with more than 1 element")
     count = ensemble_shape[0] if len(ensemble_shape) else 1
@@ -91,7 +93,9 @@ def _ensemble(model_class: type[Module], ensemble_shape: Any, device: Any, args:
     return function, *(tuple(stack(parts).detach() for parts in zip(*group)) for group in groups)
 
 
-def functional_init(model_class: type[Module], ensemble_shape: Any = (), device: Any = "cpu") -> Callable[..., Any]:
+def functional_init(
+    model_class: type[Module], ensemble_shape: tuple[int, ...] = (), device: int | str | device = "cpu"
+) -> Callable[..., Any]:
     """Return a function of the class's arguments that returns parameters (stacked for an ensemble), function and names."""
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -101,7 +105,9 @@ def functional_init(model_class: type[Module], ensemble_shape: Any = (), device:
     return wrapped
 
 
-def functional_init_with_buffers(model_class: type[Module], ensemble_shape: Any = (), device: Any = "cpu") -> Callable[..., Any]:
+def functional_init_with_buffers(
+    model_class: type[Module], ensemble_shape: tuple[()] | tuple[int, ...] = (), device: int | str | device = "cpu"
+) -> Callable[..., Any]:
     """Return a function of the class's arguments that returns parameters, buffers, function, and the names of both."""
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:

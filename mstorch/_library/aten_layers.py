@@ -63,7 +63,7 @@ def elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: Any = 1) 
     return found if scale == 1 else found * scale
 
 
-def elu_(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
+def elu_(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: int = 1) -> Tensor:
     """In-place version of ``elu``."""
     return self.copy_(elu(self, alpha, scale, input_scale))
 
@@ -91,7 +91,7 @@ def gelu_backward(grad_output: Tensor, self: Tensor, *, approximate: str = "none
 def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     def written(self: Tensor) -> Tensor:
         """Apply the activation in place; return the tensor."""
-        return function(self, inplace=True)  # type: ignore[no-any-return]
+        return function(self, inplace=True)
 
     return written
 
@@ -226,7 +226,7 @@ def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, in
 
 
 def _convolve(transposed: bool, count: int) -> Callable[..., Any]:
-    return getattr(F, f"conv_transpose{count}d" if transposed else f"conv{count}d")  # type: ignore[no-any-return]
+    return getattr(F, f"conv_transpose{count}d" if transposed else f"conv{count}d")
 
 
 def convolution_backward(
@@ -248,7 +248,7 @@ def native_layer_norm_backward(
     """Return the gradients of ``layer_norm``."""
     eps = _eps_of(input.flatten(-len(normalized_shape)), rstd, (-1,))
     function = lambda x, w, b: F.layer_norm(x, tuple(normalized_shape), w, b, eps)
-    return derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
+    return derived(function, grad_out, input, weight, bias, mask=output_mask)
 
 
 def _eps_of(parts: Tensor, rstd: Tensor, dims: tuple[int, ...]) -> float:
@@ -269,7 +269,7 @@ def native_group_norm_backward(
     eps = _eps_of(input.reshape(N, group, -1), rstd, (-1,))
     bias = creation.zeros(C, dtype=input.dtype, device=input.device)
     function = lambda x, w, b: F.group_norm(x, group, w, b, eps)
-    return derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
+    return derived(function, grad_out, input, weight, bias, mask=output_mask)
 
 
 def native_batch_norm_backward(
@@ -280,7 +280,7 @@ def native_batch_norm_backward(
     bias = creation.zeros(input.shape[1 if input.dim() > 1 else 0], dtype=input.dtype, device=input.device)
     mean, var = (None, None) if train else (running_mean.clone(), running_var.clone())
     function = lambda x, w, b: F.batch_norm(x, mean, var, w, b, train, 0.0, eps)
-    return derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
+    return derived(function, grad_out, input, weight, bias, mask=output_mask)
 
 
 def embedding_dense_backward(
@@ -299,7 +299,7 @@ def max_pool2d_with_indices_backward(
 ) -> Tensor:
     """Return the gradient of ``max_pool2d``, which is differentiable."""
     options = (kernel_size, stride or kernel_size, padding, dilation, ceil_mode)
-    return _native.max_pool2d_with_indices_backward(grad_output, self, *options, indices)  # type: ignore[no-any-return]
+    return _native.max_pool2d_with_indices_backward(grad_output, self, *options, indices)
 
 
 def avg_pool2d_backward(

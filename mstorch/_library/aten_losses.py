@@ -19,7 +19,7 @@ def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = N
 
 
 def multi_margin_loss(
-    self: Tensor, target: Tensor, p: Any = 1, margin: float = 1, weight: Tensor | None = None, reduction: int = 1
+    self: Tensor, target: Tensor, p: int = 1, margin: float = 1, weight: Tensor | None = None, reduction: int = 1
 ) -> Tensor:
     """Return the multi-class margin loss."""
     return F.multi_margin_loss(self, target, p, margin, weight, reduction=REDUCTIONS[reduction])

@@ -131,7 +131,7 @@ def _nearest(mode: str) -> tuple[Function, Function]:
         """Resample the tensor to ``output_size`` by nearest neighbour."""
         return _resampled(self, mode, output_size, None, scales)
 
-    def backward(grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *scales: Any) -> Tensor:
+    def backward(grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *scales: float) -> Tensor:
         """Return the gradient of this resampling."""
         whole = creation.zeros(tuple(input_size), dtype=grad_output.dtype, device=grad_output.device)
         return derived(lambda x: _resampled(x, mode, output_size, None, scales), grad_output, whole)[0]
@@ -145,7 +145,7 @@ def _between(mode: str) -> tuple[Function, Function]:
         return _resampled(self, mode, output_size, align_corners, scales)
 
     def backward(
-        grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], align_corners: bool, *scales: Any
+        grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], align_corners: bool, *scales: float
     ) -> Tensor:
         """Return the gradient of this resampling."""
         whole = creation.zeros(tuple(input_size), dtype=grad_output.dtype, device=grad_output.device)

@@ -3,13 +3,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._tensor import Tensor
-from ..autograd.function import Function
+from ..autograd.function import Function, FunctionCtx
 from ..autograd.grad_mode import is_grad_enabled, no_grad
 from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 from .schema import Schema
+
+if TYPE_CHECKING:
+    from ..utils._trees.spec import TreeSpec
 
 _ANY_DEVICE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "")
 
@@ -62,7 +65,7 @@ class Operator:
             return self._run(tensors, positional, named)
         return _Recorded.apply(self, spec, *leaves)
 
-    def _run(self, tensors: list[Tensor], positional: Any, named: Any) -> Any:
+    def _run(self, tensors: list[Tensor], positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
         result = self.kernel(tensors)(*positional, **named)
         given = {id(tensor) for tensor in tensors}
         if self.is_custom and any(id(leaf) in given for leaf in tree_leaves(result) if isinstance(leaf, Tensor)):
@@ -79,7 +82,7 @@ class _Context:
     arguments.
     """
 
-    def __init__(self, inner: Any, needs: tuple[bool | Sequence[bool], bool]) -> None:
+    def __init__(self, inner: FunctionCtx, needs: tuple[bool | Sequence[bool], bool]) -> None:
         self.__dict__["_inner"] = inner
         self.__dict__["needs_input_grad"] = needs
 
@@ -94,7 +97,7 @@ class _Recorded(Function):
     """A Function that computes an operator's call, with the gradient registered for the operator, or with none."""
 
     @staticmethod
-    def forward(ctx: Any, operator: Operator, spec: Any, *leaves: Any) -> Any:
+    def forward(ctx: Any, operator: Operator, spec: TreeSpec, *leaves: Any) -> Any:
         positional, named = tree_unflatten(leaves, spec)
         with no_grad():
             result = operator._run([leaf for leaf in leaves if isinstance(leaf, Tensor)], positional, named)
@@ -111,7 +114,7 @@ class _Recorded(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> Any:
         operator = ctx.operator
         if operator.backward is None:
             schema = operator.schema

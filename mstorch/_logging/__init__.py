@@ -99,7 +99,7 @@ class _State:
 _state = _State()
 
 
-def _levels_of(name: str, level: Any) -> dict[str, int]:
+def _levels_of(name: str, level: int) -> dict[str, int]:
     if level not in _LEVELS or isinstance(level, bool):
         words = ",".join(map(str, _LEVELS))
         raise ValueError(f"Unrecognized log level for log {name}: {level}, valid level values are: {words}")

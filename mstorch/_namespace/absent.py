@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from .._core.device import device
@@ -61,7 +61,8 @@ def batch_norm_gather_stats_with_counts(
 
 
 def empty_quantized(
-    size: Any, qtensor: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    size: Sequence[int], qtensor: Tensor, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: memory_format | None = None,
 ) -> NoReturn:  # fmt: skip
     """Raise NotImplementedError: the tensor is not quantized."""
@@ -71,7 +72,7 @@ def empty_quantized(
 
 
 def native_norm(
-    input: Tensor, p: Any = 2, dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None, *, out: Tensor | None = None
+    input: Tensor, p: int = 2, dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None, *, out: Tensor | None = None
 ) -> Any:
     """Return the norm of a sparse tensor; raise NotImplementedError for a strided tensor, as in torch."""
     return norm(input, p, dim) if is_sparse(input) else _absent("native_norm")

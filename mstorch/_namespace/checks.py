@@ -17,7 +17,7 @@ _FAILED = (
 Message = Callable[[], Any] | None
 
 
-def _assert(condition: Any, message: Any) -> None:
+def _assert(condition: TensorBase | bool, message: str) -> None:
     """Raise AssertionError unless the condition, a bool or a one-element tensor, is true."""
     if not isinstance(condition, TensorBase) and has_torch_function_unary(condition):
         return handle_torch_function(_assert, (condition,), condition, message)
@@ -25,14 +25,14 @@ def _assert(condition: Any, message: Any) -> None:
     return None
 
 
-def _of_bools(input: Any) -> Any:
+def _of_bools(input: TensorBase) -> TensorBase:
     if input._dtype is not bool_:
         raise RuntimeError("self.scalar_type() == at::kBool INTERNAL ASSERT FAILED")
     return input
 
 
 @for_maps
-def _is_all_true(input: Any) -> Any:
+def _is_all_true(input: TensorBase) -> TensorBase:
     """Return whether all elements of a bool tensor are true; under ``vmap``, whether they are in all slices."""
     return _of_bools(input).all()
 
@@ -43,13 +43,13 @@ def _is_any_true(input: Any) -> Any:
     return _of_bools(input).any()
 
 
-def _assert_async(input: Any, assert_msg: str | None = None) -> None:
+def _assert_async(input: TensorBase, assert_msg: str | None = None) -> None:
     """Raise RuntimeError unless the one-element tensor is true."""
     if not bool(input):
         raise RuntimeError("Expected Tensor with single nonzero value, but got zero" if assert_msg is None else assert_msg)
 
 
-def _check_with(error_type: type[Exception], cond: Any, message: Message = None) -> None:
+def _check_with(error_type: type[Exception], cond: TensorBase | int, message: Message = None) -> None:
     """Raise ``error_type`` with the text of ``message()`` unless ``cond`` is true."""
     if not isinstance(cond, bool):
         if isinstance(cond, TensorBase):
@@ -67,39 +67,39 @@ def _check_with(error_type: type[Exception], cond: Any, message: Message = None)
     raise error_type(str(message()))
 
 
-def _check(cond: Any, message: Message = None) -> None:
+def _check(cond: TensorBase | int, message: Message = None) -> None:
     """Raise RuntimeError unless ``cond`` is true."""
     _check_with(RuntimeError, cond, message)
 
 
-def _check_index(cond: Any, message: Message = None) -> None:
+def _check_index(cond: int, message: Message = None) -> None:
     """Raise IndexError unless ``cond`` is true."""
     _check_with(IndexError, cond, message)
 
 
-def _check_value(cond: Any, message: Message = None) -> None:
+def _check_value(cond: int, message: Message = None) -> None:
     """Raise ValueError unless ``cond`` is true."""
     _check_with(ValueError, cond, message)
 
 
-def _check_type(cond: Any, message: Message = None) -> None:
+def _check_type(cond: int, message: Message = None) -> None:
     """Raise TypeError unless ``cond`` is true."""
     _check_with(TypeError, cond, message)
 
 
-def _check_not_implemented(cond: Any, message: Message = None) -> None:
+def _check_not_implemented(cond: int, message: Message = None) -> None:
     """Raise NotImplementedError unless ``cond`` is true."""
     _check_with(NotImplementedError, cond, message)
 
 
-def _check_is_size(i: Any, message: Message = None, *, max: int | None = None) -> None:
+def _check_is_size(i: int, message: Message = None, *, max: int | None = None) -> None:
     """Raise RuntimeError unless the number is a valid length, at most ``max``."""
     _check_with(RuntimeError, bool(i >= 0), message)
     if max is not None:
         _check_with(RuntimeError, bool(i <= max), message)
 
 
-def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Message = None) -> None:
+def _check_tensor_all_with(error_type: type[Exception], cond: TensorBase | bool, message: Message = None) -> None:
     """Raise ``error_type`` unless all elements of a bool tensor are true."""
     if not isinstance(cond, TensorBase):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
@@ -108,12 +108,12 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Mess
     _check_with(error_type, bool(cond.all().item()), message)
 
 
-def _check_tensor_all(cond: Any, message: Message = None) -> None:
+def _check_tensor_all(cond: TensorBase | bool, message: Message = None) -> None:
     """Raise RuntimeError unless all elements of a bool tensor are true."""
     _check_tensor_all_with(RuntimeError, cond, message)
 
 
-def _shape_as_tensor(self: Any) -> Any:
+def _shape_as_tensor(self: TensorBase) -> TensorBase:
     """Return the shape as an int64 tensor."""
     return tensor(list(self.shape))
 

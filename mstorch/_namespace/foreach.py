@@ -11,10 +11,12 @@ from typing import Any
 
 import mstorch as torch
 
+from .._backend.arrays import Number
 from .._core.built_in import written
 from .._core.dtype import dtype
 from .._core.formats import memory_format
 from .._core.public_names import IN_PYTHON
+from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 
 _COMPARING = {"clamp_max": "minimum", "clamp_min": "maximum"}  # torch's other names of the same
@@ -33,7 +35,7 @@ def _lists(name: str, first: Sequence[Any], *others: Any) -> None:
             )
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, (list, tuple))
 
 
@@ -57,13 +59,13 @@ def _binary(name: str) -> Callable[..., Any]:
     operation = getattr(torch, _COMPARING.get(name, name))
     takes_tensors = name in ("maximum", "minimum", *_COMPARING)
 
-    def apply(tensor: Any, other: Any, alpha: Any) -> Any:
+    def apply(tensor: Any, other: Any, alpha: Number) -> Any:
         if takes_tensors and not isinstance(other, torch.Tensor):
             limits = {"max": other} if name in ("clamp_max", "minimum") else {"min": other}
             return torch.clamp(tensor, **limits)
         return operation(tensor, other) if alpha == 1 else operation(tensor, other, alpha=alpha)
 
-    def plain(self: Any, other: Any = None, *, alpha: Any = 1, **named: Any) -> Any:
+    def plain(self: Any, other: Any = None, *, alpha: Number = 1, **named: Any) -> tuple[TensorBase, ...]:
         for word in ("scalar", "scalars", "exponent"):
             other = named.pop(word, other)
         if named:
@@ -126,7 +128,7 @@ def _foreach_max(self: Sequence[Any]) -> Any:
     return tuple(torch.max(tensor) for tensor in self)
 
 
-def _foreach_mm(self: Sequence[Any], mat2: Sequence[Any]) -> Any:
+def _foreach_mm(self: Sequence[Any], mat2: Sequence[Any]) -> tuple[Tensor, ...]:
     """Return the matrix products of the tensors of two lists."""
     _lists("mm", self, mat2)
     return tuple(torch.mm(a, b) for a, b in zip(self, mat2))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.dtype import float64
 from .._core.generator import Generator
 from .._core.overriding import drawing, for_maps
@@ -20,7 +21,7 @@ from .._ops.elementwise.compare import where
 from .._ops.random.sampling import _sample_dirichlet as _draw_dirichlet
 from .._ops.random.sampling import _standard_gamma as _draw_gamma
 from .._tensor import Tensor
-from ..autograd.function import Function
+from ..autograd.function import Function, FunctionCtx
 from ..autograd.grad_mode import no_grad
 
 # Rows: powers of log(x/a); columns: powers of log(a), four of the numerator, four of the denominator.
@@ -102,7 +103,7 @@ def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
         return found.to(output.dtype)
 
 
-def _beta_near_zero(x: Any, a: Any, b: Any) -> Tensor:
+def _beta_near_zero(x: Any, a: Tensor, b: Tensor) -> Tensor:
     """Return the derivative in the first concentration, from the power series at x = 0."""
     factor = a.digamma() - (a + b).digamma() - x.log()
     term = 1.0
@@ -113,7 +114,7 @@ def _beta_near_zero(x: Any, a: Any, b: Any) -> Tensor:
     return (x * (1 - x) ** -b * series).nan_to_num(nan=0.0, posinf=math.inf, neginf=-math.inf)
 
 
-def _beta_near_one(x: Any, a: Any, b: Any) -> Tensor:
+def _beta_near_one(x: Any, a: Tensor, b: Any) -> Tensor:
     """Return the derivative in the second concentration, from the power series at x = 0."""
     factor = (a + b).digamma() - b.digamma()
     term, falling, slope = 1.0, 1.0, 0.0
@@ -157,7 +158,7 @@ def _beta_fitted(x: Tensor, a: Tensor, total: Tensor) -> Tensor:
     v = a.log() - u
     w = total.log() - v
 
-    def part(fit: Any) -> Any:
+    def part(fit: Array) -> Any:
         return sum(u**i * v**j * _horner(w, list(fit[i][j])) for i in range(3) for j in range(3))
 
     return part(_BETA_FIT[0]) / part(_BETA_FIT[1]) * (x * (total.digamma() - a.digamma()) / (total - a))
@@ -181,13 +182,13 @@ def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
 
 class _StandardGamma(Function):
     @staticmethod
-    def forward(ctx: Any, concentration: Tensor, generator: Generator | None) -> Tensor:
+    def forward(ctx: FunctionCtx, concentration: Tensor, generator: Generator | None) -> Tensor:
         sample = _draw_gamma(concentration, generator)
         ctx.save_for_backward(concentration, sample)
         return sample
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: FunctionCtx, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         concentration, sample = ctx.saved_tensors
         slope = _standard_gamma_grad(concentration.detach(), sample.detach())
         return grad_outputs[0] * slope.to(concentration.dtype), None
@@ -195,11 +196,11 @@ class _StandardGamma(Function):
 
 class _SampleDirichlet(Function):
     @staticmethod
-    def forward(ctx: Any, concentration: Tensor, generator: Generator | None) -> Tensor:
+    def forward(ctx: FunctionCtx, concentration: Tensor, generator: Generator | None) -> Tensor:
         return _draw_dirichlet(concentration, generator)
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: FunctionCtx, *grad_outputs: Any) -> Any:
         raise RuntimeError("derivative for aten::_sample_dirichlet is not implemented")
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from .._backend.arrays import Number
 from .._core.generator import Generator
+from .._core.tensor_base import TensorBase
 from .._ops._forms import Forms, accepting, old_sum
 from .._ops._in_place import in_place, in_place_form
 from .._ops._operation import BY_TENSOR, IN_PLACE, operation
@@ -21,7 +23,7 @@ def fill(input: Tensor, value: Tensor | complex) -> Tensor:
     return clone(input).fill_(value)
 
 
-def fill_(input: Tensor, value: Any) -> Any:
+def fill_(input: Tensor, value: Number) -> Tensor:
     """Set every element of ``input`` to ``value``; return ``input``."""
     return input.fill_(value)
 
@@ -36,12 +38,12 @@ def detach_(input: Tensor) -> Tensor:
     return input.detach_()
 
 
-def celu_(input: Tensor, alpha: float = 1.0) -> Any:
+def celu_(input: Tensor, alpha: float = 1.0) -> TensorBase:
     """In-place version of ``celu``."""
     return in_place(input, acts.celu, alpha)
 
 
-def selu_(input: Tensor) -> Any:
+def selu_(input: Tensor) -> TensorBase:
     """In-place version of ``selu``."""
     return in_place(input, acts.selu)
 
@@ -49,14 +51,14 @@ def selu_(input: Tensor) -> Any:
 _threshold_ = in_place_form(acts.threshold, "threshold_", uniform=True)  # torch lets it write to expanded tensors
 
 
-def threshold_(input: Any, threshold: float, value: float) -> Any:
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """In-place version of ``threshold``."""
-    return _threshold_(input, threshold, value)  # type: ignore[no-any-return]
+    return _threshold_(input, threshold, value)
 
 
 @operation(draws=BY_TENSOR)
 def rrelu(
-    input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None
+    input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Generator | None = None
 ) -> Tensor:
     """Return ``x`` where it is positive, else ``a * x`` with ``a`` drawn from [lower, upper) in training, else their mean."""
     if generator is None or not training:

@@ -30,7 +30,7 @@ class _LegacyType(type):
             raise TypeError(f"type '{base.__module__.replace('mstorch', 'torch', 1)}.{base.__name__}' is not an acceptable base type")
         return super().__new__(meta, name, bases, members)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: Tensor | int) -> bool:
         return isinstance(instance, TensorBase) and instance._dtype is cls._legacy_dtype and instance.layout is cls.layout
 
     def __call__(cls, *args: Any, device: device | str | int | None = None) -> Tensor:

@@ -11,7 +11,8 @@ import numpy as np
 
 from .._core import cuda_names, settings
 from .._core import device as devices
-from .._core.dtype import get_default_dtype, set_default_dtype
+from .._core.dtype import dtype, get_default_dtype, set_default_dtype
+from .._core.formats import layout
 from .._core.shared import mapped
 from .._core.warned import warn_once
 from .._ops.memory.copying import as_dtype, place_of_type
@@ -170,7 +171,7 @@ def get_file_path(*path_components: str) -> str:
     return str(pathlib.Path(__file__).resolve().parents[2].joinpath(*path_components))
 
 
-def get_device_module(device: Any = None) -> Any:
+def get_device_module(device: int | str | devices.device | None = None) -> Any:
     """Return the module of a device, such as ``torch.cuda``; for None, the module of the current device."""
     kind = devices.current().type if device is None else devices.device(device).type
     try:
@@ -184,7 +185,8 @@ def prepare_multiprocessing_environment(path: str) -> None:
 
 
 def from_file(
-    filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: dtype | None = None, layout: layout | None = None,
+    device: int | str | devices.device | None = None,
     pin_memory: bool | None = False, requires_grad: bool | None = False,
 ) -> Tensor:  # fmt: skip
     """Return a tensor over a memory-mapped file; with ``shared``, writes go to the file."""

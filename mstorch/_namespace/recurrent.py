@@ -127,7 +127,7 @@ def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: A
 
 @operation(one_device=OneDevice("__embedding_bag_forward_only"))
 def embedding_bag(
-    weight: Tensor, indices: Any, offsets: Tensor | None, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+    weight: Tensor, indices: Tensor, offsets: Tensor | None, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Return sums (mode 0), means (1) or maxima (2) of rows for bags of indices, and three tensors for backward.

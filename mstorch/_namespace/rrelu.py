@@ -8,19 +8,19 @@ from .._core.generator import Generator
 from .._ops.memory.creation import empty, ones
 from .._ops.memory.from_data import tensor
 from .._tensor import Tensor
-from ..autograd.function import Function
+from ..autograd.function import Function, FunctionCtx
 
 
 class _Sloped(Function):
     """Product with slopes: values are multiplied in at least float32 and rounded once, gradients use the rounded slopes, as in torch."""
 
     @staticmethod
-    def forward(ctx: Any, input: Tensor, slopes: Tensor) -> Any:
+    def forward(ctx: FunctionCtx, input: Tensor, slopes: Tensor) -> Tensor:
         ctx.save_for_backward(slopes.to(input.dtype))
         return (input.to(slopes.dtype) * slopes).to(input.dtype)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> Any:
         (slopes,) = ctx.saved_tensors
         return gradient * slopes, None
 

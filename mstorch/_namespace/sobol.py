@@ -16,6 +16,7 @@ import numpy as np
 
 import mstorch as torch
 
+from .._backend.arrays import Array
 from .._core.no_memory import tells_no_memory
 
 BITS = 30
@@ -23,7 +24,7 @@ DIMENSIONS = 21201
 
 
 @functools.cache
-def _table() -> tuple[np.ndarray, np.ndarray]:
+def _table() -> tuple[Array, Array]:
     """Return the polynomials, encoded as integers, and the initial direction numbers, (dimensions, 18), from SciPy's file."""
     file = resources.files("scipy.stats").joinpath("_sobol_direction_numbers.npz")
     if not file.is_file():
@@ -32,7 +33,7 @@ def _table() -> tuple[np.ndarray, np.ndarray]:
         return parts["poly"], parts["vinit"]
 
 
-def directions(dimension: int) -> np.ndarray:
+def directions(dimension: int) -> Array:
     """Return the direction numbers of the first ``dimension`` coordinates as 30-bit integers, (dimension, 30).
 
     Coordinates whose polynomials have the same degree are computed together.
@@ -54,10 +55,10 @@ def directions(dimension: int) -> np.ndarray:
     return numbers << np.arange(BITS - 1, -1, -1)
 
 
-def _whole(name: str, tensor: Any) -> np.ndarray:
+def _whole(name: str, tensor: Any) -> Array:
     if tensor.dtype != torch.int64:
         raise RuntimeError(f"{name} needs to be of type {torch.int64}")
-    values: np.ndarray = tensor.numpy()
+    values: Array = tensor.numpy()
     return values
 
 
@@ -68,7 +69,7 @@ def _sobol_engine_initialize_state_(input: Any, dimension: int) -> Any:
     return input.copy_(torch.from_numpy(directions(dimension)))
 
 
-def _parity(bits: np.ndarray) -> np.ndarray:
+def _parity(bits: Array) -> Array:
     for shift in (16, 8, 4, 2, 1):
         bits = bits ^ (bits >> shift)
     return bits & 1
@@ -101,7 +102,7 @@ def _sobol_engine_ff_(input: Any, n: int, sobolstate: Any, dimension: int, num_g
 
 @tells_no_memory
 def _sobol_engine_draw(
-    quasi: Any, n: int, sobolstate: Any, dimension: int, num_generated: int, dtype: Any
+    quasi: Any, n: int, sobolstate: Any, dimension: int, num_generated: int, dtype: torch.dtype
 ) -> tuple[Any, Any]:
     """Return the ``n`` points after ``quasi``, (n, dimension), and the integers of the last point."""
     kind = torch.float32 if dtype is None else dtype
@@ -127,6 +128,6 @@ def _sobol_engine_draw(
     return points, torch.from_numpy(integers[-1].copy())
 
 
-def kind_of(dtype: Any) -> type:
+def kind_of(dtype: torch.dtype) -> type:
     """Return NumPy's type for float32 or float64."""
     return np.float64 if dtype == torch.float64 else np.float32

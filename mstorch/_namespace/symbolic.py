@@ -3,17 +3,21 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
+from .._backend.arrays import Number
 from .._core import overriding
 from .._core.public_names import IN_PYTHON
+
+if TYPE_CHECKING:
+    from ..nested._internal.nested_int import NestedIntNode
 
 
 class _Symbol:
     is_symbolic_number = True
 
-    def __init__(self, node: Any) -> None:
+    def __init__(self, node: NestedIntNode) -> None:
         self.node = node
 
 
@@ -31,10 +35,10 @@ class SymInt(_Symbol):
     def __ne__(self, other: Any) -> Any:
         return self._compared("ne", other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Number) -> Any:
         return self._compared("ge", other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Number) -> Any:
         return self._compared("gt", other)
 
     def __le__(self, other: Any) -> Any:
@@ -43,7 +47,7 @@ class SymInt(_Symbol):
     def __lt__(self, other: Any) -> Any:
         return self._compared("lt", other)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Number) -> Any:
         found = self._compared("mul", other)
         return found if found is NotImplemented else SymInt(found)
 
@@ -64,12 +68,12 @@ class SymBool(_Symbol):
     """Symbolic bool; for ``isinstance`` only."""
 
 
-def sym_not(a: Any) -> Any:
+def sym_not(a: bool) -> Any:
     """Return ``not a``."""
     return not a
 
 
-def sym_float(a: Any) -> float:
+def sym_float(a: int) -> float:
     """Return ``float(a)``."""
     return builtins.float(a)
 
@@ -89,7 +93,7 @@ def sym_min(a: Any, b: Any) -> Any:
     return _as_one(builtins.min(a, b), a, b)
 
 
-def _as_one(result: Any, a: Any, b: Any) -> Any:
+def _as_one(result: float, a: float, b: float) -> float:
     return builtins.float(result) if isinstance(a, builtins.float) or isinstance(b, builtins.float) else result
 
 
@@ -98,7 +102,7 @@ def sym_sum(args: Iterable[Any]) -> Any:
     return builtins.sum(args)
 
 
-def sym_ite(b: Any, t: Any, f: Any) -> Any:
+def sym_ite(b: bool, t: int, f: int) -> Any:
     """Return ``t if b else f``; both must have the same type."""
     if not (isinstance(b, builtins.bool) and type(t) is type(f)):
         raise AssertionError(f"expected bool and matching types, got {type(b)}, {type(t)}, {type(f)}")
@@ -110,7 +114,7 @@ def sym_fresh_size(expr: Any) -> Any:
     raise NotImplementedError
 
 
-def _of_math(name: str) -> Any:
+def _of_math(name: str) -> Callable[..., Any]:
     compute = getattr(math, name)
 
     def function(a: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._aten.kinds import changes_view, gives_view
+from .._backend.arrays import Array
 from .._core.dtype import dtype
 from .._core.overriding import FORMED, MAPPERS, Property, disabled, public_name
 from .._core.storage import Counter, Mirror
@@ -50,11 +51,11 @@ class Unresolved(Tensor):
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """Raise RuntimeError as torch does, or return a copy with ``force``."""
         if force:
-            return resolved(self.detach()).numpy()  # type: ignore[no-any-return]
+            return resolved(self.detach()).numpy()
         bit, way = ("conjugate", "resolve_conj") if signs_of(self)[0] else ("negative", "resolve_neg")
         raise RuntimeError(f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{way}().numpy() instead.")
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: dtype | None = None, copy: bool | None = None) -> Array:
         return self.numpy()
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -69,7 +70,7 @@ class Unresolved(Tensor):
             memo[id(self)] = made.requires_grad_(self.requires_grad)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         lying = as_it_lies(self)
         lying.__dict__.update(self.__dict__)
         return restored, (*lying.__reduce_ex__(protocol), *signs_of(self))
@@ -132,7 +133,7 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str
     return out
 
 
-def _put(target: Tensor, values: Any) -> None:
+def _put(target: Tensor, values: Tensor) -> None:
     """Write values into the memory of a lazy tensor, after applying the tensor's conjugate and negative bits to them."""
     conj, neg = signs_of(target)
     plain = turned(target, conj=True) if conj else target
@@ -165,14 +166,14 @@ def _looks_otherwise(function: Callable[..., Any], first: Tensor, rest: tuple[An
     return first
 
 
-def _conj(input: Any) -> TensorBase:
+def _conj(input: Tensor) -> TensorBase:
     """Return the conjugate as a view."""
-    return complex_views.conj(input)  # type: ignore[no-any-return]
+    return complex_views.conj(input)
 
 
-def _neg_view(input: Any) -> TensorBase:
+def _neg_view(input: Tensor) -> TensorBase:
     """Return the negative as a view."""
-    return complex_views.neg_view(input)  # type: ignore[no-any-return]
+    return complex_views.neg_view(input)
 
 
 MAPPERS.append(take)

@@ -113,7 +113,7 @@ def _to_none(args: tuple[Any, ...], place: str) -> dtype | None:
     return None
 
 
-def outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorBase:
     """Return the function's result with autocast suspended."""
     before = state.on
     state.on = False

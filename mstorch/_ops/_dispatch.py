@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.cast import cast, numpy_cast
 from .._backend.errors import nameless, not_for, wrong_type
 from .._backend.raw import from_numpy
@@ -91,7 +92,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
     return combine(dimensioned, zero_dim, wrapped)
 
 
-def with_format(result: TensorBase, *sources: Any) -> TensorBase:
+def with_format(result: TensorBase, *sources: TensorBase) -> TensorBase:
     """Return a new result in channels-last format if one of its source tensors is in this format."""
     for source in sources:
         stride = source._stride
@@ -114,7 +115,7 @@ def _cast_absent(tensor: TensorBase, kind: dtype, strides: Any = None) -> Tensor
     return meta_tensor(tensor._shape, kind, strides) if made is None else in_order(made, strides)
 
 
-def _cast_array(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorBase:
+def _cast_array(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None = None) -> TensorBase:
     made = _cast_recorded(tensor, kind)
     if made is None:
         return laid_out(numpy_cast(array_of(tensor), kind.np), strides)
@@ -127,7 +128,7 @@ def _cast_array(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorB
     return laid
 
 
-def _cast_captured(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorBase:
+def _cast_captured(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None = None) -> TensorBase:
     if kind.ms is None or tensor._dtype.ms is None:
         return _cast_by_host(tensor, kind, strides)
     return wrap(cast(value_of(tensor), kind.name), strides)
@@ -146,7 +147,7 @@ def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
 
 
 @ways(host=_cast_array, absent=_cast_absent, captured=_cast_captured)
-def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
+def cast_tensor(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None = None) -> Any:
     """Cast a tensor, as an operation that autograd tracks; the result has the given ``strides``."""
     made = _cast_captured(tensor, kind, strides)
     if kind.is_integral and strides is None:
@@ -159,7 +160,7 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     return made
 
 
-def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
+def _cast_in_order(array: Array, target: np.dtype[Any]) -> Array:
     """Cast an array and keep its memory order; an array expanded from a single element stays expanded."""
     found = numpy_cast(array, target=target, order="K")
     if found.size == 1 and found.ndim and repeats(array):
@@ -246,7 +247,7 @@ def elementwise_in(
     return apply(kernel, kind, tuple(inputs), args, label=label, strides=strides, pointwise=not args)
 
 
-def expect_tensor(name: str, value: Any, position: int = 1) -> None:
+def expect_tensor(name: str, value: object, position: int = 1) -> None:
     """Raise torch's TypeError unless the operand of a binary operation is a tensor."""
     if not isinstance(value, TensorBase):
         word = ("input", "other")[position - 1]
@@ -268,7 +269,10 @@ def expect_a_tensor(name: str, input: Any, other: Any) -> None:
         )
 
 
-def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None, label: str | None = None, strides: Any = None) -> Any:
+def call(
+    op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None, label: str | None = None,
+    strides: tuple[int, ...] | None = None
+) -> Any:
     """Run a kernel, tracked by autograd, on tensors that are cast to one dtype (``dtype``, else that of the first) and on other arguments.
 
     Tensors among ``args`` (indices, masks) are passed without a cast.
@@ -278,7 +282,7 @@ def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = No
     return apply(op, kind, tensors, args, label=label, strides=strides)
 
 
-def contiguous_copy(tensor: Any) -> Any:
+def contiguous_copy(tensor: TensorBase) -> Any:
     """Return a contiguous copy of the tensor, in memory of its own; autograd tracks it."""
     return call(_clone, (tensor,))
 
@@ -370,7 +374,7 @@ def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None
     assign(target, values)
 
 
-def write_array(target: TensorBase, array: np.ndarray, uniform: bool = False, label: str = "CopyBackwards") -> None:
+def write_array(target: TensorBase, array: Array, uniform: bool = False, label: str = "CopyBackwards") -> None:
     """Write an array of the target's dtype, broadcast to the target's shape, as a constant that autograd does not track."""
     check_writable(target, uniform)
     put_constant(target, array)
@@ -458,7 +462,7 @@ def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool 
     return deliver(result, out, recorded)
 
 
-def finish_recorded(result: Any, out: Any, words: str = "") -> Any:
+def finish_recorded(result: TensorBase, out: TensorBase | None, words: str = "") -> TensorBase:
     """Return the result, copied to ``out`` if given by a copy that autograd tracks; for ``words`` see ``finish_exactly``."""
     if out is None:
         return finish(result, None)
@@ -472,13 +476,13 @@ def without_grad() -> grad_set_to:
     return grad_set_to(False)
 
 
-def readable(tensor: Any) -> np.ndarray | None:
+def readable(tensor: TensorBase) -> Array | None:
     """Return the values for an argument check; None in a capture, on the meta device, and on a device, which would have to be synchronized.
     """
     return array_of(tensor) if home(tensor).reads_are_free else None
 
 
-def values_of(tensor: TensorBase) -> np.ndarray | None:
+def values_of(tensor: TensorBase) -> Array | None:
     """Return the values, synchronizing a device; None in a capture, or on the meta device."""
     return array_of(tensor) if home(tensor).has_elements else None
 
@@ -494,7 +498,7 @@ def whole(value: Any) -> int:
         if value.__class__ is bool:
             raise wrong_type("'bool' object cannot be interpreted as an integer")
         return operator.index(value)
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def wrap_dim(dim: int, rank: int) -> int:
@@ -507,7 +511,7 @@ def wrap_dim(dim: int, rank: int) -> int:
     return dim + limit if dim < 0 else dim
 
 
-def wrap_dims(dim: Any, rank: int) -> tuple[int, ...]:
+def wrap_dims(dim: TensorBase | int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """Return the nonnegative dimensions of a reduction; None and () mean all. Raise RuntimeError for a repeated one."""
     if dim is None:
         return tuple(range(rank))

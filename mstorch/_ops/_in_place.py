@@ -63,7 +63,7 @@ def _is_read_before(name: str, value: TensorBase, args: tuple[Any, ...]) -> bool
     return (name == "masked_scatter" and value is args[0]) or (name == "ldexp" and not value._dtype.is_integral)
 
 
-def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorBase:
     """Store the result of ``function(tensor, …)`` in the tensor and return the tensor; autograd tracks the write."""
     before = snapshot(tensor)
     if not tensor._storage.has_elements:
@@ -97,7 +97,7 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
     return tensor
 
 
-def _kept_outputs(node: Any) -> list[Any]:
+def _kept_outputs(node: Applied | None) -> list[Any]:
     """Return those outputs of an operation that its autograd node saves."""
     if not isinstance(node, Applied) or not node.saved:
         return []

@@ -33,7 +33,7 @@ def _converted(tensor: TensorBase) -> tuple[int, ...]:
     return preserved_strides(tensor._shape, strides_of(tensor)) or contiguous_strides(tensor._shape)
 
 
-def in_order_of(found: TensorBase, *operands: Any, with_numbers: bool = False) -> Any:
+def in_order_of(found: TensorBase, *operands: Any, with_numbers: bool = False) -> TensorBase:
     """Return a composition's new result with the strides that one elementwise operation on the operands would give it."""
     strides = result_strides(operands, found._shape, with_numbers)
     return found if found._stride is strides is None else in_order(found, strides or contiguous_strides(found._shape))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.tensor_base import TensorBase
-from .._tape.node import named, watch
+from .._tape.node import Node, named, watch
 
 
 def call_node(result: TensorBase, label: str) -> TensorBase:
@@ -51,7 +51,7 @@ def watching(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return node_called("", names)
 
 
-def _made_before(node: Any, args: tuple[Any, ...]) -> bool:
+def _made_before(node: Node, args: tuple[Any, ...]) -> bool:
     """Return whether a node belonged to an argument that the function returned unchanged."""
     return any(isinstance(item, TensorBase) and item._node is node for item in args)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Number
 from .._backend.float8 import EXPONENTS, FLOAT8
 from .._core.dtype import by_name, dtype, finfo
 
@@ -18,7 +19,7 @@ _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.
 _LARGEST_CODES = {name: finfo(by_name(name)).max for name in FLOAT8}
 
 
-def integer_fits(value: Any, kind: dtype) -> bool:
+def integer_fits(value: float, kind: dtype) -> bool:
     """Return whether a number fits an integer dtype; for unsigned dtypes, negative numbers wrap around down to minus the maximum."""
     limits = np.iinfo(kind.np)
     low = -limits.max if limits.min == 0 and isinstance(value, int) else limits.min
@@ -57,19 +58,19 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
     return value
 
 
-def written(value: Any, kind: dtype) -> complex:
+def written(value: Number, kind: dtype) -> complex:
     """Convert a number like ``fitting``, but as torch does where it first makes a tensor of the number: to dtypes of 16 bits and fewer via
     double.
     """
     return fitting(value, kind, "float64" if kind.name in ("float16", "bfloat16", *FLOAT8) else None)
 
 
-def filling(value: Any, kind: dtype, count: int) -> complex:
+def filling(value: Number, kind: dtype, count: int) -> complex:
     """Convert a number for filling a tensor of ``count`` elements: torch treats a single element differently."""
     return written(value, kind) if count == 1 else fitting(value, kind)
 
 
-def real_of(value: Any, kind: str) -> Any:
+def real_of(value: Number, kind: str) -> float:
     """Return a number; a complex one with no imaginary part as a real number, else raise RuntimeError. ``kind`` is the C++ type in the
     message. A NaN is no integer.
     """

@@ -1,21 +1,19 @@
 """Operations whose tensors must have one dtype: torch's errors if they differ."""
 from __future__ import annotations
 
-from typing import Any
-
 from .._core.dtype import dtype, float32
 from .._core.tensor_base import TensorBase
 from ._dispatch import refuse_dtype, type_word
 
 
-def expect_dtype(kind: dtype, *tensors: Any) -> None:
+def expect_dtype(kind: dtype, *tensors: TensorBase | None) -> None:
     """Raise torch's error unless all tensors have the given dtype; None is ignored."""
     for tensor in tensors:
         if tensor is not None and tensor._dtype is not kind:
             raise RuntimeError(f"expected scalar type {type_word(kind)} but found {type_word(tensor._dtype)}")
 
 
-def expect_parameters(kernel: str, input: TensorBase, *parameters: Any) -> None:
+def expect_parameters(kernel: str, input: TensorBase, *parameters: TensorBase | None) -> None:
     """Raise torch's error unless a normalization's parameters have the input's dtype, or float32 for half-precision input; None is ignored.
     """
     kind = input._dtype

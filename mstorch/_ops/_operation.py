@@ -40,7 +40,9 @@ def record_of(function: Function) -> Record:
 def operation(function: Function, /) -> Function: ...
 @overload
 def operation(*, forms: Forms | None = None, numpy_names: bool = False, **facts: Any) -> Callable[[Function], Function]: ...
-def operation(function: Any = None, /, *, forms: Forms | None = None, numpy_names: bool = False, **facts: Any) -> Any:
+def operation(
+    function: Callable[..., Any] | None = None, /, *, forms: Forms | None = None, numpy_names: bool = False, **facts: Any
+) -> Callable[..., Any]:
     """Declare an operation.
 
     ``forms`` are alternative call forms (aliases, argument orders of older versions). With ``numpy_names`` it accepts NumPy's keywords

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.geometry import flat_index
 from .._core.strides import dense_order
 from .._core.tensor_base import TensorBase, count_of, strides_of
@@ -28,7 +29,7 @@ def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
             raise RuntimeError(SHARED)
 
 
-def refuse_partly(out: Any, *inputs: Any, twice: bool = True) -> None:
+def refuse_partly(out: TensorBase | None, *inputs: Any, twice: bool = True) -> None:
     """Raise torch's error if ``out`` overlaps an input that is a different view or, with ``twice``, itself."""
     if isinstance(out, TensorBase):
         if twice:
@@ -60,5 +61,5 @@ def refuse_parts(out: Any, input: TensorBase, shape: tuple[int, ...] | None = No
         refuse_partial_overlap(target, input)
 
 
-def _places(tensor: TensorBase) -> np.ndarray:
+def _places(tensor: TensorBase) -> Array:
     return flat_index(shape_of(tensor), strides_of(tensor), tensor._offset)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.cast import numpy_cast
 from .._core.dtype import dtype, float32
 from .._core.tensor_base import TensorBase
@@ -13,11 +14,11 @@ from .._quiet import quiet
 from .._tape.ways import in_arrays
 from .._tape.windows import linear
 
-_SCALARS: dict[tuple[Any, Any, str], np.ndarray] = {}
+_SCALARS: dict[tuple[Any, Any, str], Array] = {}
 _SCALARS_LIMIT = 4096
 
 
-def scalar_array(value: Any, kind: dtype) -> np.ndarray:
+def scalar_array(value: Any, kind: dtype) -> Array:
     """Return a 0-d array of a Python number. The array is cached and must not be written."""
     # Zeros of either sign are equal, alone and as parts of complex numbers.
     key = (value.__class__, value if value and value.__class__ is not complex else repr(value), kind.name)
@@ -50,7 +51,7 @@ def _cpp_name(kind: dtype) -> str:
 WIDE_SECOND = frozenset(("mul", "div", "floor_divide", "trunc_divide"))
 
 
-def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> Any:
+def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> TensorBase | Array | None:
     """Return a number, or a 0-d tensor of another dtype, as float32; None for any other value, or without host memory."""
     if not in_arrays(*tensors):
         return None

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from .._core.device import device
-from .._core.dtype import complex32, complex64, complex128, float16, float32, float64
+from .._core.dtype import complex32, complex64, complex128, dtype, float16, float32, float64
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.strides import channels_last_strides, contiguous_strides, suggests_channels_last
 from .._hook import missing as _missing
+from .._tensor import Tensor
 from . import wrappers
 
 DeviceLikeType: TypeAlias = str | device | int
@@ -39,17 +40,17 @@ _COMPLEX_OF = {float16: complex32, float32: complex64, float64: complex128}
 _REAL_OF = {kind: real for real, kind in _COMPLEX_OF.items()}
 
 
-def corresponding_complex_dtype(dtype: Any) -> Any:
+def corresponding_complex_dtype(dtype: dtype) -> dtype:
     """Return the complex dtype whose parts have a floating one."""
     return _COMPLEX_OF[dtype]
 
 
-def corresponding_real_dtype(dtype: Any) -> Any:
+def corresponding_real_dtype(dtype: dtype) -> dtype:
     """Return the dtype of the parts of a complex one."""
     return _REAL_OF[dtype]
 
 
-def suggest_memory_format(x: Any) -> memory_format:
+def suggest_memory_format(x: Tensor) -> memory_format:
     """Return ``channels_last`` or ``channels_last_3d`` for a tensor in that order, else ``contiguous_format``."""
     if suggests_channels_last(x.shape, x.stride()):
         return channels_last if len(x.shape) == 4 else channels_last_3d

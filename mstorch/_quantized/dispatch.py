@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._backend.arrays import Number
 from .._core import determinism
 from .._core.dtype import dtype, float32, qint8
+from .._core.formats import memory_format
 from .._core.overriding import MAPPERS, Property, public_name
 from .._core.tensor_base import TensorBase, auto_of
 from .._ops.elementwise import activation, compare, elementwise, math
@@ -178,7 +180,7 @@ def _moved_channels(name: str, function: Callable[..., Any], first: Any, others:
     raise RuntimeError(_NO_STRIDES)
 
 
-def _computed(function: Any, first: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+def _computed(function: Callable[..., Any], first: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Compute on the dequantized values and requantize with the same scale and zero point."""
     if first._quantizer.axis is not None:
         return refuse(function.__name__)
@@ -222,7 +224,7 @@ def _copy_(self: Any, other: Any, non_blocking: bool = False) -> Tensor:
     return _assign(self, integers_for(other.expand(self._shape), self._quantizer, self._dtype))
 
 
-def _fill_(self: Any, value: Any) -> Tensor:
+def _fill_(self: Any, value: Number) -> Tensor:
     from_value = copying.to(elementwise.add(elementwise.mul(dequantize(self), 0.0), value), float32)
     return _assign(self, integers_for(from_value, self._quantizer, self._dtype))
 
@@ -327,12 +329,12 @@ def _ones_like(input: Tensor, **options: Any) -> Tensor:
     return _fill_(_empty_like(input, **options), 1)
 
 
-def _new_empty(self: Any, *size: Any, **options: Any) -> Tensor:
+def _new_empty(self: Any, *size: int, **options: Any) -> Tensor:
     made = integers_of(self).new_empty(*size, **options)
     return quantized(made, self._quantizer if self._quantizer.axis is None else Quantizer(per_tensor_affine, 1.0, 0))
 
 
-def _resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Tensor:
+def _resize_(self: Any, *sizes: Any, memory_format: memory_format | None = None) -> Tensor:
     """Give a tensor another size, in its own memory or a larger one."""
     if self._quantizer.axis is not None:
         raise NotImplementedError("Can only resize quantized tensors with per-tensor schemes!")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Number
 from .._backend.errors import not_for
 from .._core.dtype import bfloat16, dtype, float16, float32, float64, int32
 from .._core.tensor_base import TensorBase
@@ -16,7 +17,7 @@ from .._ops.memory import copying
 from .._ops.reduce import reduce
 from .._ops.shape import views
 from .._tensor import Tensor
-from ..autograd.function import Function
+from ..autograd.function import Function, FunctionCtx
 from .params import choose
 
 _PER_TENSOR = "FakeQuantizePerTensorAffineCachemaskBackward0"
@@ -36,12 +37,12 @@ def _within(steps: Tensor, low: int, high: int) -> Tensor:
     return bitwise_and(compare.ge(steps, low), compare.le(steps, high))
 
 
-def _wide(input: Tensor) -> Any:
+def _wide(input: Tensor) -> Tensor:
     """Return the tensor in the dtype of the computation: float32 for half precision."""
     return copying.to(input, float32) if input._dtype in (float16, bfloat16) else input
 
 
-def _back(values: Tensor, kind: dtype) -> Any:
+def _back(values: Tensor, kind: dtype) -> Tensor:
     return values if values._dtype is kind else copying.to(values, kind)
 
 
@@ -72,13 +73,13 @@ class _Straight(Function):
     """Fake quantization with a straight-through gradient where values are not clamped."""
 
     @staticmethod
-    def forward(ctx: Any, input: Tensor, scale: Tensor | float, point: Tensor | int, low: int, high: int, by_int64: bool) -> Any:
+    def forward(ctx: FunctionCtx, input: Tensor, scale: Tensor | float, point: Tensor | int, low: int, high: int, by_int64: bool) -> Tensor:
         found, inside = _rounded(input, scale, point, low, high, by_int64)
         ctx.save_for_backward(inside)
         return found
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: FunctionCtx, *grad_outputs: Tensor) -> tuple[TensorBase | None, ...]:
         return elementwise.mul(grad_outputs[0], ctx.saved_tensors[0]), None, None, None, None, None
 
 
@@ -96,7 +97,7 @@ def _check_floating(input: Tensor, kernel: str) -> None:
         raise not_for(kernel, input._dtype.name)
 
 
-def _single(value: Any) -> Any:
+def _single(value: Any) -> Tensor:
     """Return the only element of a tensor as a 0-d float32 tensor."""
     count = views.numel_of(shape_of(value))
     if count != 1:
@@ -132,7 +133,7 @@ def fake_quantize_per_tensor_affine(
     return _straight(_PER_TENSOR, input, float(np.float32(scale)), zero_point, quant_min, quant_max, False)
 
 
-def _by_channel(value: Any, axis: int, rank: int) -> Tensor:
+def _by_channel(value: Tensor | Number, axis: int, rank: int) -> Tensor:
     """Return per-channel values reshaped to broadcast against a tensor of the given rank."""
     return views.reshape(value, [-1 if place == axis else 1 for place in range(rank)])
 
@@ -170,7 +171,9 @@ class _Learnable(Function):
     """Fake quantization with gradients for scale and zero point."""
 
     @staticmethod
-    def forward(ctx: Any, input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low: int, high: int, factor: float) -> Any:
+    def forward(
+        ctx: FunctionCtx, input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low: int, high: int, factor: float
+    ) -> Tensor:
         ctx.save_for_backward(input, scale, point)
         ctx.given = axis, low, high, factor
         own_scale, own_point = _qparams(input, scale, point, axis, low, high, True)
@@ -178,7 +181,7 @@ class _Learnable(Function):
         return _rounded(input, own_scale, own_point, low, high, axis is not None)[0]
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: FunctionCtx, *grad_outputs: Tensor) -> Any:
         input, scale, point = ctx.saved_tensors
         axis, low, high, factor = ctx.given
         g = grad_outputs[0]
@@ -221,7 +224,7 @@ def _check_learnable(input: Any, scale: Any, point: Any, low: int, high: int) ->
 
 def _fake_quantize_learnable_per_tensor_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, grad_factor: float = 1.0
-) -> Any:
+) -> TensorBase:
     """Run ``fake_quantize_per_tensor_affine`` with gradients for scale and zero point, multiplied by ``grad_factor``."""
     given = (input, scale, zero_point, None, quant_min, quant_max, grad_factor)
     return call_node(_Learnable.apply(*given), "FakeQuantizeLearnablePerTensorAffineBackward0")
@@ -229,7 +232,7 @@ def _fake_quantize_learnable_per_tensor_affine(
 
 def _fake_quantize_learnable_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int, grad_factor: float = 1.0
-) -> Any:
+) -> TensorBase:
     """Run ``fake_quantize_per_channel_affine`` with gradients for scales and zero points, multiplied by ``grad_factor``."""
     given = (input, scale, zero_point, wrap_dim(axis, len(shape_of(input))), quant_min, quant_max, grad_factor)
     return call_node(_Learnable.apply(*given), "FakeQuantizeLearnablePerChannelAffineBackward0")
@@ -239,11 +242,11 @@ class _Same(Function):
     """The identity, used if fake quantization is disabled."""
 
     @staticmethod
-    def forward(ctx: Any, input: Tensor) -> Any:
+    def forward(ctx: FunctionCtx, input: Tensor) -> Tensor:
         return copying.clone(input)
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: FunctionCtx, *grad_outputs: Tensor) -> Tensor:
         return grad_outputs[0]
 
 
@@ -251,7 +254,7 @@ def fused_moving_avg_obs_fake_quant(
     input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor,
     averaging_const: float, quant_min: int, quant_max: int, ch_axis: int, per_row_fake_quant: bool = False,
     symmetric_quant: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Update ``running_min`` and ``running_max`` by a tensor, determine scale and zero point from them, and fake-quantize the tensor."""
     own = shape_of(input)
     if 0 in own:

@@ -36,14 +36,14 @@ _EXACT = 256
 """So many products of two differences of bytes add up in single precision without rounding: 255 * 255 * 256 < 2**24."""
 
 
-def _differences(tensor: Any) -> Any:
+def _differences(tensor: Any) -> Tensor:
     """Return a quantized tensor's integers minus its zero point, in float32, which represents them exactly."""
     own = tensor._quantizer
     point = own.point if own.axis is None else own.shaped(len(tensor._shape))[1]
     return copying.to(elementwise.sub(copying.to(integers_of(tensor), int32), point), float32)
 
 
-def _whole_product(left: Any, right: Tensor) -> Any:
+def _whole_product(left: Tensor, right: Tensor) -> Any:
     """Return ``left @ right.T`` of integers, exactly: blocks are accumulated in float32, and the sums of blocks in int32."""
     length = shape_of(left)[-1]
     total = None
@@ -140,7 +140,9 @@ def by_any(X: Tensor, packed: ScriptObject, reduce_range: bool) -> Tensor:
     return linear_dynamic_fp16(X, packed) if is_half(packed) else linear_dynamic(X, packed, reduce_range)
 
 
-def _finished(sums: Any, scales: Any, bias: Any, scale: float, point: int, kind: dtype, positive: bool, shape: list[int]) -> Tensor:
+def _finished(
+    sums: Tensor, scales: Tensor | float, bias: Tensor | None, scale: float, point: int, kind: dtype, positive: bool, shape: list[int]
+) -> Tensor:
     """Return integer sums requantized to a result."""
     sums = copying.to(sums, float32)
     if bias is not None:
@@ -229,7 +231,7 @@ CONVOLUTIONS = {
 
 
 def _of_two(name: str, compute: Callable[..., Any], positive: bool) -> Callable[..., Any]:
-    def function(qa: Any, qb: Any, scale: Any = None, zero_point: Any = None, **options: Any) -> Any:
+    def function(qa: Tensor, qb: Tensor, scale: Any = None, zero_point: Any = None, **options: Any) -> Any:
         if not is_quantized(qa) or options:
             refuse(f"quantized::{name}")
         if not isinstance(qb, TensorBase):
@@ -245,7 +247,7 @@ def _of_two(name: str, compute: Callable[..., Any], positive: bool) -> Callable[
     return function
 
 
-def _add_scalar(qa: Any, b: Any, positive: bool = False) -> Tensor:
+def _add_scalar(qa: Any, b: Tensor | float, positive: bool = False) -> Tensor:
     """Add a number: where the integers fit they are kept, and only the zero point changes."""
     b = b.item() if isinstance(b, TensorBase) else b
     own, (low, high) = qa._quantizer, RANGES[qa._dtype]
@@ -263,7 +265,7 @@ def _add_scalar(qa: Any, b: Any, positive: bool = False) -> Tensor:
     return _positive(found) if positive else found
 
 
-def _mul_scalar(qa: Any, b: Any, positive: bool = False) -> Tensor:
+def _mul_scalar(qa: Any, b: Tensor | float, positive: bool = False) -> Tensor:
     """Multiply by a number: the integers are kept, or mirrored if the number is negative, and the scale changes."""
     b = float(b.item() if isinstance(b, TensorBase) else b)
     own, (low, high) = qa._quantizer, RANGES[qa._dtype]

@@ -44,7 +44,7 @@ def refuse(name: str) -> Any:
     )
 
 
-def _check(name: str, input: Tensor, kind: Any) -> None:
+def _check(name: str, input: Tensor, kind: dtype) -> None:
     if is_quantized(input):
         refuse(name)
     if isinstance(kind, dtype) and kind.name in _PACKED:
@@ -56,14 +56,14 @@ def _check(name: str, input: Tensor, kind: Any) -> None:
         raise RuntimeError(f"Quantize only works on Float Tensor, got {type_word(input._dtype)}")
 
 
-def _check_point(name: str, point: int, kind: Any) -> None:
+def _check_point(name: str, point: int, kind: dtype) -> None:
     low, high = RANGES[kind]
     if not low <= point <= high:
         side = "below lower" if point < low else "above upper"
         raise RuntimeError(f"{name} zero_point {point} is {side} bound.")
 
 
-def _one(input: Tensor, scale: float, point: int, kind: Any) -> Tensor:
+def _one(input: Tensor, scale: float, point: int, kind: dtype) -> Tensor:
     _check("quantize_per_tensor", input, kind)
     _check_point("quantize_tensor_per_tensor_affine", point, kind)
     own = Quantizer(per_tensor_affine, float(scale), int(point))
@@ -75,7 +75,7 @@ def _in_rows(integers: Tensor, input: Tensor) -> Tensor:
     return integers if integers._stride is None or integers.is_contiguous() else copying.clone(integers)
 
 
-def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: Any) -> Any:
+def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: dtype) -> Any:
     """Quantize ``input`` with one scale and zero point; a list of tensors to a tuple."""
     if isinstance(input, (list, tuple)):
         return tuple(_one(item, s, z, dtype) for item, s, z in zip(input, scale.tolist(), zero_point.tolist()))
@@ -110,7 +110,7 @@ def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Seq
     return Quantizer(per_channel_affine_float_qparams if floating else per_channel_affine, scale, point, axis)
 
 
-def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: Any) -> Tensor:
+def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: dtype) -> Tensor:
     """Quantize ``input`` with a scale and a zero point for each slice along ``axis``."""
     _check("quantize_per_channel", input, dtype)
     own = channel_quantizer(scales, zero_points, axis, shape_of(input))
@@ -135,7 +135,7 @@ def _choose_qparams_per_tensor(self: Tensor, reduce_range: bool = False) -> tupl
     return choose_one(*_bounds(self), 0, 255, reduce_range=reduce_range)
 
 
-def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: bool) -> Any:
+def quantize_per_tensor_dynamic(input: Tensor, dtype: dtype, reduce_range: bool) -> Tensor:
     """Quantize ``input`` with the scale and zero point that cover its range; float16 is a cast."""
     if dtype is float16:
         return copying.to(input, float16)
@@ -147,7 +147,7 @@ def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: bool) -
 
 
 def _empty(
-    size: Sequence[int], own: Quantizer, kind: Any, device: device | str | int | None, memory_format: memory_format | None = None
+    size: Sequence[int], own: Quantizer, kind: dtype | None, device: device | str | int | None, memory_format: memory_format | None = None
 ) -> Tensor:
     if not isinstance(kind, dtype) or kind not in INTEGERS:
         raise RuntimeError(_NEEDS_KIND)
@@ -156,7 +156,7 @@ def _empty(
 
 
 def _empty_affine_quantized(
-    size: Sequence[int], *, scale: float = 1.0, zero_point: int = 0, dtype: Any = None, layout: layout | None = None,
+    size: Sequence[int], *, scale: float = 1.0, zero_point: int = 0, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None,
     pin_memory: bool = False, memory_format: memory_format | None = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
@@ -165,8 +165,9 @@ def _empty_affine_quantized(
 
 
 def _empty_per_channel_affine_quantized(
-    size: Any, *, scales: Any, zero_points: Any, axis: int, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, memory_format: Any = None, requires_grad: bool = False,
+    size: Any, *, scales: Any, zero_points: Any, axis: int, dtype: dtype | None = None, layout: layout | None = None,
+    device: int | str | device | None = None,
+    pin_memory: bool = False, memory_format: memory_format | None = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Return an uninitialized quantized tensor with a scale and a zero point for each slice along ``axis``."""
     return _empty(size, channel_quantizer(scales, zero_points, axis, size), dtype, device, memory_format)

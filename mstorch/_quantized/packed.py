@@ -66,7 +66,7 @@ def _ask(self: ScriptObject, name: str) -> Any:
     return conv_config(self)[name]
 
 
-def _made(name: str, parts: Any) -> ScriptObject:
+def _made(name: str, parts: tuple[Any, ...]) -> ScriptObject:
     made = object.__new__(ScriptObject)
     made.__setstate__((parts, name))
     return made

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._quiet import quiet
 
 SMALL = np.float32(6.1e-5)
@@ -15,8 +16,8 @@ def _cut(value: int) -> int:
 
 
 def choose(
-    low: float | np.ndarray, high: float | np.ndarray, least: int, greatest: int, symmetric: bool = False, reduce_range: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+    low: float | Array, high: float | Array, least: int, greatest: int, symmetric: bool = False, reduce_range: bool = False
+) -> tuple[Array, Array]:
     """Return scales (float64) and zero points (int64) for arrays of lower and upper bounds, as torch's kernels compute them.
 
     With ``symmetric``, the zero point is the middle of the quantized range if ``low < 0 < high``; ``reduce_range`` makes the range one bit

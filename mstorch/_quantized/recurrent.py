@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._core.dtype import dtype
 from .._ops._dispatch import shape_of, without_grad
 from .._ops.elementwise import activation, elementwise, math
 from .._ops.layers.dropout import dropout as drop
@@ -81,7 +82,8 @@ def _through(
 
 
 def _layers(
-    rows: Any, sizes: list[int], states: Any, params: Sequence[ScriptObject], step: Step, num_layers: int, dropout: float, train: bool,
+    rows: Tensor, sizes: list[int], states: tuple[Tensor, ...], params: Sequence[ScriptObject], step: Step, num_layers: int,
+    dropout: float, train: bool,
     bidirectional: bool
 ) -> tuple[Any, Any]:  # fmt: skip
     ways = 2 if bidirectional else 1
@@ -103,7 +105,7 @@ def _layers(
 
 
 def _layer(step: Step, two: bool) -> Callable[..., Any]:
-    def function(*given: Any, dtype: Any = None, use_dynamic: bool = False) -> Any:
+    def function(*given: Any, dtype: dtype | None = None, use_dynamic: bool = False) -> Any:
         packed = len(given[1]._shape) == 1 if not isinstance(given[1], (tuple, list)) else False
         if packed:
             data, batch_sizes, hx, params, _, num_layers, dropout, train, bidirectional = given

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _tensor_str
+from .._backend.arrays import Array
 from .._core.above import above
 from .._core.dtype import dtype, float32, float64, int8, int32, int64, qint8, qint32, quint8, uint8
 from .._core.formats import memory_format
@@ -70,11 +71,11 @@ class QuantizedTensor(Tensor):
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
 
-    def numpy(self, *, force: bool = False) -> np.ndarray:
+    def numpy(self, *, force: bool = False) -> Array:
         """Raise TypeError: NumPy has no quantized dtype; use ``int_repr()`` or ``dequantize()`` first."""
         raise TypeError(f"Got unsupported ScalarType {WORDS[self._dtype.name]}")
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: dtype | None = None, copy: bool | None = None) -> Array:
         return self.numpy()
 
     def tolist(self) -> Any:
@@ -85,7 +86,7 @@ class QuantizedTensor(Tensor):
         """Return the only element, dequantized, as a Python number."""
         if views.numel_of(self._shape) != 1:
             raise RuntimeError(f"a Tensor with {views.numel_of(self._shape)} elements cannot be converted to Scalar")
-        return dequantize(self).item()  # type: ignore[no-any-return]
+        return dequantize(self).item()
 
     def __bool__(self) -> bool:
         if views.numel_of(self._shape) != 1:
@@ -122,7 +123,7 @@ class QuantizedTensor(Tensor):
         """Return a copy with its own memory."""
         return quantized(copying.clone(integers_of(self), memory_format=memory_format), self._quantizer)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Tensor:
         made = self.detach()
         made.__dict__.update(self.__dict__)
         return made
@@ -135,7 +136,7 @@ class QuantizedTensor(Tensor):
             memo[id(self)] = quantized(copying.clone(integers_of(self)), own)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: int) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
         if found is not NotImplemented:
             return found
@@ -170,7 +171,7 @@ def is_quantized(value: Any) -> bool:
     return isinstance(value, QuantizedTensor)
 
 
-def integers_of(tensor: Any) -> Any:
+def integers_of(tensor: Tensor) -> Any:
     """Return the stored integers as a tensor over the same memory."""
     made = window(tensor._storage, INTEGERS[tensor._dtype], tensor._shape, tensor._stride, tensor._offset)
     made._counter = tensor._counter
@@ -213,7 +214,7 @@ def dequantize(tensor: Any) -> Tensor:
     return _scaled(steps, scale, own)
 
 
-def _scaled_on_host(steps: Tensor, scale: Tensor | float, own: Quantizer) -> Any:
+def _scaled_on_host(steps: Tensor, scale: Tensor | float, own: Quantizer) -> Tensor | None:
     """Multiply in float64 and round once, as torch's per-channel kernel does."""
     if own.scheme is not per_channel_affine:
         return None
@@ -245,7 +246,7 @@ def integers_for(values: Any, quantizer: Quantizer, kind: dtype) -> Any:
     return copying.to(steps, INTEGERS[kind])
 
 
-def _steps_on_host(values: Tensor, inverse: float, point: int) -> Any:
+def _steps_on_host(values: Tensor, inverse: float, point: int) -> Tensor:
     """Return ``values * inverse + point`` with one rounding, as processors with fused multiply-add compute it."""
     with quiet():
         return tensor_of(np.rint((array_of(values).astype(np.float64) * inverse + point).astype(np.float32)))

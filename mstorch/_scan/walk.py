@@ -267,7 +267,7 @@ class Walk:
     def _value(self, node: ast.expr, named: dict[str, Kind]) -> Kind:
         visit = getattr(self, f"_of_{type(node).__name__.lower()}", None)
         if visit is not None:
-            return visit(node, named)  # type: ignore[no-any-return]
+            return visit(node, named)
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self._value(child, named)

@@ -29,6 +29,9 @@ from mstorch._tape.mirrored import CLASSES, can_be_lazy, signs_of, with_signs
 from mstorch._tensor import Tensor
 from mstorch.storage import TypedStorage, UntypedStorage, typed_storage
 
+from .._backend.arrays import Array
+from .._core.storage import DeviceMemory, Storage
+
 NUMPY_DTYPES = {
     name: np.dtype(name)
     for name in ("bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
@@ -96,7 +99,7 @@ def is_dtype(obj: Any) -> bool:
     return isinstance(obj, dtype_class())
 
 
-def dtype_of(name: str) -> Any:
+def dtype_of(name: str) -> dtypes.dtype:
     """Return the dtype of a torch name. Raise NotImplementedError for one that mstorch lacks."""
     try:
         return dtypes.by_name(name)
@@ -111,7 +114,7 @@ def dtype_name(dtype: Any) -> str:
     return dtype.name
 
 
-def device_of(text: Any) -> Any:
+def device_of(text: str) -> devices.device:
     """Return the device of a string. Raise RuntimeError if it is invalid."""
     return device_class()(text)
 
@@ -129,18 +132,18 @@ def is_layout(obj: Any) -> bool:
     return isinstance(obj, formats.layout)
 
 
-def is_sparse(tensor: Any) -> bool:
+def is_sparse(tensor: Tensor) -> bool:
     """Return whether a tensor has a sparse layout."""
     return sparse_base.is_sparse(tensor)
 
 
-def sparse_parts(tensor: Any) -> Any:
+def sparse_parts(tensor: Any) -> tuple[Any, ...]:
     """Return the saved parts of a sparse tensor, as in torch: its layout, and its indices, values, size (and whether it is coalesced)."""
     parts = (*tensor._index, tensor._values_part.detach(), tensor.shape)
     return tensor.layout, (*parts, tensor._coalesced) if tensor.is_sparse else parts
 
 
-def build_sparse(kind: Any, parts: Any) -> Any:
+def build_sparse(kind: str | formats.layout, parts: tuple[Any, ...]) -> Tensor:
     """Rebuild a sparse tensor from its saved parts; its indices are checked when they are used."""
     if not is_layout(kind):
         raise RuntimeError(f"a sparse tensor in the file has {type(kind).__name__} for its layout")
@@ -157,7 +160,7 @@ def build_sparse(kind: Any, parts: Any) -> Any:
     return sparse_base.sparse(kind, index, values, size, coalesced)
 
 
-def is_nested(tensor: Any) -> bool:
+def is_nested(tensor: Tensor) -> bool:
     """Return whether a tensor is nested, of either layout."""
     return nested_parts.is_nested(tensor)
 
@@ -172,22 +175,22 @@ def nested_parts_of(tensor: Any) -> tuple[str, tuple[Any, ...]]:
 
 def nested_class() -> type:
     """Return the class of jagged nested tensors."""
-    return above.nested.nested_tensor.NestedTensor  # type: ignore[no-any-return]
+    return above.nested.nested_tensor.NestedTensor
 
 
-def jagged_maker() -> Any:
+def jagged_maker() -> Callable[..., Any]:
     """Return the function that rebuilds jagged nested tensors."""
     return above.nested.nested_tensor._rebuild_njt
 
 
-def build_strided_nested(buffer: Any, *tables: Any) -> Any:
+def build_strided_nested(buffer: Tensor, *tables: Tensor) -> Tensor:
     """Rebuild a strided nested tensor from its saved buffer and tables."""
     if not all(map(is_tensor, (buffer, *tables))):
         raise RuntimeError("a nested tensor in the file is not made of tensors")
     return above.nested.strided.restored(buffer, *tables)
 
 
-def build_jagged_nested(parts: Any) -> Any:
+def build_jagged_nested(parts: dict[str, Any]) -> Tensor:
     """Rebuild a jagged nested tensor from its saved parts."""
     if not isinstance(parts, dict) or not is_tensor(parts.get("values")) or not is_tensor(parts.get("offsets")):
         raise RuntimeError("a nested tensor in the file is not made of tensors")
@@ -218,7 +221,7 @@ def quantizer_parts(tensor: Any) -> tuple[str, tuple[Any, ...]]:
     return ("per_tensor_affine", (own.scale, own.point)) if own.axis is None else ("per_channel_affine", (own.scale, own.point, own.axis))
 
 
-def build_quantized(integers: Any, dtype: str, parts: Any, requires_grad: bool) -> Any:
+def build_quantized(integers: Tensor, dtype: str, parts: tuple[Any, ...], requires_grad: bool) -> Tensor:
     """Rebuild a quantized tensor from its saved integers and quantizer parameters."""
     if not isinstance(parts, tuple) or not parts or not isinstance(parts[0], qscheme):
         raise RuntimeError("a quantized tensor in the file has no quantizer")
@@ -249,7 +252,7 @@ def integers_name(dtype: str) -> str | None:
     return None if found is None else found.name
 
 
-def layout(name: Any) -> Any:
+def layout(name: str) -> Any:
     """Return the layout of a name such as 'torch.strided'. Raise NotImplementedError for one that mstorch lacks."""
     found = getattr(formats, str(name).removeprefix("torch."), None)
     if found is None or type(found).__name__ != "layout":
@@ -262,7 +265,7 @@ def contiguous_stride(size: Sequence[int]) -> tuple[int, ...]:
     return contiguous_strides(tuple(size))
 
 
-def is_own_method(method: Any) -> bool:
+def is_own_method(method: Callable[..., Any]) -> bool:
     """Return whether a method is the tensor class's own, not overridden by a subclass."""
     return getattr(tensor_class(), method.__name__, None) is method
 
@@ -281,7 +284,7 @@ class TensorParts:
     stride: tuple[int, ...]
     requires_grad: bool
     location: str
-    array: Callable[[], np.ndarray]
+    array: Callable[[], Array]
     signs: dict[str, bool]  # "conj" and "neg", where the memory holds the conjugates or negatives
 
 
@@ -302,12 +305,12 @@ def tensor_parts(tensor: Tensor) -> TensorParts:
     )
 
 
-def cell_nbytes(cell: Any) -> int:
+def cell_nbytes(cell: DeviceMemory | Storage) -> int:
     """Return the size of a cell's storage in bytes."""
     return int(cell.nbytes)
 
 
-def cell_bytes(array: np.ndarray) -> np.ndarray:
+def cell_bytes(array: Array) -> Array:
     """Return a contiguous array's memory as bytes."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
@@ -335,24 +338,25 @@ def is_reserved(name: str) -> bool:
     return name in _OWN_ATTRIBUTES or hasattr(tensor_class(), name)
 
 
-def user_state(tensor: Tensor) -> Any:
+def user_state(tensor: Tensor) -> dict[str, Any] | tuple[dict[Any, Any], dict[Any, Any]] | None:
     """Return the attributes that the user has set on a tensor; None if there are none."""
     kind = type(tensor)
     own = getattr(kind, "__getstate__", None)
     if own is not None and own is not getattr(object, "__getstate__", None):
-        return own(tensor)  # type: ignore[no-any-return]
+        return own(tensor)
     found = {name: value for name, value in tensor.__dict__.items() if name not in _OWN_ATTRIBUTES}
     slots = subclasses.slots_of(tensor) if kind is not tensor_class() else {}
     return (found, slots) if slots else found or None
 
 
-def keeps_elsewhere(tensor: Any) -> bool:
+def keeps_elsewhere(tensor: Tensor) -> bool:
     """Return whether a tensor is a wrapper subclass: it has ``__torch_dispatch__`` and no memory of its own."""
     return subclasses.keeps_elsewhere(tensor) and dispatches(type(tensor))
 
 
 def build_wrapper(
-    kind: type, dtype: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int, device: Any, requires_grad: bool
+    kind: type, dtype: dtypes.dtype, size: tuple[int, ...], stride: tuple[int, ...], offset: int, device: devices.device,
+    requires_grad: bool
 ) -> Tensor:
     """Rebuild a tensor of a wrapper subclass."""
     if not (isinstance(kind, type) and issubclass(kind, tensor_class())):
@@ -367,7 +371,7 @@ def build_wrapper(
 
 def build_tensor(
     storage: LoadedStorage, dtype: str, offset: int, size: Sequence[int], stride: Sequence[int], requires_grad: bool
-) -> Any:
+) -> Tensor:
     """Return a tensor that views a storage; tensors with the same storage and dtype share one base."""
     if storage.device_text == "meta":
         return build_meta(dtype, size, stride, requires_grad)
@@ -402,14 +406,14 @@ def storage_kinds() -> tuple[type, type]:
     return TypedStorage, UntypedStorage
 
 
-def storage_parts(storage: TypedStorage | UntypedStorage) -> tuple[Any, str, str, Callable[[], np.ndarray]]:
+def storage_parts(storage: TypedStorage | UntypedStorage) -> tuple[Any, str, str, Callable[[], Array]]:
     """Return a storage's cell, its saved dtype ("" for untyped), its location tag, and a function that returns its bytes."""
     cell = storage.untyped()._cell
     kind = storage.dtype.name if hasattr(storage, "dtype") else ""
     return cell, kind, sys.intern(str(storage.device)), lambda: cell.memory
 
 
-def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Any:
+def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Tensor:
     """Return a new tensor over all bytes of a storage; on the CPU without a copy."""
     kind = dtype_of(dtype).np
     data = storage.data
@@ -426,7 +430,7 @@ def refresh(storage: LoadedStorage) -> None:
         base.detach().copy_(_base(LoadedStorage(storage.data.copy()), dtype, tuple(base.shape)))
 
 
-def from_numpy(array: np.ndarray) -> Any:
+def from_numpy(array: Array) -> Any:
     """Return a tensor over a NumPy array's memory."""
     return from_data.from_numpy(array)
 

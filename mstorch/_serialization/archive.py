@@ -19,6 +19,8 @@ from mstorch._serialization.pickler import StorageTable, dump
 from mstorch._serialization.unpickler import Unpickler, full_unpickler
 from mstorch._serialization.zipfile_format import ZipReader, ZipWriter
 
+from .._backend.arrays import Array
+
 
 class Archive:
     """The records of a file to save. Pickling is done before the file is opened, so that an object that cannot be pickled leaves no file.
@@ -44,7 +46,7 @@ class Archive:
         writer.close()
 
 
-def map_file(path: str) -> np.ndarray:
+def map_file(path: str) -> Array:
     """Return a file's bytes, mapped into memory; writes are private unless the options say MAP_SHARED."""
     shared = OPTIONS.mmap_flags == getattr(mmap_module, "MAP_SHARED", None)
     with open(path, "r+b" if shared else "rb") as file:
@@ -53,7 +55,7 @@ def map_file(path: str) -> np.ndarray:
 
 
 def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any],
-         mapped: np.ndarray | None) -> Any:  # fmt: skip
+         mapped: Array | None) -> Any:  # fmt: skip
     """Load the object of an archive. Raise RuntimeError or UnpicklingError if it is damaged."""
     restore = restorer(map_location)
     byteorder = fallback_byteorder()
@@ -64,7 +66,7 @@ def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only:
     loaded: dict[Any, LoadedStorage] = {}
     given: dict[Any, Any] = {}
 
-    def read(key: Any, nbytes: int) -> np.ndarray:
+    def read(key: str, nbytes: int) -> Array:
         name = f"data/{key}"
         if LOCAL.skip_data:
             return np.zeros(nbytes, np.uint8)
@@ -79,7 +81,7 @@ def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only:
             LOCAL.progress.done += nbytes
         return data
 
-    def persistent_load(pid: Any) -> Any:
+    def persistent_load(pid: tuple[int | str | StorageType, ...]) -> Any:
         if not isinstance(pid, tuple) or len(pid) != 5:
             raise UnpicklingError(f"saved_id must be a tuple of five, got {brief(pid)}")
         kind, storage_type, key, location, count = pid

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mstorch._serialization import adapter
 from mstorch._serialization.loaded import ITEMSIZE, TypedRef
+
+from .._backend.arrays import Array
+from ..storage import TypedStorage
 
 # torch's class names for the dtypes that had one before such classes were given up.
 STORAGE_CLASSES = {
@@ -56,7 +57,7 @@ class StorageType:
         return f"StorageType(dtype={self.dtype})"
 
 
-def handed_out(ref: TypedRef) -> Any:
+def handed_out(ref: TypedRef) -> TypedRef | TypedStorage:
     """Return the object for a storage in a loaded object graph: an mstorch storage over the referenced bytes if they are on the CPU, else
     the reference.
     """
@@ -67,7 +68,7 @@ def handed_out(ref: TypedRef) -> Any:
     return made
 
 
-def swap_bytes(data: np.ndarray, dtype_name: str | None) -> None:
+def swap_bytes(data: Array, dtype_name: str | None) -> None:
     """Reverse the byte order of the elements in place; no-op for untyped bytes."""
     size = ITEMSIZE[dtype_name] if dtype_name is not None else 1
     if dtype_name is not None and dtype_name.startswith("complex"):

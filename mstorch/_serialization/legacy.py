@@ -7,6 +7,7 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from pickle import UnpicklingError
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from mstorch._serialization.unpickler import Unpickler, full_unpickler
 from mstorch._serialization.zipfile_format import write_all
 
 from .._core.warned import warn
+from ..storage import TypedStorage
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -30,7 +32,7 @@ class SourceChangeWarning(Warning):
     """Warns that the source of a saved class has changed."""
 
 
-def save(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
+def save(obj: Any, file: Any, pickle_module: ModuleType | type[Any], protocol: int) -> None:
     """Write ``obj`` in the legacy format."""
     table = StorageTable()
     data = dump(obj, pickle_module, protocol, table, legacy=True)
@@ -71,7 +73,7 @@ class _Storages:
             raise UnpicklingError(f"a storage's persistent id in the file is malformed: {brief(pid)}")
         return self._named(*pid[1:])
 
-    def _named(self, storage_type: StorageType, key: str, location: str, count: int, view: Any) -> Any:
+    def _named(self, storage_type: StorageType, key: str, location: str, count: int, view: Any) -> TypedRef | TypedStorage:
         dtype = storage_type.dtype_name
         itemsize = ITEMSIZE[dtype or "uint8"]
         if key not in self.storages:
@@ -110,7 +112,7 @@ def _whole(load: Callable[[], Any]) -> Any:
         raise RuntimeError("unexpected EOF, a part of the file is missing. The file might be corrupted.") from error
 
 
-def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any]) -> Any:
+def load(file: Any, map_location: Any, pickle_module: ModuleType, weights_only: bool, options: dict[str, Any]) -> Any:
     """Load an object from the legacy format. Raise RuntimeError or UnpicklingError if it is damaged."""
     storages = _Storages(file, map_location)
 

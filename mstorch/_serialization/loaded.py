@@ -6,10 +6,10 @@ import reprlib
 import types
 from typing import Any
 
-import numpy as np
-
 from mstorch._core import device as devices
 from mstorch._core.above import above
+
+from .._backend.arrays import Array
 
 ITEMSIZE = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1,
@@ -34,7 +34,7 @@ brief = _Brief().repr
 class LoadedStorage:
     """The bytes of one storage of a file; tensors that share it are views of one base tensor."""
 
-    def __init__(self, data: np.ndarray, device: Any = "cpu"):
+    def __init__(self, data: Array, device: Any = "cpu"):
         self.data = data
         self.device_text = str(device)
         self.bases: dict[str, Any] = {}

@@ -11,6 +11,8 @@ from mstorch._core.above import above
 from mstorch._serialization import adapter
 from mstorch._serialization.loaded import LoadedStorage
 
+from .._core.device import device
+
 Tagger = Callable[[Any], "str | None"]
 Deserializer = Callable[[Any, str], Any]
 _registry: list[tuple[int, Tagger, Deserializer]] = []
@@ -80,13 +82,13 @@ def _restore_meta(storage: LoadedStorage, location: str) -> Any:
     return LoadedStorage(storage.data, "meta") if location == "meta" else None
 
 
-def _restore_accelerator(kind: str, storage: LoadedStorage, location: str) -> Any:
+def _restore_accelerator(kind: str, storage: LoadedStorage, location: str) -> LoadedStorage | None:
     if location != kind and not re.match(f"{kind}(:|[0-9]+)", location):
         return None
     return storage.to(device=validate_device(location, kind))
 
 
-def validate_device(location: str, kind: str) -> Any:
+def validate_device(location: str, kind: str) -> device:
     """Return the device of a tag such as 'cuda:1'. Raise RuntimeError if it is not available."""
     count = adapter.device_count(kind)
     if count == 0:

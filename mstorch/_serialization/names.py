@@ -129,7 +129,7 @@ def find(module: str, name: str) -> Any:
     raise AttributeError(f"Can't get attribute '{name}' of torch's module '{module}': mstorch has no counterpart of it")
 
 
-def _import(module: str) -> Any:
+def _import(module: str) -> ModuleType | None:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

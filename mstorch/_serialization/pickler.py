@@ -9,6 +9,7 @@ import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, ClassVar
 
 from mstorch._core.hooks import warn_if_has_hooks
@@ -17,6 +18,8 @@ from mstorch._serialization.file_storage import CLASS_OF_DTYPE
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
 from mstorch._serialization.rebuild import HOMES
 
+from .._core.storage import DeviceMemory, Storage
+from .._debug.memories import Pickler
 from .._tensor import Tensor
 
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
@@ -43,7 +46,7 @@ class SavedStorage:
 
     __slots__ = ("array", "cell", "dtype_name", "key", "location")
 
-    def __init__(self, cell: Any, key: str, dtype_name: str | None, location: str, array: Callable[[], Any]):
+    def __init__(self, cell: DeviceMemory | Storage, key: str, dtype_name: str | None, location: str, array: Callable[[], Any]):
         self.cell = cell
         self.key = key
         self.dtype_name = dtype_name
@@ -57,7 +60,7 @@ class StorageTable:
     def __init__(self) -> None:
         self._by_cell: dict[int, SavedStorage] = {}
 
-    def add(self, cell: Any, dtype_name: str, location: str, array: Callable[[], Any]) -> SavedStorage:
+    def add(self, cell: DeviceMemory | Storage, dtype_name: str, location: str, array: Callable[[], Any]) -> SavedStorage:
         """Return the entry of a cell. Raise RuntimeError if it was found with another dtype, which files cannot represent."""
         kind = dtype_name if dtype_name in CLASS_OF_DTYPE else None
         found = self._by_cell.get(id(cell))
@@ -102,7 +105,7 @@ class _Rules:
         # Storages that were views of storages ended before the zip format; the legacy format keeps their place.
         return (*found, None) if self.legacy else found
 
-    def reduced(self, obj: Any) -> Any:
+    def reduced(self, obj: Any) -> tuple[Any, ...]:
         """Return the reduction of an mstorch object; NotImplemented for other objects."""
         if adapter.is_tensor(obj):
             if adapter.is_sparse(obj):
@@ -125,7 +128,7 @@ class _Rules:
             raise pickle.PicklingError("mstorch: a storage cannot be saved by itself, save a tensor that views it")
         return NotImplemented
 
-    def _quantized(self, tensor: Tensor) -> Any:
+    def _quantized(self, tensor: Tensor) -> tuple[Any, ...]:
         parts = adapter.tensor_parts(tensor)
         scheme, rest = adapter.quantizer_parts(tensor)
         saved = self.table.add(parts.cell, parts.dtype_name, parts.location, parts.array)
@@ -138,7 +141,7 @@ class _Rules:
         if not adapter.has_default_reduce(tensor):
             return NotImplemented
         warn_if_has_hooks(tensor)
-        hooks: OrderedDict = OrderedDict()
+        hooks: OrderedDict[Any, Any] = OrderedDict()
         if adapter.is_parameter(tensor):
             state = adapter.user_state(tensor)
             plain = adapter.plain_data(tensor)
@@ -153,7 +156,7 @@ class _Rules:
         kind = type(tensor) if not adapter.is_exact_tensor(tensor) else self.named("torch", "Tensor")
         return self.named("torch._tensor", "_rebuild_from_type_v2"), (function, kind, arguments, state or {})
 
-    def _plain(self, tensor: Tensor, hooks: OrderedDict) -> tuple[_Global | Callable[..., Any], tuple[Any, ...]]:
+    def _plain(self, tensor: Tensor, hooks: OrderedDict[Any, Any]) -> tuple[_Global | Callable[..., Any], tuple[Any, ...]]:
         if tensor.is_meta:
             # Each a tuple of its own, as in torch: what is the same object becomes a reference in the pickle.
             shape = tuple(tensor.shape), (*tensor.stride(),)
@@ -173,7 +176,7 @@ class _Rules:
         return rebuild, (*common, self.named("torch", parts.dtype_name), *signs)
 
 
-def dump(obj: Any, pickle_module: Any, protocol: int, table: StorageTable, legacy: bool = False) -> bytes:
+def dump(obj: Any, pickle_module: ModuleType | type[Any], protocol: int, table: StorageTable, legacy: bool = False) -> bytes:
     """Return the pickle of ``obj``, with its storages added to ``table``."""
     if pickle_module.Pickler is pickle.Pickler and protocol < 4:
         # C's pickler is many times faster. It cannot be told another name for a class of ours, so a graph that holds
@@ -219,7 +222,7 @@ def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy:
     rules = _Rules(table, legacy)
     modules: dict[str, types.ModuleType] = {}
 
-    def reducer_override(self: Any, obj: Any) -> Any:
+    def reducer_override(self: Pickler, obj: Any) -> str | tuple[Any, ...]:
         if type(obj) is _Global:
             module = token + obj.torch_module
             # An import of a dotted name asks for its first part as well.
@@ -248,7 +251,7 @@ def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy:
     return buffer.getvalue().replace(token.encode(), b"")
 
 
-def _table_of(base: Any) -> dict[type, Any]:
+def _table_of(base: type[Any]) -> dict[type, Any]:
     """Return the pickler's dispatch table, without the entries that dill, which MindSpore imports, adds to Python's own: files that name
     dill cannot be read with ``weights_only``, nor without dill.
     """
@@ -260,7 +263,7 @@ def _table_of(base: Any) -> dict[type, Any]:
     return {**own, **named}
 
 
-def _dump_named(obj: Any, base: Any, protocol: int, table: StorageTable, legacy: bool) -> bytes:
+def _dump_named(obj: Any, base: type[Any], protocol: int, table: StorageTable, legacy: bool) -> bytes:
     """Pickle by Python's own pickler, which writes any name of a class or function that it is given."""
     rules = _Rules(table, legacy)
     table_of_base = _table_of(base)
@@ -271,7 +274,7 @@ def _dump_named(obj: Any, base: Any, protocol: int, table: StorageTable, legacy:
         def persistent_id(self, obj: Any) -> tuple[int | _Global | str | None, ...] | None:
             return rules.persistent_id(obj)
 
-        def reducer_override(self, obj: Any) -> Any:
+        def reducer_override(self, obj: Any) -> tuple[Any, ...]:
             found = rules.reduced(obj)
             if found is NotImplemented and hasattr(super(), "reducer_override"):
                 return super().reducer_override(obj)

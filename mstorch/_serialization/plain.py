@@ -16,6 +16,7 @@ from mstorch._serialization.file_storage import CLASS_OF_DTYPE
 from mstorch._serialization.pickler import StorageTable, _Rules
 from mstorch.storage import TypedStorage, _load_from_bytes, untyped_of
 
+from .._core.storage import DeviceMemory, Storage
 from .._tensor import Tensor
 
 
@@ -27,14 +28,14 @@ class _Stored:
     def __init__(self, storage: Any) -> None:
         self.storage = storage
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return reduced_storage(self.storage)
 
 
 class _Storages(StorageTable):
     """Storages of single tensors: as in torch, a plain pickle holds one storage for each tensor."""
 
-    def add(self, cell: Any, dtype_name: str, location: str, array: Any) -> Any:
+    def add(self, cell: DeviceMemory | Storage, dtype_name: str, location: str, array: Callable[..., Any]) -> Any:
         """Return the object that represents a cell's storage."""
         storage = untyped_of(cell)
         known = dtype_name in CLASS_OF_DTYPE
@@ -51,12 +52,12 @@ class _PlainRules(_Rules):
 _RULES = _PlainRules(_Storages(), False)
 
 
-def reduced(obj: Tensor) -> Any:
+def reduced(obj: Tensor) -> tuple[Any, ...]:
     """Return the reduction of a tensor with torch's functions; NotImplemented for a class that has its own."""
     return _RULES.reduced(obj)
 
 
-def reduced_storage(storage: Any) -> Any:
+def reduced_storage(storage: TypedStorage) -> tuple[Any, ...]:
     """Return the reduction of a storage: a file in torch's legacy format."""
     file = io.BytesIO()
     above.save(storage, file, _use_new_zipfile_serialization=False)

@@ -49,7 +49,8 @@ def _check(
 
 
 def _make(
-    ref: Any, dtype_name: str | None, offset: int, size: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool, metadata: Any
+    ref: TypedRef, dtype_name: str | None, offset: int, size: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool,
+    metadata: dict[Any, Any] | None
 ) -> Tensor:
     if dtype_name is None:
         dtype_name = "uint8"
@@ -114,7 +115,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
     return _set_state(adapter.as_class(func(*args), new_type), state)
 
 
-def _set_state(tensor: Any, state: Any) -> Tensor:
+def _set_state(tensor: Tensor, state: Any) -> Tensor:
     custom = getattr(type(tensor), "__setstate__", None)
     if custom is not None and not adapter.is_own_method(custom):
         tensor.__setstate__(state)
@@ -198,7 +199,7 @@ class DimRange:
 
     __slots__ = ("noted",)
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: list[int | None]) -> None:
         self.noted = state
 
 

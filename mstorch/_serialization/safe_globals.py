@@ -22,12 +22,12 @@ Entry = "Callable | tuple[Callable, str]"
 _user_globals: set[Any] = set()
 
 
-def add_safe_globals(safe_globals: list[Callable | tuple[Callable, str]]) -> None:
+def add_safe_globals(safe_globals: list[Callable[..., Any] | tuple[Callable[..., Any], str]]) -> None:
     """Allow these functions and classes, or (object, "full.path") pairs, under ``weights_only=True``."""
     _user_globals.update(safe_globals)
 
 
-def get_safe_globals() -> list[Callable | tuple[Callable, str]]:
+def get_safe_globals() -> list[Callable[..., Any] | tuple[Callable[..., Any], str]]:
     """Return the globals that the user has allowed."""
     return list(_user_globals)
 
@@ -40,7 +40,7 @@ def clear_safe_globals() -> None:
 class safe_globals(Block):
     """Context manager that allows functions and classes under ``weights_only=True``."""
 
-    def __init__(self, safe_globals: list[Callable | tuple[Callable, str]]):
+    def __init__(self, safe_globals: list[Callable[..., Any] | tuple[Callable[..., Any], str]]):
         self.safe_globals = safe_globals
 
     def __enter__(self) -> None:
@@ -113,15 +113,15 @@ def check_key(key: Any) -> str:
     raise UnpicklingError("a dictionary key or set item in the pickle is nested too deeply")
 
 
-def _set(items: Sequence[int] = ()) -> set:
+def _set(items: Sequence[int] = ()) -> set[Any]:
     return {check_key(item) for item in items}
 
 
-def _ordered(items: tuple[Any, ...] = ()) -> OrderedDict:
+def _ordered(items: tuple[Any, ...] = ()) -> OrderedDict[Any, Any]:
     return OrderedDict((check_key(key), value) for key, value in (items.items() if isinstance(items, dict) else items))
 
 
-def _counter(counts: Any = ()) -> Counter:
+def _counter(counts: Any = ()) -> Counter[Any]:
     return Counter(counts if isinstance(counts, dict) else map(check_key, counts))
 
 
@@ -134,7 +134,7 @@ class AllowedGlobal:
 
     __slots__ = ("call", "new", "value")
 
-    def __init__(self, value: Any, call: Callable | None = None, new: bool = False):
+    def __init__(self, value: Any, call: Callable[..., Any] | None = None, new: bool = False):
         self.value = value
         self.call = call
         self.new = new

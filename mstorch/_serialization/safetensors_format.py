@@ -13,6 +13,7 @@ from mstorch._serialization import adapter
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage
 from mstorch._serialization.locations import default_restore_location
 
+from .._backend.arrays import Array
 from .._tensor import Tensor
 
 _DTYPES = {
@@ -58,7 +59,7 @@ def _check_places(header: dict[str, Any], size: int) -> None:
         raise ValueError(f"the tensors have {end} bytes, the file {size}")
 
 
-def _tensor(values: np.ndarray, where: str, dtype: str, shape: list[int], data_offsets: list[int]) -> Tensor:
+def _tensor(values: Array, where: str, dtype: str, shape: list[int], data_offsets: list[int]) -> Tensor:
     name = _DTYPES[dtype]
     begin, end = data_offsets
     if dtype == "F4" and shape and type(shape[-1]) is int:  # the file counts the halves of bytes

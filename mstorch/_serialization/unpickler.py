@@ -263,7 +263,7 @@ class Unpickler:
         self._stack.append(data if self._encoding == "bytes" else data.decode(self._encoding, "strict"))
 
 
-def _pushes(read: Any) -> Any:
+def _pushes(read: Callable[..., Any]) -> Callable[..., Any]:
     def handler(self: Unpickler) -> None:
         # Read first: reading to a mark puts another list in the place of the stack.
         value = read(self)

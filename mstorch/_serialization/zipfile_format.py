@@ -15,6 +15,8 @@ import numpy as np
 
 from mstorch._serialization.options import OPTIONS
 
+from .._backend.arrays import Array
+
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _CENTRAL_HEADER = struct.Struct("<4s6H3I5H2I")
 _MAX32 = 0xFFFFFFFF
@@ -54,7 +56,7 @@ class ZipWriter:
         self._names: list[str] = []
         self._checks = 0
 
-    def _write(self, data: np.ndarray | bytes) -> None:
+    def _write(self, data: Array | bytes) -> None:
         write_all(self._file, data)
         self._at += len(data)
 
@@ -220,7 +222,7 @@ class ZipReader:
             raise _failed(f"reading file {name}: {self.size(name)} bytes where at most {limit} were expected")
         return self.read_into(name, np.empty(0, np.uint8)).tobytes()
 
-    def read_into(self, name: str, empty: np.ndarray) -> np.ndarray:
+    def read_into(self, name: str, empty: Array) -> Array:
         """Return a record as a new, writable uint8 array (``empty`` if the record is empty), with its checksum verified."""
         entry = self._entry(name)
         if entry.file_size == 0:
@@ -238,7 +240,7 @@ class ZipReader:
             raise _failed(f"reading file {name}: checksum mismatch, the bytes are not those that were written")
         return data
 
-    def _inflated(self, entry: zipfile.ZipInfo, name: str) -> np.ndarray:
+    def _inflated(self, entry: zipfile.ZipInfo, name: str) -> Array:
         pieces = []
         try:
             with self._zip.open(entry) as stream:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.raw import ON_CPU
 from .._core.above import above
 from .._core.auto import Auto
@@ -25,6 +26,7 @@ from .._ops._dispatch import wrap_dim
 from .._ops.memory import copying
 from .._ops.memory.from_data import made
 from .._ops.shape import views
+from .._tape.node import Node
 from .._tensor import Tensor
 from .text import text
 
@@ -98,7 +100,7 @@ class SparseTensor(Tensor):
     @property
     def device(self) -> device:
         """The device of the values."""
-        return self._values_part.device  # type: ignore[no-any-return]
+        return self._values_part.device
 
     @property
     def layout(self) -> layout:
@@ -149,7 +151,7 @@ class SparseTensor(Tensor):
 
     untyped_storage = storage
 
-    def numpy(self, *, force: bool = False) -> np.ndarray:
+    def numpy(self, *, force: bool = False) -> Array:
         """Raise TypeError: NumPy has no sparse arrays."""
         raise TypeError(f"can't convert {WORDS[self._layout]} layout tensor to numpy. Use Tensor.to_dense() first.")
 
@@ -203,7 +205,7 @@ class SparseTensor(Tensor):
             raise RuntimeError("attempting to assign a gradient to a tensor that has data of a different type")
         Tensor.grad.fset(self, value)  # type: ignore[attr-defined]
 
-    grad = property(Tensor.grad.fget, _set_grad, Tensor.grad.fdel, "The gradient that backward accumulated, of any layout, or None.")  # type: ignore[attr-defined,assignment]
+    grad = property(Tensor.grad.fget, _set_grad, Tensor.grad.fdel, "The gradient that backward accumulated, of any layout, or None.")  # type: ignore[attr-defined]
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Set requires_grad of a leaf; return the tensor."""
@@ -218,7 +220,7 @@ class SparseTensor(Tensor):
         auto.accumulator = above.sparse_gradients.End(self)
         return self
 
-    def _made_by(self, node: Any, number: int) -> None:
+    def _made_by(self, node: Node, number: int) -> None:
         """Make the tensor output ``number`` of the autograd node ``node``."""
         self._node, self._number = node, number
 
@@ -260,7 +262,7 @@ class SparseTensor(Tensor):
                 copied.grad = copy.deepcopy(self.grad, memo)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
         found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
@@ -277,7 +279,7 @@ def _rebuilt(
     return sparse(kind, index, values, size, coalesced).requires_grad_(requires_grad)
 
 
-def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int], coalesced: bool = False) -> Any:
+def sparse(kind: layout, index: Sequence[Any], values: Tensor, size: Sequence[int], coalesced: bool = False) -> Any:
     """Return a sparse tensor of indices and values that fit together. It shares their memory, and gradients flow to the values."""
     if kind is not sparse_coo:
         warn_once(
@@ -307,7 +309,7 @@ def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int],
     return tensor
 
 
-def like(input: Any, values: Any, index: Any = None) -> Any:
+def like(input: Any, values: Any, index: tuple[Tensor, ...] | None = None) -> Any:
     """Return a sparse tensor of other values at the indices of ``input``."""
     return sparse(input._layout, input._index if index is None else index, values, input._size, input._coalesced)
 
@@ -323,12 +325,12 @@ def replace(tensor: Tensor, other: Tensor) -> Tensor:
 FORMED.add(SparseTensor)
 
 
-def host(tensor: Tensor) -> np.ndarray:
+def host(tensor: Tensor) -> Array:
     """Return indices as a host array."""
     return np.asarray(array_of(tensor))
 
 
-def index_tensor(array: np.ndarray, beside: Tensor | None = None) -> Any:
+def index_tensor(array: Array, beside: Tensor | None = None) -> Any:
     """Return an array as an int64 tensor on another tensor's device."""
     found = made(np.ascontiguousarray(array, np.int64))
     return found if beside is None else copying.to(found, beside.device)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
@@ -51,7 +52,8 @@ def sparse_csr_tensor(
 
 
 def sparse_csc_tensor(
-    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None,
+    device: int | str | device | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
     """Return a CSC matrix: column j has the rows ``row_indices[ccol_indices[j]:ccol_indices[j + 1]]``."""
@@ -62,7 +64,7 @@ def sparse_csc_tensor(
 
 
 def sparse_bsr_tensor(
-    crow_indices: Any, col_indices: Any, values: Tensor, size: tuple[int, int] | None = None, *,
+    crow_indices: list[int], col_indices: list[int], values: Tensor, size: tuple[int, int] | None = None, *,
     dtype: dtype | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
@@ -74,7 +76,8 @@ def sparse_bsr_tensor(
 
 
 def sparse_bsc_tensor(
-    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None,
+    device: int | str | device | None = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Any:  # fmt: skip
     """Return a BSC matrix, with blocks ``values`` (nnz, rows, columns)."""
@@ -157,7 +160,7 @@ def _word(tensor: Any) -> str:
     return type_word(tensor._dtype)
 
 
-def places(self: Any) -> tuple[np.ndarray, Any]:
+def places(self: Any) -> tuple[Array, Any]:
     """Return the full indices of a compressed tensor's elements (batch dimensions, row, column), and the values (nnz, *)."""
     kind, (compressed, plain), values = self._layout, self._index, self._values_part
     starts, others = host(compressed).astype(np.int64), host(plain).astype(np.int64)

@@ -39,7 +39,7 @@ def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None 
     return no_view(summed.reshape(self._size))
 
 
-def _specified(self: Tensor, count: int) -> np.ndarray:
+def _specified(self: Tensor, count: int) -> Array:
     """Return the indices (count, nnz) of nonzero entries in the first ``count`` dimensions of a strided tensor."""
     refuse_codes("nonzero_count_cpu", self)
     array = np.asarray(array_of(self))
@@ -47,7 +47,7 @@ def _specified(self: Tensor, count: int) -> np.ndarray:
     return np.stack(np.nonzero(kept)) if count else np.zeros((0, int(kept.sum())), np.int64)
 
 
-def _from_dense(self: Tensor, count: int) -> Any:
+def _from_dense(self: Tensor, count: int) -> Tensor:
     size = tuple(self.shape)
     where = _specified(self, count)
     rows = self.reshape((views.numel_of(size[:count]), *size[count:]))
@@ -55,7 +55,8 @@ def _from_dense(self: Tensor, count: int) -> Any:
 
 
 def to_sparse(
-    self: Any, *args: Any, sparse_dim: int | None = None, layout: layout | None = None, blocksize: Any = None, dense_dim: int | None = None
+    self: Any, *args: Any, sparse_dim: int | None = None, layout: layout | None = None, blocksize: int | tuple[int, ...] | None = None,
+    dense_dim: int | None = None
 ) -> Tensor:
     """Return the tensor in a sparse layout, COO by default; ``to_sparse(n)`` keeps all but n dimensions dense."""
     if args or sparse_dim is not None:
@@ -169,7 +170,7 @@ def _compress(self: Any, kind: layout, blocksize: Any, dense_dim: int | None, na
     return _converted(self, kind, lambda: _compressed(self, kind, batch, trailing, blocksize or (1, 1), name))
 
 
-def _compressed(self: Any, kind: layout, batch: int, trailing: int, block: tuple[int, int], name: str) -> Any:
+def _compressed(self: Any, kind: layout, batch: int, trailing: int, block: tuple[int, int], name: str) -> Tensor:
     source = coalesce(to_sparse_coo(self)) if is_sparse(self) else _from_dense(self, self.dim() - trailing)
     if batch < 0 or source.sparse_dim() < 2:
         raise RuntimeError("to_sparse: conversion from Sparse to " + WORDS[kind] + " needs at least 2 sparse dimensions")
@@ -241,7 +242,7 @@ def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
     return _compress(self, sparse_csc, None, dense_dim)
 
 
-def _block(size: Any) -> Any:
+def _block(size: int | tuple[int, ...] | None) -> Any:
     """Return the block size as a pair; an int is used for both sides."""
     return (size, size) if isinstance(size, int) else size
 

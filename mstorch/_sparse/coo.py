@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.device import device
 from .._core.dtype import bool_, dtype, int64
 from .._core.formats import sparse_coo
@@ -127,13 +128,13 @@ def nothing(size: Any, kind: dtype | None = None, sparse_dim: int | None = None,
     return sparse(sparse_coo, (index_tensor(np.zeros((count, 0)), values),), values, size, count == len(size) and not values.numel())
 
 
-def _refuse_negative(where: np.ndarray) -> None:
+def _refuse_negative(where: Array) -> None:
     for dim, least in enumerate(where.min(1) if where.shape[1] else ()):
         if least < 0:
             raise RuntimeError(f"found negative index {least} for dim {dim}")
 
 
-def check_places(where: np.ndarray, size: Any) -> None:
+def check_places(where: Array, size: tuple[int, ...]) -> None:
     """Raise torch's error for indices out of range."""
     _refuse_negative(where)
     for dim, most in enumerate(where.max(1) if where.shape[1] else ()):
@@ -141,7 +142,7 @@ def check_places(where: np.ndarray, size: Any) -> None:
             raise RuntimeError(f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found index {most}")
 
 
-def flat(where: np.ndarray, size: Any) -> np.ndarray:
+def flat(where: Array, size: tuple[int, ...]) -> Array:
     """Return the flat row-major index of each specified element among the sparse dimensions. Raise RuntimeError if out of range."""
     check_places(where, size)
     found = np.zeros(where.shape[1], np.int64)
@@ -150,11 +151,11 @@ def flat(where: np.ndarray, size: Any) -> np.ndarray:
     return found
 
 
-def _ascending(where: np.ndarray, size: Any) -> bool:
+def _ascending(where: Array, size: tuple[int, ...]) -> bool:
     return bool((np.diff(flat(where, size)) > 0).all())
 
 
-def added(values: Tensor, group: np.ndarray, count: int) -> Tensor:
+def added(values: Tensor, group: Array, count: int) -> Tensor:
     """Return the sums of values (n, *) by group: (count, *)."""
     base = values.new_zeros((count, *values.shape[1:]))
     if not values.numel():
@@ -164,7 +165,7 @@ def added(values: Tensor, group: np.ndarray, count: int) -> Tensor:
     return index_add(base, 0, index_tensor(group, values), values)
 
 
-def taken(values: Tensor, rows: np.ndarray) -> Any:
+def taken(values: Tensor, rows: Array) -> Tensor:
     """Return the selected rows of values."""
     if not rows.size:
         return values.new_zeros((0, *values.shape[1:]))

@@ -13,11 +13,11 @@ from .. import autograd
 from .._core.device import device
 from .._core.device import is_meta as is_meta_device
 from .._core.dtype import dtype
-from .._core.formats import sparse_coo
+from .._core.formats import layout, sparse_coo
 from .._core.second_names import operation_of
 from .._core.size import Size
 from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import SparseOperand, is_tracked
+from .._core.tensor_base import SparseOperand, TensorBase, is_tracked
 from .._ops._forms import Forms, accepting, old_sum
 from .._ops._operation import record_of
 from .._ops._public import functions
@@ -40,7 +40,9 @@ def _unary_forms() -> dict[str, Function]:
 
 
 _UNARY = _unary_forms()
-def _empty_like(input: Any, *, dtype: Any = None, layout: Any = None, requires_grad: bool = False, **options: Any) -> Tensor:
+def _empty_like(
+    input: Any, *, dtype: dtype | None = None, layout: layout | None = None, requires_grad: bool = False, **options: Any
+) -> Tensor:
     """Return a tensor of the same size and layout, whose values nobody filled."""
     place = options.get("device")
     if place is not None and is_meta_device(place) and layout in (None, input._layout):
@@ -120,7 +122,7 @@ COMMON.update({name: _of_sparse(name, function) for name, function in ONLY_SPARS
 
 
 def _copied(name: str, method: str) -> Function:
-    def function(input: Any, *, out: Tensor | None = None) -> Any:
+    def function(input: Any, *, out: Tensor | None = None) -> TensorBase:
         if not is_sparse(input) or input._layout not in compressed.COMPRESSED:
             word = "SparseCPU" if is_sparse(input) else "CPU"
             raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{word}' backend.")
@@ -162,7 +164,7 @@ def _named_sparse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return any(map(_holds_sparse, args)) or any(map(_holds_sparse, kwargs.values()))
 
 
-def _holds_sparse(value: Any) -> bool:
+def _holds_sparse(value: Tensor | list[Tensor] | tuple[Any, ...]) -> bool:
     return is_sparse(value) or (isinstance(value, (list, tuple)) and any(map(is_sparse, value)))
 
 
@@ -279,7 +281,7 @@ def _grad(
     return autograd.grad(roots, [_edge(tensor, "One of the differentiated Tensors") for tensor in wanted], gradients, *args, **kwargs)
 
 
-def _edge(tensor: Tensor, who: str) -> Any:
+def _edge(tensor: Tensor, who: str) -> Tensor | graph.GradientEdge:
     """Return a sparse tensor's GradientEdge; a strided tensor unchanged."""
     if not is_sparse(tensor):
         return tensor
@@ -320,7 +322,7 @@ def _backward(tensors: Tensor, grad_tensors: Tensor | None = None, *args: Any, *
 def install() -> None:
     """Make autograd's functions accept sparse tensors."""
     autograd.grad = aware(autograd.grad, _grad)
-    autograd.backward = aware(autograd.backward, _backward)  # type: ignore[assignment]
+    autograd.backward = aware(autograd.backward, _backward)
 
 
 give_methods()

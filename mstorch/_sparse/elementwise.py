@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Number
 from .._backend.errors import not_for
 from .._core.dtype import bool_, float16
 from .._core.formats import memory_format, sparse_coo, sparse_csr
@@ -121,7 +122,7 @@ def _sum(label: str, input: Tensor, other: Tensor, alpha: complex, out: Tensor |
     return stored(found, out) if is_sparse(found) else finish(found, out)
 
 
-def _added(input: Any, other: Any, alpha: Any) -> Tensor:
+def _added(input: Any, other: Any, alpha: Number) -> Tensor:
     if not is_sparse(other):
         if input._layout is not sparse_coo and isinstance(other, TensorBase):
             # As in torch, it is the sparse operand that is scaled.
@@ -165,7 +166,7 @@ def _added(input: Any, other: Any, alpha: Any) -> Tensor:
     return (_union if input._layout is sparse_coo else _add_compressed)(input, scaled, kind)
 
 
-def result_dtype_of(*tensors: Any) -> Any:
+def result_dtype_of(*tensors: Tensor) -> dtype:
     """Return the promoted dtype of sparse (and dense) tensors."""
     return result_dtype([_probe(tensor) for tensor in tensors])
 
@@ -186,7 +187,7 @@ def _add_to_dense(dense: Any, other: Any) -> Tensor:
     return rows.reshape(other._size)
 
 
-def _union(input: Any, other: Any, kind: Any) -> Tensor:
+def _union(input: Any, other: Any, kind: dtype) -> Tensor:
     if input.sparse_dim() != other.sparse_dim():
         if not input._nnz() or not other._nnz():
             left = input if input._nnz() else other
@@ -214,7 +215,7 @@ def _union(input: Any, other: Any, kind: Any) -> Tensor:
     return sparse(sparse_coo, (index_tensor(where[:, first]),), merged, input._size)
 
 
-def _add_compressed(input: Any, other: Any, kind: Any) -> Tensor:
+def _add_compressed(input: Any, other: Any, kind: dtype) -> Tensor:
     if all((host(a).shape == host(b).shape and (host(a) == host(b)).all()) for a, b in zip(input._index, other._index)):
         return like(input, input._values_part.to(kind) + other._values_part.to(kind))
     total = coalesce(_union(to_sparse_coo(input), to_sparse_coo(other), kind))
@@ -223,7 +224,7 @@ def _add_compressed(input: Any, other: Any, kind: Any) -> Tensor:
     return total.to_sparse(layout=input._layout)
 
 
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+def sub(input: Any, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Return ``input - alpha * other``; at least one of the two is sparse."""
     elementwise.check_subtraction(*(_probe(part) if is_sparse(part) else part for part in (input, other)))
     for tensor in (input, other):
@@ -265,7 +266,7 @@ def _factors(gradient: Tensor, first: Tensor, second: Tensor) -> tuple[Any, Any]
     return gradient * _conjugated(second), gradient * _conjugated(first)
 
 
-def _conjugated(value: Tensor | complex) -> Any:
+def _conjugated(value: Tensor | complex) -> Tensor | Number:
     if not isinstance(value, TensorBase) or not value._dtype.is_complex:
         return value.conjugate() if isinstance(value, complex) else value
     operand: Any = value
@@ -280,8 +281,8 @@ def _operands(input: Tensor, other: Tensor | float) -> tuple[Any, ...]:
     return (other, input) if is_tracked(other) else (other,)
 
 
-def _scaled(input: Any, other: Any) -> Tensor:
-    def rule(gradient: Any, factor: Any = other, own: Any = None) -> tuple[Any, Any]:
+def _scaled(input: Any, other: Tensor | float) -> Tensor:
+    def rule(gradient: Tensor, factor: Tensor | Number = other, own: Tensor | None = None) -> tuple[Any, Any]:
         return gradient * _conjugated(factor), None if own is None else (gradient * _conjugated(own)).sum()
 
     return record("Mul", (input, other), lambda: like(input, input._values_part * other), rule, _operands(input, other))
@@ -303,7 +304,7 @@ def _multiplied(input: Any, other: Any) -> Tensor:
     return like(at, at._values_part * values_at(second, at))
 
 
-def _mul_spread(input: Any, dense: Any) -> Tensor:
+def _mul_spread(input: Any, dense: Tensor) -> Tensor:
     """Return the product with a dense factor that is broadcast."""
     shape = broadcast_shape(input._size, tuple(dense.shape))
     if shape != input._size:
@@ -339,7 +340,7 @@ def _divided(input: Any, other: Any) -> Tensor:
     return record("Div", (input, other), lambda: like(input, elementwise.div(input._values_part, other)), rule, _operands(input, other))
 
 
-def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+def floor_divide(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Return the quotient by a number, rounded down."""
     if is_sparse(input) and (is_sparse(other) or (isinstance(other, TensorBase) and other.dim())):
         raise RuntimeError(
@@ -349,7 +350,7 @@ def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor
     return div(input, other, rounding_mode="floor", out=out)
 
 
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+def pow(input: Any, exponent: Number, *, out: Tensor | None = None) -> Tensor:
     """Return a power of each specified element."""
     if not is_sparse(input) or not is_number(exponent) or input._layout is not sparse_coo:
         raise _no_kernel("pow.Tensor_Tensor", input if is_sparse(input) else exponent)

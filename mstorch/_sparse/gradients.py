@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.above import above
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import MAKERS, is_sparse
-from .._core.tensor_base import is_tracked
+from .._core.tensor_base import TensorBase, is_tracked
 from .._ops.memory.from_data import made
 from .._ops.shape import views
 from .._tape import engine
@@ -23,7 +24,7 @@ from .compressed import places
 from .coo import coalesce, flat, taken
 
 
-def where_of(tensor: Any) -> tuple[np.ndarray, Any]:
+def where_of(tensor: Any) -> tuple[Array, Any]:
     """Return indices (sparse dimensions, nnz) and values (nnz, *) of a tensor of any sparse layout."""
     if tensor._layout is sparse_coo:
         return host(tensor._index[0]), tensor._values_part
@@ -54,7 +55,7 @@ def values_at(source: Any, target: Any) -> Any:
     return found.reshape(target._values_part.shape)
 
 
-def masked_gradient(leaf: Any, gradient: Any) -> Tensor:
+def masked_gradient(leaf: Any, gradient: Tensor) -> Tensor:
     """Return the gradient of the sparse tensor ``leaf``, coalesced, from the gradient of its values."""
     if leaf._layout is not sparse_coo or leaf._coalesced:
         return like(leaf, gradient)
@@ -83,13 +84,13 @@ def _places(label: str, tensor: Tensor, edge: Any, function: Callable[..., Any])
     return node
 
 
-def follow_values(tensor: Any, values: Any) -> None:
+def follow_values(tensor: Any, values: Tensor) -> None:
     """Record a new tensor so that its gradient flows to the values from which it was constructed."""
     label = "SparseCooTensorWithDimsAndTensors" if tensor._layout is sparse_coo else "SparseCompressedTensor"
     tensor._node = _places(f"{label}Backward0", tensor, edge_of(values), lambda own, gradient: values_at(gradient, own))
 
 
-def recorded_values(tensor: Any) -> Any:
+def recorded_values(tensor: Any) -> TensorBase:
     """Return the values of a sparse tensor that autograd tracks, so that gradients of the values flow to the tensor."""
     values = bare_twin(tensor._kept)
     values._node = _places("ValuesBackward0", tensor, edge_of(tensor), masked_gradient)

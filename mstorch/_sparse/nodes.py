@@ -69,7 +69,7 @@ class _Operation(Node):
         ]
 
 
-def _fitted(node: Any, place: int, gradient: Any, kind: dtype, layout: layout, inner: bool) -> Any:
+def _fitted(node: Node, place: int, gradient: Any, kind: dtype, layout: layout, inner: bool) -> Any:
     """Return a gradient cast to its tensor's dtype; strided for the rules of strided operations (``inner``)."""
     if is_sparse(gradient):
         if gradient._layout is not sparse_coo and gradient._layout is not layout:

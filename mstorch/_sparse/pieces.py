@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from .._core.dtype import float32, int32, int64
+from .._core.device import device
+from .._core.dtype import dtype, float32, int32, int64
 from .._core.formats import layout as Layout
 from .._core.formats import sparse_bsr, sparse_coo, sparse_csr
 from .._core.sparse_parts import is_sparse
@@ -133,7 +134,8 @@ def _validate_compressed_sparse_indices(
 
 
 def sparse_compressed_tensor_with_dims(
-    nnz: int, dense_dim: int, size: Any, blocksize: Any, index_dtype: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    nnz: int, dense_dim: int, size: Any, blocksize: Any, index_dtype: Any, *, dtype: dtype | None = None, layout: Layout | None = None,
+    device: int | str | device | None = None,
     pin_memory: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Return a compressed tensor with room for ``nnz`` values, whose indices and values nobody filled."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Number
 from .._core.above import above
 from .._core.dtype import bfloat16, float16, float32
 from .._core.formats import sparse_coo
@@ -31,7 +32,7 @@ def _matrix(tensor: Tensor, name: str) -> None:
         raise RuntimeError(f"{name}: matrices expected, got {tensor.dim()}D tensor")
 
 
-def _times_dense(input: Any, dense: Any) -> Tensor:
+def _times_dense(input: Any, dense: Tensor) -> Tensor:
     """Return the product of a sparse (n, m) and a dense (m, p) matrix: weighted sums of the latter's rows."""
     if tuple(dense.shape)[0] != input._size[1]:
         if input._layout is not sparse_coo:
@@ -98,7 +99,7 @@ def mm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
     return finish(product if mat2._layout is sparse_coo else product.contiguous(), out)
 
 
-def mv(input: Any, vec: Any, *, out: Tensor | None = None) -> Tensor:
+def mv(input: Any, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the product of a sparse matrix and a dense vector."""
     if state.on and out is None:
         return lowered(mv, input, vec)
@@ -114,7 +115,7 @@ def mv(input: Any, vec: Any, *, out: Tensor | None = None) -> Tensor:
     return finish(_times_dense(input, vec.unsqueeze(1)).squeeze(1), out)
 
 
-def bmm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
+def bmm(input: Any, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the products of a COO batch of matrices (b, n, m) with dense ones (b, m, p)."""
     if state.on and out is None:
         return lowered(bmm, input, mat2)
@@ -143,7 +144,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     raise RuntimeError("expand is unsupported for Sparse tensors")
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: complex = 1, out: Tensor | None = None) -> Tensor:
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Number = 1, alpha: complex = 1, out: Tensor | None = None) -> Tensor:
     """Return ``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
     if state.on and out is None and not is_sparse(mat2):
         return lowered(functools.partial(addmm, beta=beta, alpha=alpha), input, mat1, mat2)
@@ -175,7 +176,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: 
     return finish(product if beta == 0 else input * beta + product, out)
 
 
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Any, weight: Any, bias: Tensor | None = None) -> Any:
     """Return ``input @ weight.T + bias`` with a sparse input or weight."""
     turned = weight if weight.dim() < 2 else transpose(weight, 0, 1) if is_sparse(weight) else weight.t()
     if bias is None or not is_sparse(input) and weight._layout is not sparse_coo:
@@ -215,7 +216,7 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Tensor:
     return base.index_reduce(0, index_tensor(where[0]), rows, names[reduce], include_self=False)
 
 
-def smm(input: Any, mat2: Any) -> Any:
+def smm(input: Any, mat2: Tensor) -> Any:
     """Return the product of a COO matrix with a dense one, as a COO matrix."""
     rows = input._size[0]
     product = mm(input, mat2)
@@ -226,7 +227,7 @@ def smm(input: Any, mat2: Any) -> Any:
     return sparse(sparse_coo, (index_tensor(where),), values, (rows, columns.size))
 
 
-def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Any:
+def sspaddmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Return ``beta * input + alpha * (mat1 @ mat2)`` for COO matrices and a dense ``mat2``, as a COO matrix."""
     product = smm(mat1, mat2)
     if input._size != product._size:
@@ -243,7 +244,9 @@ def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     return sparse(sparse_coo, (index_tensor(used[None]),), taken(product, used), tuple(product.shape))
 
 
-def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: complex = 1.0, alpha: complex = 1.0, out: Any = None) -> Tensor:
+def sampled_addmm(
+    input: Any, mat1: Tensor, mat2: Tensor, *, beta: complex = 1.0, alpha: complex = 1.0, out: Tensor | None = None
+) -> Tensor:
     """Return ``alpha * (mat1 @ mat2)`` at the indices of a CSR matrix, plus ``beta`` times that matrix."""
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if is_sparse(matrix):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.errors import not_for
 from .._core.dtype import dtype
 from .._core.formats import sparse_coo
@@ -53,7 +54,7 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
     return _with_ones(found, source, dims) if keepdim else found
 
 
-def _with_ones(found: Any, source: Any, dims: tuple[int, ...]) -> Any:
+def _with_ones(found: Any, source: Any, dims: tuple[int, ...]) -> Tensor:
     where, values, count = host(found._index[0]), found._values_part, source.sparse_dim()
     for d in sorted(dims):
         if d < count:
@@ -73,7 +74,7 @@ def _spread(total: Any, source: Any, dims: tuple[int, ...]) -> Any:
     return sparse(sparse_coo, (index_tensor(np.zeros((count, 1))),), total, size, True)
 
 
-def _compressed_sum(input: Any, dim: Any, keepdim: bool) -> Tensor:
+def _compressed_sum(input: Any, dim: int, keepdim: bool) -> Tensor:
     if not keepdim:
         raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
     if input.dim() != 2:
@@ -81,7 +82,7 @@ def _compressed_sum(input: Any, dim: Any, keepdim: bool) -> Tensor:
     return sum(to_sparse_coo(input), dim, True).to_sparse(layout=input._layout)
 
 
-def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Tensor:
+def sparse_sum(input: Any, dim: Any = None, dtype: dtype | None = None) -> Tensor:
     """Implement ``torch.sparse.sum``: over all elements, or over dimensions; sparse as long as a sparse dimension is left."""
     if not is_sparse(input):
         raise NotImplementedError("Could not run 'aten::_indices' with arguments from the 'CPU' backend: input is not sparse")
@@ -97,7 +98,7 @@ def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Tensor:
     return input._values_part.sum() if _numbers(dim) is None else sum(input, dim)
 
 
-def _grouped(input: Any, dim: int) -> tuple[np.ndarray, int]:
+def _grouped(input: Any, dim: int) -> tuple[Array, int]:
     where = host(input._index[0])
     rest = np.delete(where, dim, axis=0)
     if not rest.shape[0]:
@@ -107,7 +108,7 @@ def _grouped(input: Any, dim: int) -> tuple[np.ndarray, int]:
     return group, int(group.max()) + 1 if group.size else 0
 
 
-def _shifted(values: Tensor, group: np.ndarray, count: int) -> Tensor:
+def _shifted(values: Tensor, group: Array, count: int) -> Tensor:
     """Return the values minus the maximum of their group, detached."""
     array = np.asarray(value_of(values.detach()).asnumpy())
     greatest = np.full((count, *array.shape[1:]), -np.inf, array.dtype)
@@ -116,7 +117,7 @@ def _shifted(values: Tensor, group: np.ndarray, count: int) -> Tensor:
     return values - beside(made(np.ascontiguousarray(greatest[group])), values)
 
 
-def _normalized(input: Any, dim: int, dtype: Any, name: str) -> Any:
+def _normalized(input: Any, dim: int, dtype: dtype | None, name: str) -> Tensor:
     if not is_sparse(input) or input._layout is not sparse_coo:
         word = f"{WORDS[input._layout]}CPU" if is_sparse(input) else "CPU"
         raise NotImplementedError(f"Could not run 'aten::_sparse_{name}' with arguments from the '{word}' backend.")
@@ -147,7 +148,8 @@ def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tenso
 
 
 def norm(
-    input: Any, p: Any = "fro", dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None, out: Tensor | None = None
+    input: Tensor, p: int | str = "fro", dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None,
+    out: Tensor | None = None
 ) -> Tensor:
     """Return the norm of all elements."""
     if dim is not None and len(wrap_dims(dim, input.dim())) != input.dim():

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
@@ -26,7 +27,7 @@ from .nodes import record
 _TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
 
 
-def permute(input: Any, *dims: Any) -> Tensor:
+def permute(input: Any, *dims: int | Sequence[int]) -> Tensor:
     """Permute the dimensions, sparse ones among themselves and dense ones among themselves."""
     order = shape_args(dims)
     rank, count = input.dim(), input.sparse_dim()
@@ -135,7 +136,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
     return _placed("Unsqueeze", (input,), lambda: _unsqueezed(input, dim), lambda gradient: (gradient.squeeze(dim),))
 
 
-def _unsqueezed(input: Any, dim: int) -> Any:
+def _unsqueezed(input: Tensor, dim: int) -> Tensor:
     source = to_sparse_coo(input)
     size = (*source._size[:dim], 1, *source._size[dim:])
     count = source.sparse_dim()
@@ -185,7 +186,7 @@ def _repeated(self: Any, own: tuple[int, ...], size: tuple[int, ...], lead: int)
     return sparse(sparse_coo, (index_tensor(found),), taken(values, rows), size, in_order)
 
 
-def select(input: Any, dim: int, index: Any) -> Any:
+def select(input: Any, dim: int, index: int) -> Any:
     """Select ``index`` along ``dim``; the result is dense if no sparse dimension is left."""
     if input._layout in COMPRESSED and input._index[0].dim() > 1 and wrap_dim(dim, input.dim()) >= input._index[0].dim() - 1:
         raise RuntimeError("select(): selecting sparse dimensions is not supported for batched sparse compressed tensors.")
@@ -195,7 +196,7 @@ def select(input: Any, dim: int, index: Any) -> Any:
         raise IndexError(f"select(): index {at} out of range for tensor of size {list(input._size)} at dimension {dim}")
     at += length if at < 0 else 0
 
-    def back(gradient: Any) -> tuple[Any]:
+    def back(gradient: Tensor) -> tuple[Any]:
         return (gradient.new_zeros(input._size).select_scatter(gradient, dim, at),)
 
     return _placed("Select", (input,), lambda: _selected(input, dim, at), back)
@@ -219,7 +220,7 @@ def _selected(input: Any, dim: int, at: int) -> Any:
     return sparse(sparse_coo, (index_tensor(rest),), values, size, source._coalesced)
 
 
-def index_select(input: Any, dim: int, index: Any, *, out: Tensor | None = None) -> Any:
+def index_select(input: Any, dim: int, index: Tensor, *, out: Tensor | None = None) -> TensorBase:
     """Select several indices along a dimension."""
     dim = wrap_dim(dim, input.dim())
     wanted = host(index).astype(np.int64).reshape(-1)
@@ -228,13 +229,13 @@ def index_select(input: Any, dim: int, index: Any, *, out: Tensor | None = None)
         raise IndexError(f"index_select(): index contains {wanted.max()} that is out of range for tensor of size {list(input._size)}")
     wanted = np.where(wanted < 0, wanted + length, wanted)
 
-    def back(gradient: Any) -> tuple[Any]:
+    def back(gradient: Tensor) -> tuple[Any]:
         return (gradient.new_zeros(input._size).index_add(dim, index_tensor(wanted, gradient), gradient),)
 
     return _placed("IndexSelect", (input,), lambda: _indexed(input, dim, wanted), back)
 
 
-def _indexed(input: Any, dim: int, wanted: np.ndarray) -> Any:
+def _indexed(input: Tensor, dim: int, wanted: Array) -> Tensor:
     source = to_sparse_coo(input)
     size = (*source._size[:dim], wanted.size, *source._size[dim + 1 :])
     count = source.sparse_dim()
@@ -243,7 +244,7 @@ def _indexed(input: Any, dim: int, wanted: np.ndarray) -> Any:
         return sparse(sparse_coo, source._index, values, size, source._coalesced)
     where = host(source._index[0])
     order = np.argsort(where[dim], kind="stable")
-    ends = [np.searchsorted(where[dim], wanted, side, sorter=order) for side in ("left", "right")]  # type: ignore[call-overload]
+    ends = [np.searchsorted(where[dim], wanted, side, sorter=order) for side in ("left", "right")]
     counts = ends[1] - ends[0]
     rows = order[np.arange(counts.sum()) + np.repeat(ends[0] - (counts.cumsum() - counts), counts)]
     picked = where[:, rows]
@@ -251,7 +252,7 @@ def _indexed(input: Any, dim: int, wanted: np.ndarray) -> Any:
     return sparse(sparse_coo, (index_tensor(picked),), taken(source._values_part, rows), size)
 
 
-def getitem(self: Any, index: Any) -> Any:
+def getitem(self: Tensor, index: int | slice[Any, Any, Any] | tuple[Any, ...] | None) -> TensorBase:
     """Index by ints, None and full slices: ``tensor[i, :, j]``."""
     items = index if isinstance(index, tuple) else (index,)
     if Ellipsis in [item for item in items if item is None or item is Ellipsis or isinstance(item, (int, slice))]:
@@ -309,7 +310,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Any:
     return _placed("Cat", tensors, lambda: _joined(tensors, dim), back)
 
 
-def _joined(tensors: tuple[Any, ...], dim: int) -> Any:
+def _joined(tensors: tuple[Any, ...], dim: int) -> Tensor:
     sources = [to_sparse_coo(tensor) for tensor in tensors]
     first = sources[0]
     rank, count = first.dim(), first.sparse_dim()
@@ -359,7 +360,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     return cat([unsqueeze(tensor, wrap_dim(dim, tensor.dim() + 1)) for tensor in tensors], dim)
 
 
-def resize_(self: Any, *sizes: Any, memory_format: memory_format | None = None) -> Tensor:
+def resize_(self: Any, *sizes: int, memory_format: memory_format | None = None) -> Tensor:
     """Resize a CSR matrix in place: new rows are empty, removed rows drop their elements."""
     if self._layout is not sparse_csr:
         raise NotImplementedError(f"Could not run 'aten::resize_' with arguments from the '{WORDS[self._layout]}CPU' backend.")
@@ -496,7 +497,7 @@ def _resize_compressed(input: Any, template: Any) -> Tensor:
     return replace(input, sparse(input._layout, index, values, template._size, True))
 
 
-def zeros_into(*size: Any, out: Any, **options: Any) -> Tensor:
+def zeros_into(*size: tuple[int, ...], out: Any, **options: Any) -> Tensor:
     """Implement ``torch.zeros`` and ``torch.empty`` with a sparse ``out``, which loses its elements."""
     expect_options(out, options.get("dtype"), options.get("layout"), options.get("device"))
     shape = shape_args(size) if size else tuple(options.pop("size"))

@@ -5,17 +5,19 @@ and kernels' own choices of strides beyond those of the meta device are not mode
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import ops
 from .._aten.kinds import is_shaped_by_values, reads_values
+from .._backend.arrays import Number
 from .._core import device as devices
 from .._core.above import above
 from .._core.device import device
 from .._core.dtype import bool_
 from .._hook import missing as _missing
 from .._hook import not_yet
+from .._scan.sources import Source
 from .._tensor import Tensor
 from ..utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from ..utils._pytree import tree_map
@@ -33,7 +35,7 @@ class UnsupportedFakeTensorException(RuntimeError):
 class DynamicOutputShapeException(RuntimeError):
     """Raised for a result whose shape depends on values; ``func`` is the operator."""
 
-    def __init__(self, func: Any) -> None:
+    def __init__(self, func: ops.OpOverload) -> None:
         super().__init__(func)
         self.func = func
 
@@ -41,7 +43,7 @@ class DynamicOutputShapeException(RuntimeError):
 class DataDependentOutputException(RuntimeError):
     """Raised for a result that is a value; ``func`` is the operator."""
 
-    def __init__(self, func: Any) -> None:
+    def __init__(self, func: ops.OpOverload) -> None:
         super().__init__(func)
         self.func = func
 
@@ -78,7 +80,7 @@ class FakeTensor(Tensor):
 
     @classmethod
     def __torch_dispatch__(
-        cls, func: Any, types: tuple[type, ...], args: tuple[Tensor, ...] = (), kwargs: dict[Any, Any] | None = None
+        cls, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Tensor, ...] = (), kwargs: dict[Any, Any] | None = None
     ) -> Any:
         """Run the operator in the fake mode of the tensors."""
         mode = next(value.fake_mode for value in _tensors((args, kwargs or {})) if isinstance(value, FakeTensor))
@@ -142,7 +144,9 @@ class FakeTensorMode(TorchDispatchMode):
         self.shape_env, self.static_shapes, self.export = None, True, export
         self._known = WeakIdKeyDictionary()
 
-    def from_tensor(self, tensor: Tensor, *, static_shapes: bool | None = None, source: Any = None, symbolic_context: Any = None) -> Any:
+    def from_tensor(
+        self, tensor: Tensor, *, static_shapes: bool | None = None, source: Source | None = None, symbolic_context: Any = None
+    ) -> Any:
         """Return the fake tensor of this mode with the metadata of ``tensor``; repeated calls return the same object."""
         if isinstance(tensor, FakeTensor):
             return tensor if tensor.fake_mode is self else FakeTensor(self, tensor._held, tensor.fake_device)
@@ -157,7 +161,7 @@ class FakeTensorMode(TorchDispatchMode):
         return found
 
     def __torch_dispatch__(
-        self, func: Any, types: tuple[type, ...], args: tuple[Tensor | float | Sequence[int], ...] = (),
+        self, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Tensor | float | Sequence[int], ...] = (),
         kwargs: dict[Any, Any] | None = None,
     ) -> Any:
         """Run the operator on fake tensors."""
@@ -191,7 +195,7 @@ class FakeTensorMode(TorchDispatchMode):
             named["device"] = "meta"
         found = func(*positional, **named)
 
-        def wrapped(value: Any) -> Any:
+        def wrapped(value: Tensor | None) -> Any:
             if not isinstance(value, Tensor):
                 return value
             own = held.get(id(value))
@@ -207,19 +211,19 @@ class FakeTensorMode(TorchDispatchMode):
         """Return a fake tensor of numbers in the program. A single number stays known, so that ``torch.tensor(3).item()`` works."""
         return FakeTensor(self, tensor.detach().to("meta"), tensor.device, tensor if tensor.numel() == 1 else None)
 
-    def _of_constants(self, func: Any, args: tuple[Tensor | int, ...], kwargs: dict[str, Any]) -> Any:
+    def _of_constants(self, func: ops.OpOverload, args: tuple[Tensor | int, ...], kwargs: dict[str, Any]) -> Tensor | float:
         """Run an operator on the known constants of fake tensors."""
         own = {id(value.constant): value for value in _tensors((args, kwargs))}
 
         def known(value: Tensor | float) -> Any:
             return value.constant if isinstance(value, FakeTensor) else value
 
-        def wrapped(value: Any) -> Any:
+        def wrapped(value: Tensor | Number) -> Any:
             return own.get(id(value)) or self._of_numbers(value) if isinstance(value, Tensor) else value
 
         return tree_map(wrapped, func(*tree_map(known, args), **tree_map(known, kwargs)))
 
-    def _refuse(self, func: Any, name: str, given: list[Any], args: Any) -> None:
+    def _refuse(self, func: ops.OpOverload, name: str, given: list[Any], args: tuple[Any, ...]) -> None:
         if reads_values(name) or name in _READS:
             raise DataDependentOutputException(func)
         if name == "one_hot":
@@ -260,7 +264,7 @@ def _device_of(given: list[Any], kwargs: dict[str, Any]) -> device:
     return devices.default() if found is None else found[0]
 
 
-def _numbered(device: Any) -> device:
+def _numbered(device: int | str | device) -> device:
     """Return a device with an index; the device need not exist, because fake tensors do not use it."""
     found = devices.device(device)
     return devices.device(found.type, 0) if found.index is None and found.type not in ("cpu", "meta") else found

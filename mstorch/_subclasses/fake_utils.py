@@ -1,10 +1,11 @@
 """torch._subclasses.fake_utils: real calls cross-checked with fake tensors."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import ops
+from .._core.device import device
 from .._core.formats import strided
 from .._hook import missing as _missing
 from .._tensor import Tensor
@@ -66,14 +67,14 @@ class CrossRefFakeMode(TorchDispatchMode):
         self.ignore_op_fn = ignore_op_fn if ignore_op_fn is not None else lambda function: False
         self.check_strides, self.check_aliasing, self.only_check_ops_with_meta = check_strides, check_aliasing, only_check_ops_with_meta
 
-    def _worked_out(self, func: Any, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], list[bool]] | None:
+    def _worked_out(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], list[bool]] | None:
         """Return the fake results, and for each whether it shares memory with an argument; None for a call that fake tensors do not
         support.
         """
         fakes: dict[int, Any] = {}
         mode = FakeTensorMode()
         with mode:
-            def faked(value: Any) -> Any:
+            def faked(value: Tensor | int | device | None) -> Any:
                 return fakes.setdefault(id(value), mode.from_tensor(value)) if isinstance(value, Tensor) else value
 
             try:
@@ -83,7 +84,9 @@ class CrossRefFakeMode(TorchDispatchMode):
                 return None
             return results, _sharing(results, _tensors(given))
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         """Run the operator. Raise MetadataMismatchError if the fake results have other metadata."""
         kwargs = kwargs or {}
         compared = func not in _NOT_COMPARED and not self.ignore_op_fn(func) and all(

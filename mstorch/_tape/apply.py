@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.raw import Raw
 from .._backend.table import Kernel
 from .._core import fallback  # noqa: F401 - tells of it
@@ -40,7 +41,7 @@ from .node import (
     saved_input,
     watch,
 )
-from .operands import all_simple, arrays_of, compute, compute_on_device, wrapped
+from .operands import Operand, all_simple, arrays_of, compute, compute_on_device, wrapped
 from .places import without_values
 from .saved import attribute, names_of
 
@@ -61,7 +62,7 @@ class Applied(Node):
     results: Any  # how many, where they are several
 
     @property
-    def width(self) -> int:  # type: ignore[override]
+    def width(self) -> int:
         """Number of results of the operation."""
         return self.results or 1
 
@@ -77,7 +78,7 @@ class Applied(Node):
             raise does_not_fit(self, error) from error
         return found if found.__class__ is tuple else (found,)
 
-    def kept(self, gradient: TensorBase | np.ndarray, place: int = 0) -> Any:
+    def kept(self, gradient: TensorBase | Array, place: int = 0) -> Any:
         """Return a saved value: as a tensor if ``gradient`` is a tensor, else as a raw array."""
         return self.saved[place].value(self, isinstance(gradient, TensorBase))
 
@@ -227,7 +228,8 @@ def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
 
 
 def _computed_elsewhere(
-    op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any, pointwise: bool
+    op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: tuple[int, ...] | None,
+    pointwise: bool
 ) -> Any:  # fmt: skip
     """Compute and track an operation like ``apply`` if some input is neither an array nor a tensor in host memory."""
     ours, followed, alone = modes.native is None, False, True
@@ -437,12 +439,12 @@ class Constant:
 
     __slots__ = ("array",)
 
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, array: Array) -> None:
         self.array = array
 
     unpack = None
     output = False
 
-    def value(self, node: Any, recorded: bool) -> Any:
+    def value(self, node: Applied, recorded: bool) -> Operand | None:
         """Return the array, as a tensor if the gradient is a tensor."""
         return tensor_of(self.array) if recorded and isinstance(self.array, np.ndarray) else self.array

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
+from .._backend.arrays import Array
 from .._backend.cell import Parameter, share
 from .._backend.forked import forked
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
@@ -44,7 +45,7 @@ class _Crossing(Node):
         return [raw.asnumpy().copy() if host and raw is not None else raw for raw, host in zip(found, self.hosts)]
 
 
-def tape_value(gradient: np.ndarray) -> Raw:
+def tape_value(gradient: Array) -> Raw:
     """Return a gradient as a mindspore.Tensor."""
     if isinstance(gradient, Raw):
         return gradient
@@ -75,12 +76,12 @@ def to_mindspore(tensor: TensorBase) -> Raw:
 _HELD: Any = frozenset((Storage, DeviceMemory))
 
 
-def _keep_forward(ctx: Any, raw: Raw) -> Raw:
+def _keep_forward(ctx: tape.Function, raw: Raw) -> Raw:
     ctx.end = raw  # lives as long as the node, and the tensor with it
     return tape.detached(raw)
 
 
-def _keep_backward(ctx: Any, gradient: Raw) -> Raw:
+def _keep_backward(ctx: tape.Function, gradient: Raw) -> Raw:
     return gradient
 
 

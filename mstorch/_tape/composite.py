@@ -47,7 +47,7 @@ class _Like:
     def __init__(self, tensor: TensorBase) -> None:
         self.shape, self.dtype, self.there = tensor._shape, tensor._dtype, tensor._storage.__class__ is DeviceMemory
 
-    def value(self, node: Any, recorded: bool) -> Any:
+    def value(self, node: Composite, recorded: bool) -> TensorBase:
         """Return expanded zeros, which occupy one element, on the device of the input."""
         if self.there:
             zero = on_device(full((), 0, self.dtype.name))
@@ -114,7 +114,7 @@ def record(
     return results
 
 
-def _node(label: str, edges: list[Any], backward: Callable[..., Any], rest: Any, count: int, saved: list[Any]) -> Any:
+def _node(label: str, edges: list[Any], backward: Callable[..., Any], rest: tuple[Any, ...], count: int, saved: list[Any]) -> Any:
     node: Any = named(Composite, label)(edges)
     node.backward, node.rest, node.count, node.saved = backward, rest, count, saved
     if count > 1:
@@ -123,7 +123,7 @@ def _node(label: str, edges: list[Any], backward: Callable[..., Any], rest: Any,
 
 
 def _attach(
-    label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: tuple[Any, ...], rest: Any, needed: Sequence[int],
+    label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: tuple[Any, ...], rest: tuple[Any, ...], needed: Sequence[int],
     kept: Sequence[int] | None,
 ) -> None:  # fmt: skip
     node = _node(label, [edge_of(item) for item in inputs], backward, rest, len(results), [])

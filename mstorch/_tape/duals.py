@@ -2,12 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._core.dtype import dtype
 from .._core.modes import modes
 from .._core.tangents import LEVELS, below, keep, levels_of, levels_of_all
 from .._core.tensor_base import TensorBase, auto_of
 from .._core.writable import check_history
+
+if TYPE_CHECKING:
+    from .operands import Operand
 
 # What stands above this file, filled in there: the same view of another base, a copy in given strides, a write, zeros like another.
 same_view: list[Callable[[Any, Any], Any]] = []
@@ -30,7 +34,7 @@ def tangent_of(tensor: TensorBase, level: int) -> Any:
         return same_view[0](tensor, base._auto.tangents[level])
 
 
-def give(tensor: TensorBase, level: int, tangent: Any) -> None:
+def give(tensor: TensorBase, level: int, tangent: TensorBase) -> None:
     """Set the tangent of a tensor; the tangent is copied if its strides differ from the tensor's."""
     if tangent._stride != tensor._stride:
         with below(level):
@@ -44,7 +48,7 @@ def carry(source: TensorBase, made: TensorBase) -> None:
         keep(auto_of(made), level, tangent_of(source, level))
 
 
-def mapped(source: TensorBase, made: Any, function: Callable[[Any], Any]) -> None:
+def mapped(source: TensorBase, made: TensorBase, function: Callable[[Any], Any]) -> None:
     """Set the tangents of a linear function's result, by applying the function to the tangents of its input."""
     if not made._dtype.is_integral:
         for level in levels_of(source):
@@ -62,7 +66,7 @@ def mapped_apart(source: TensorBase, made: Sequence[Any], function: Callable[[An
             give(item, level, tangent)
 
 
-def offset_in(tangent: TensorBase, source: TensorBase, offset: int, kind: Any = None) -> int:
+def offset_in(tangent: TensorBase, source: TensorBase, offset: int, kind: dtype | None = None) -> int:
     """Return the storage offset in the tangent that corresponds to ``offset`` in the tensor's storage."""
     size = source._dtype.itemsize if kind is None else kind.itemsize
     return int(offset + (tangent._offset - source._offset) * source._dtype.itemsize // size)
@@ -73,7 +77,7 @@ def write(target: TensorBase, made: Any | None) -> None:
     write_parts(target, made, write_into[0], True)
 
 
-def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None], whole: bool = False) -> None:
+def write_parts(target: TensorBase, source: Any | None, put: Callable[[Any, Any], None], whole: bool = False) -> None:
     """Update the tangents of a tensor after parts of it were overwritten by ``source``, by calling ``put(tensor, values)``.
 
     An existing tangent is written in place, so that its views change too; otherwise a tangent of the base is created.
@@ -101,7 +105,7 @@ def _whole(target: TensorBase, level: int) -> Any:
     return target if auto is None or auto.base is None or level in (auto.tangents or {}) else auto.base
 
 
-def refuse(*tensors: Any) -> None:
+def refuse(*tensors: Operand | None) -> None:
     """Raise NotImplementedError if tangents would be lost: MindSpore has no forward mode."""
     if modes.native is not None and LEVELS and levels_of_all(tensors):
         raise NotImplementedError("mstorch: forward mode goes through neither a graph that is captured nor MindSpore's own training")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.geometry import contiguous_strides
 from .._backend.halves import BFLOAT16
 from .._backend.raw import NAME_OF, NAME_OF_NP, Raw
@@ -305,7 +306,7 @@ def run(
     return [None if edge is None else caught.get(edge) for edge in wanted]
 
 
-def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Any) -> Sequence[Any]:
+def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Callable[..., Any] | None) -> Sequence[Any]:
     """Run a node that has hooks, or runs in a mode or in anomaly mode."""
     marks = node.marks
     if marks is not None and marks.watched:
@@ -338,7 +339,7 @@ def _count_down(node: Node, counts: dict[Node, int], ready: list[Any]) -> None:
             _push(ready, below)
 
 
-def _put(buffer: list[Any], number: int, gradient: TensorBase | np.ndarray) -> None:
+def _put(buffer: list[Any], number: int, gradient: TensorBase | Array) -> None:
     if number >= len(buffer):
         buffer.extend([None] * (number + 1 - len(buffer)))
     held = buffer[number]
@@ -432,7 +433,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
         hook((), (seen,))
 
 
-def _in_leafs_order(gradient: np.ndarray, leaf: TensorBase) -> np.ndarray:
+def _in_leafs_order(gradient: Array, leaf: TensorBase) -> Array:
     """Return the gradient of a leaf whose shape has changed since forward, copied if its strides differ from the leaf's."""
     given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
     own = strides_of(leaf)
@@ -491,13 +492,12 @@ if hasattr(os, "register_at_fork"):  # another thread that held it is not here
     os.register_at_fork(after_in_child=_accumulating._at_fork_reinit)  # type: ignore[attr-defined]
 
 
-def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | np.ndarray, recorded: bool) -> None:
+def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorded: bool) -> None:
     held = auto.grad
     if gradient is None:
         return
     if held is None:
-        if gradient.__class__ is np.ndarray:
-            # Nobody else may write to what the leaf is given: an array that others hold is copied.
+        if gradient.__class__ is np.ndarray:  # Nobody else may write to what the leaf is given: an array that others hold is copied.
             auto.grad = tensor_of(gradient if _alone(gradient, tensor) else _like_leaf(gradient, tensor))
         elif isinstance(gradient, TensorBase):
             # A sparse gradient, to which more is added by replacing its parts, need only be an object of its own.
@@ -542,7 +542,7 @@ def _check_nothing(result: TensorBase | int | None, tensor: TensorBase) -> None:
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
 
 
-def _like_leaf(gradient: np.ndarray, tensor: TensorBase) -> np.ndarray:
+def _like_leaf(gradient: Array, tensor: TensorBase) -> Array:
     """Return a copy in the memory order of the leaf."""
     if tensor._stride is None or gradient.shape != tensor._shape or dense_order(tensor._shape, tensor._stride) is None:
         return np.array(gradient, order="C")
@@ -560,7 +560,7 @@ def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
     return in_order(gradient, strides)
 
 
-def _own_on_device(gradient: Any, tensor: TensorBase) -> Any:
+def _own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
     """Return a gradient on a device, given as a raw array, as a tensor that owns its memory, in the memory order of the leaf ``tensor``."""
     if modes.native is not None:
         return dressed(gradient)
@@ -581,7 +581,7 @@ def _references(value: Any) -> int:
 _PER_CALL = _references(object()) - 2
 
 
-def _alone(gradient: np.ndarray, tensor: TensorBase) -> bool:
+def _alone(gradient: Array, tensor: TensorBase) -> bool:
     """Return whether the array has no other references (besides three of the callers and this argument) and the leaf's memory order."""
     if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
         return False

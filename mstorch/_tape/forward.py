@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.raw import from_numpy
 from .._backend.table import Kernel
 from .._core.dtype import dtype
@@ -33,12 +34,12 @@ from .._core.tensor_base import (
     window,
 )
 from . import engine
-from .apply import RULES, Derivative, apply, pushed
+from .apply import RULES, Applied, Derivative, apply, pushed
 from .duals import carry, give, refuse, relaid, tangent_of, write_into, zeros_for
 from .movement import Move, casting, cloned
 from .native import Native, native_node, operands, pushed_gradient, pushed_native
 from .node import Node, Saved, bare, dressed, edge_of, repeats
-from .operands import as_raw
+from .operands import Operand, as_raw
 from .vocabulary import conj
 from .windows import linear
 
@@ -56,7 +57,7 @@ class Held:
     def __init__(self, item: TensorBase) -> None:
         self.item = item
 
-    def value(self, node: Any, recorded: bool) -> Any:
+    def value(self, node: Node, recorded: bool) -> Operand:
         """Return the saved value: as a tensor if ``recorded``, else as a raw array."""
         item = self.item
         if isinstance(item, TensorBase):
@@ -67,13 +68,16 @@ class Held:
 class Call:
     """An executed operation as its forward-mode rule sees it: the values and tangents are all raw arrays (``plain``) or all tensors."""
 
-    def __init__(self, op: Kernel, kind: dtype, inputs: Any, args: Any, results: Any, tangents: list[Any], plain: bool) -> None:
+    def __init__(
+        self, op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], results: tuple[TensorBase, ...],
+        tangents: list[Any], plain: bool
+    ) -> None:
         self.op, self.kind, self.args, self.results, self.plain = op, kind, args, results, plain
         self.listed = bool(inputs) and inputs[0].__class__ is list
         self.inputs = list(inputs[0]) if self.listed else list(inputs)
         self.tangents = [array_of(item) if item is not None else None for item in tangents] if plain else tangents
 
-    def _shown(self, item: TensorBase) -> Any:
+    def _shown(self, item: TensorBase) -> Operand:
         if isinstance(item, TensorBase):
             return bare(item) if self.plain else item
         return tensor_of(item) if isinstance(item, np.ndarray) and not self.plain else item
@@ -99,14 +103,14 @@ class Call:
         item = self.inputs[place]
         return self._shown(zeros_for[0](item)) if isinstance(item, TensorBase) else np.zeros_like(item)
 
-    def run(self, *inputs: Any) -> Any:
+    def run(self, *inputs: Any) -> Operand:
         """Run the operation on other inputs."""
         given: tuple[Any, ...] = (list(inputs),) if self.listed else inputs
         if self.plain:
             return self.op.host[self.kind.name](*given, *self.args)
         return apply(self.op, self.kind, given, self.args)
 
-    def pull(self, tangent: TensorBase | np.ndarray, place: int = 0) -> Any:
+    def pull(self, tangent: TensorBase | Array, place: int = 0) -> Operand:
         """Apply the gradient rule to a value; return the result for the input at ``place``."""
         node = applied_node(RULES[self.op.op], self.kind, self.inputs, self.args, self.results, [True] * len(self.inputs))
         found = node.run([tangent], not self.plain)
@@ -127,7 +131,7 @@ def forward_rule(*ops: str) -> Callable[[Callable[[Call], Any]], Callable[[Call]
     return enter
 
 
-def symmetric(call: Call) -> Any:
+def symmetric(call: Call) -> Operand:
     """Return the tangent by the gradient rule, for an operation with a symmetric Jacobian; complex tangents are conjugated before and
     after.
     """
@@ -136,7 +140,7 @@ def symmetric(call: Call) -> Any:
 
 def applied_node(
     derivative: Derivative, kind: dtype, inputs: list[Any], args: tuple[int | tuple[int, ...], ...], results: Sequence[Any], has: list[bool]
-) -> Any:
+) -> Applied:
     """Return a node of an operation with a gradient rule, detached from every graph."""
     node: Any = derivative.node([SOMEWHERE if one else None for one in has])
     node.rule, node.args, node.kind = derivative.rule, args, kind
@@ -189,7 +193,7 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     _give_all(levels, results, tangents_at)
 
 
-def _apart(found: TensorBase | np.ndarray, tangents: list[Any]) -> Any:
+def _apart(found: TensorBase | Array, tangents: list[Any]) -> Operand | None:
     """Return a tangent that shares no memory with the tangents from which it was computed, so that it may be written to."""
     if found.__class__ is np.ndarray:
         shared = found.base is not None or any(found is one for one in tangents)
@@ -296,7 +300,7 @@ def _give_all(levels: list[int], results: Sequence[Any], tangents_at: Callable[[
                 carry(item, kept.tensor)  # what backward keeps of the result is another tensor
 
 
-def _inexact(item: Any) -> bool:
+def _inexact(item: TensorBase) -> bool:
     return isinstance(item, TensorBase) and not item._dtype.is_integral
 
 
@@ -309,7 +313,7 @@ def _tangent(item: TensorBase, level: int, kind: dtype | None) -> TensorBase | N
     return found if found is None or found._dtype is wanted else _in_kind(found, wanted)
 
 
-def _cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+def _cast(array: Array, kind: np.dtype[Any]) -> Array:
     return (array.real if kind.kind != "c" else array).astype(kind)
 
 
@@ -328,7 +332,7 @@ def _plain(items: Sequence[Any]) -> bool:
     return True
 
 
-def transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe: bool = True) -> list[Any]:
+def transposed(node: Node, tangents: Sequence[Any], results: Sequence[Any], probe: bool = True) -> list[Any]:
     """Return the tangents of a node's results by transposing its gradients, which are linear in the incoming ones.
 
     ``probe``: transpose at nonzero gradients, which show whether the backward of a node lost the autograd graph; else at zeros, which every
@@ -345,7 +349,7 @@ def transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe
         ) from error
 
 
-def _transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe: bool) -> list[Any]:
+def _transposed(node: Node, tangents: Sequence[Any], results: Sequence[Any], probe: bool) -> list[Any]:
     recorded = modes.grad
     with grad_set_to(True):
         seeds = [_seed(item, probe) if _inexact(item) else None for item in results]
@@ -381,7 +385,7 @@ def _transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], prob
     return made
 
 
-def _own(value: TensorBase | np.ndarray) -> Any:
+def _own(value: TensorBase | Array) -> TensorBase:
     """Return a tangent that owns its memory."""
     if isinstance(value, np.ndarray) and (value.base is not None or not value.flags.writeable):
         value = np.array(value, order="C")
@@ -398,7 +402,7 @@ def _in_kind(tangent: TensorBase, kind: dtype) -> TensorBase:
     )  # fmt: skip
 
 
-def _keeps_tracked(node: Any) -> bool:
+def _keeps_tracked(node: Node) -> bool:
     for item in node.saved or ():
         if isinstance(item, Held) and isinstance(item.item, TensorBase) and is_tracked(item.item):
             return True
@@ -456,7 +460,7 @@ def _relaid(tangent: TensorBase, like: TensorBase) -> TensorBase:
     return made
 
 
-def _copied(array: np.ndarray) -> np.ndarray:
+def _copied(array: Array) -> Array:
     return np.array(array, order="C")
 
 

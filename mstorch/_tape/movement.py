@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.cast import cast, numpy_cast
 from .._backend.constants import constant_of
 from .._backend.device_memory import full
@@ -16,7 +17,7 @@ from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.strides import Strides, may_overlap
 
-Map = Callable[[np.ndarray], np.ndarray]
+Map = Callable[[Array], Array]
 OnRaw = Callable[[Raw], Raw]
 Geometry = tuple[tuple[int, ...], Strides, int]
 """Shape, strides and offset of a window on memory."""
@@ -35,11 +36,11 @@ class Move:
         self.array = array
         self.raw = raw
 
-    def __call__(self, array: np.ndarray) -> np.ndarray:
+    def __call__(self, array: Array) -> Array:
         return self.array(array)
 
 
-def _unchanged(array: np.ndarray) -> np.ndarray:
+def _unchanged(array: Array) -> Array:
     return array
 
 
@@ -165,7 +166,7 @@ def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], li
     return spans, turned, lengths
 
 
-def part(raw: Raw, key: Any) -> Raw:
+def part(raw: Raw, key: tuple[Any, ...]) -> Raw:
     """Index the value with a key of basic indexing."""
     own, name = tuple(raw.shape), NAME_OF[raw.dtype]
     spans, turned, lengths = _spans(key, own)
@@ -175,7 +176,7 @@ def part(raw: Raw, key: Any) -> Raw:
     return flipped(raw, turned) if _is_of_slices(key) else reshaped(flipped(raw, turned), lengths)
 
 
-def _is_of_slices(key: Any) -> bool:
+def _is_of_slices(key: tuple[Any, ...]) -> bool:
     """Return whether a key consists of slices only, so that indexing keeps the number of dimensions."""
     return key.__class__ is slice or (key.__class__ is tuple and all(item.__class__ is slice for item in key))
 

@@ -6,24 +6,26 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.cast import numpy_cast
 from .._backend.float8 import typed
-from .._backend.raw import ON_CPU, from_numpy
+from .._backend.raw import ON_CPU, Raw, from_numpy
 from .._backend.tape import refuse_cpu_in_trace
 from .._core import device as devices
 from .._core.above import copied
 from .._core.device import device
+from .._core.dtype import dtype
 from .._core.modes import modes
 from .._core.storage import NATIVE, DeviceMemory
 from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, meta_tensor, on_device, strides_of
 from .node import Node, bare, edge_of, named
 
 
-def _to_host(value: Any) -> Any:
+def _to_host(value: Raw) -> Array:
     return value if value.__class__ is np.ndarray else value.asnumpy().copy()
 
 
-def _to_accelerator(value: Any) -> Any:
+def _to_accelerator(value: Array) -> Raw:
     return from_numpy(np.array(value, order="C")) if value.__class__ is np.ndarray else value
 
 
@@ -41,7 +43,7 @@ class _Moved(Node):
         return (self.back(gradient),)
 
 
-def moved(tensor: Any, home: bool) -> Any:
+def moved(tensor: TensorBase, home: bool) -> TensorBase:
     """Return a copy of a tensor on the host (``home``) or on the accelerator, with the same strides; autograd tracks it."""
     strides = None if tensor._stride is None else strides_of(tensor)
     if home:
@@ -58,7 +60,7 @@ def moved(tensor: Any, home: bool) -> Any:
     return made
 
 
-def _dense(tensor: Any) -> bool:
+def _dense(tensor: TensorBase) -> bool:
     count = int(np.prod(tensor._shape))
     return count > 0 and 1 + sum((n - 1) * s for n, s in zip(tensor._shape, strides_of(tensor))) == count and 0 not in strides_of(tensor)
 
@@ -86,7 +88,7 @@ def beside(constant: TensorBase, like: Any) -> Any:
     return moved(constant, False)
 
 
-def stays_readable(made: Any, source: Any, kind: Any) -> None:
+def stays_readable(made: TensorBase, source: TensorBase, kind: dtype) -> None:
     """Mark integers cast on a device as readable without a transfer if their source is."""
     storage = made._storage
     if storage.__class__ is DeviceMemory and source._storage.reads_are_free:

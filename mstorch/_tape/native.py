@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape as native_tape
+from .._backend.arrays import Array
 from .._backend.forked import forked
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import LOCK, Kernel, through_mindspore
@@ -23,7 +24,7 @@ from .._core.tensor_base import (
     value_of,
 )
 from .node import Node, dressed, edge_of, named, saved_input
-from .operands import as_raw, compute
+from .operands import Operand, as_raw, compute
 from .places import without_values
 
 pushed_native: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with results
@@ -84,7 +85,7 @@ def _pulled(
     return full
 
 
-def _raw(item: Any) -> Raw:
+def _raw(item: Operand) -> Raw:
     if isinstance(item, TensorBase):
         return value_of(item)
     return item if isinstance(item, Raw) else from_numpy(np.ascontiguousarray(item).reshape(item.shape))
@@ -116,7 +117,7 @@ def _found(function: Callable[..., Any], tensors: list[Any], results: int, count
     return full
 
 
-def _unwrapped(raw: Raw, tensors: list[Any]) -> np.ndarray:
+def _unwrapped(raw: Raw, tensors: list[Any]) -> Array:
     return raw.asnumpy().copy() if tensors[0]._storage.__class__ is Storage else raw
 
 
@@ -155,7 +156,7 @@ def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[
     _attach(label, function, [None] * len(tensors), (), list(tensors), results)
 
 
-class _Rowless(dict):
+class _Rowless(dict[Any, Any]):
     """An operation that is not in the kernel table, given as a function of MindSpore tensors and one of NumPy arrays."""
 
     op = ""
@@ -199,7 +200,7 @@ def _attach(
 def native_node(
     label: str, edges: list[Any], function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], saved: list[Any],
     results: Sequence[Any],
-) -> Any:  # fmt: skip
+) -> Native:  # fmt: skip
     """Return the node of a function of MindSpore tensors."""
     node: Any = named(Native, label)(edges)
     node.function, node.given, node.args = function, given, args

@@ -6,12 +6,14 @@ import re
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.device_memory import primitive_window
-from .._core.auto import DEFAULT
+from .._backend.raw import Raw
+from .._core.auto import DEFAULT, Auto
 from .._core.dtype import dtype
 from .._core.hooks import RemovableHandle
 from .._core.modes import grad_set_to, modes
@@ -35,6 +37,10 @@ from .._core.tensor_base import (
 )
 from .._core.writable import may_not_be_asked, refused_view
 from .duals import carry
+
+if TYPE_CHECKING:
+    from .apply import Applied
+    from .operands import Operand
 
 Edge = tuple["Node", int]
 
@@ -193,7 +199,7 @@ class Accumulate(Node):
 _LAST = 1 << 62
 
 
-def edge_of(tensor: Any) -> Edge | None:
+def edge_of(tensor: TensorBase) -> Edge | None:
     """Return the edge along which a tensor's gradients flow; None if the tensor does not require grad."""
     auto = tensor._auto
     node = tensor._node if auto is None else node_of(tensor)
@@ -210,7 +216,7 @@ def edge_of(tensor: Any) -> Edge | None:
     return found, 0
 
 
-def node_of(tensor: Any) -> Node | None:
+def node_of(tensor: TensorBase) -> Node | None:
     """Return the node that made a tensor (torch's ``grad_fn``); it is recomputed for a view whose base was modified in place."""
     auto = tensor._auto
     if auto is not None and auto.base is not None:
@@ -220,7 +226,7 @@ def node_of(tensor: Any) -> Node | None:
     return tensor._node
 
 
-def _look_again(tensor: TensorBase, auto: Any, version: int) -> None:
+def _look_again(tensor: TensorBase, auto: Auto, version: int) -> None:
     base = auto.base
     if tensor._node is None and auto.pending is None and not is_tracked(base):
         return
@@ -289,7 +295,7 @@ class SavedInput:
         self.tensor = tensor
         self.version = tensor._counter.version
 
-    def value(self, node: Any, recorded: bool) -> Any:
+    def value(self, node: Node, recorded: bool) -> Any:
         """Return the saved value: as a tensor if ``recorded``, else as a raw array."""
         tensor = self.tensor
         if tensor._counter.version != self.version:
@@ -318,13 +324,13 @@ class Watched:
         self._node = None if own else tensor._node
         self.version, self.own = tensor._counter.version, own
 
-    def check(self, node: Any) -> None:
+    def check(self, node: Node) -> None:
         """Raise torch's error if the tensor was modified in place."""
         if self._counter.version != self.version:
             raise RuntimeError(changed_text(self, self.version, node if self.own else None))
 
 
-def watch(result: TensorBase, *tensors: Any) -> TensorBase:
+def watch(result: TensorBase, *tensors: TensorBase | float | None) -> TensorBase:
     """Return the result; backward through its node will raise if one of ``tensors`` (or the result itself, if it is among them) is modified
     in place.
     """
@@ -346,7 +352,7 @@ class SavedWindow(SavedInput):
         super().__init__(tensor)
         self.storage, self.array, self.counter = tensor._storage, bare(tensor), tensor._counter
 
-    def value(self, node: Any, recorded: bool) -> Any:
+    def value(self, node: Applied, recorded: bool) -> Operand:
         """Return the value as it was saved, from the old memory if the tensor has other memory now."""
         tensor = self.tensor
         if tensor._storage is self.storage:
@@ -360,7 +366,7 @@ class SavedWindow(SavedInput):
         return made
 
 
-def saved_input(tensor: TensorBase) -> Any:
+def saved_input(tensor: TensorBase) -> Saved | SavedInput:
     """Return the object that a node saves for an input; a number that was wrapped in a tensor bypasses the saved-tensor hooks."""
     return Saved(tensor) if modes.saved_hooks and not tensor.__dict__.get("_wrapped_number") else SavedInput(tensor)
 
@@ -369,6 +375,7 @@ class Saved:
     """Tensor saved for backward with its version, or the packed value of a pair of saved-tensor hooks."""
 
     __slots__ = ("tensor", "version", "unpack", "packed", "output", "number")
+    tensor: Any
 
     def __init__(self, tensor: TensorBase, output: bool = False) -> None:
         # An output refers to its node; a twin without one keeps the two from keeping each other alive.
@@ -393,7 +400,7 @@ class Saved:
         """Whether the tensor was modified in place after it was saved."""
         return self.unpack is None and self.tensor._counter.version != self.version
 
-    def value(self, node: Node | None, recorded: bool) -> Any:
+    def value(self, node: Node | None, recorded: bool) -> Operand:
         """Return the saved value: as a tensor in the autograd graph if ``recorded``, else as a raw array."""
         if self.unpack is not None:
             tensor = self.unpack(self.packed)
@@ -436,7 +443,7 @@ def _as_leaf(made: Any, leaf: Any) -> Any:
     return made
 
 
-def bare_twin(tensor: Any) -> TensorBase:
+def bare_twin(tensor: TensorBase) -> TensorBase:
     """Return a detached alias of the tensor: same storage, shape and strides."""
     made = twin(tensor)
     made._node, made._number = None, 0
@@ -464,12 +471,12 @@ def does_not_fit(node: Any, error: Exception) -> RuntimeError:
     return RuntimeError(f"Function {node.name()} got a gradient, or has saved a tensor, of a shape that it cannot use: {error}")
 
 
-def plain_name(node: Any) -> str:
+def plain_name(node: Node) -> str:
     """Return the node's name for messages, for example ``Exp`` for ExpBackward0."""
     return re.sub(r"Backward\d*$", "", node.name())
 
 
-def changed_text(tensor: TensorBase | Watched, version: int, maker: Any = None) -> str:
+def changed_text(tensor: TensorBase | Watched, version: int, maker: Node | None = None) -> str:
     """Return torch's message for a saved tensor that was modified in place."""
     kind = type_text(tensor._dtype)
     node = maker or tensor._node
@@ -482,7 +489,7 @@ def changed_text(tensor: TensorBase | Watched, version: int, maker: Any = None) 
     )
 
 
-def bare(tensor: Any) -> Any:
+def bare(tensor: TensorBase) -> Array | Raw:
     """Return a tensor's raw array: a NumPy array on the host, a MindSpore tensor elsewhere."""
     return array_of(tensor) if on_host(tensor) else value_of(tensor)
 
@@ -492,7 +499,7 @@ def on_host(tensor: TensorBase) -> bool:
     return tensor._storage.__class__ is Storage
 
 
-def dressed(value: TensorBase | np.ndarray) -> Any:
+def dressed(value: TensorBase | Array) -> Any:
     """Return a tensor that shares the memory of a raw array; a tensor is returned unchanged."""
     if isinstance(value, TensorBase) or value is None:
         return value
@@ -501,7 +508,7 @@ def dressed(value: TensorBase | np.ndarray) -> Any:
     return wrap(value) if modes.native is not None or (value.is_contiguous() and value.size > 1) else _expanded_raw(value)
 
 
-def repeats(array: np.ndarray) -> bool:
+def repeats(array: Array) -> bool:
     """Return whether an array is expanded (has strides of 0)."""
     if array.size > 1:
         return 0 in array.strides
@@ -511,7 +518,7 @@ def repeats(array: np.ndarray) -> bool:
     return isinstance(array.base, np.ndarray) and array.base.size == 1
 
 
-def _expanded(array: np.ndarray) -> TensorBase:
+def _expanded(array: Array) -> TensorBase:
     """Return a tensor that stays expanded, as torch's gradient of a sum does."""
     if not array.size:
         one = tensor_of(np.array(array.base, array.dtype).reshape(1))
@@ -540,7 +547,7 @@ def _expanded_raw(raw: Any) -> TensorBase:
     return window(once._storage, once._dtype, shape, strides, 0)
 
 
-def bare_of(value: Any, recorded: bool) -> Any:
+def bare_of(value: TensorBase | None, recorded: bool) -> Any:
     """Return the raw array of a tensor that a hook or the user gave; the tensor itself if ``recorded``."""
     if recorded or not isinstance(value, TensorBase) or value._sparse or is_meta(value):
         return value  # a sparse gradient stays a tensor, and one without memory

@@ -1,12 +1,13 @@
 """Conversion of kernel arguments and results: tensors to arrays or MindSpore values, and back."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .._backend import shapes
+from .._backend.arrays import Array
 from .._backend.constants import constant_of
 from .._backend.float8 import STORED
 from .._backend.raw import ON_CPU, Raw, from_numpy
@@ -32,6 +33,8 @@ from .._core.tensor_base import (
 from .mirrored import all_resolved, has_mirrored
 from .places import Shaped, check_meta, check_places, elsewhere, kind_among, shaped, without_memory
 
+Operand: TypeAlias = TensorBase | Array | Raw
+"""What a gradient rule computes on: a tensor, if it is recorded, or a bare array of the host or of a device."""
 _SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
 
 
@@ -77,7 +80,7 @@ def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return tuple(found)
 
 
-def as_array(item: TensorBase | bool | np.ndarray) -> Any:
+def as_array(item: TensorBase | bool | Array) -> Any:
     if isinstance(item, TensorBase):
         return array_of(item)
     if item.__class__ is np.ndarray or item.__class__ in _SIMPLE:
@@ -87,7 +90,7 @@ def as_array(item: TensorBase | bool | np.ndarray) -> Any:
     return item
 
 
-def as_raw(item: Any) -> Any:
+def as_raw(item: float | Operand | Sequence[TensorBase | Raw | int] | None) -> Any:
     """Return a tensor or array, or a sequence of these, as MindSpore tensors; other values unchanged."""
     if isinstance(item, TensorBase):
         if not ON_CPU and not item._shape and item._storage.__class__ is Storage and modes.native is None:
@@ -109,7 +112,7 @@ def tensors_as_raw(item: Any) -> Any:
     return item
 
 
-def in_order_of_memory(function: Any, name: str, inputs: Sequence[Any], strides: Strides) -> Any:
+def in_order_of_memory(function: Callable[..., Any], name: str, inputs: Sequence[Any], strides: Strides) -> TensorBase:
     """Run an elementwise device kernel so that its result has the given strides: the operands are permuted to that memory order."""
     shape: tuple[int, ...] = ()
     for item in inputs:
@@ -120,7 +123,7 @@ def in_order_of_memory(function: Any, name: str, inputs: Sequence[Any], strides:
     return device_tensor(raw, OF_MS[raw.dtype], shape, strides)
 
 
-def _in_order(item: Any, name: str, rank: int, order: Sequence[int]) -> Any:
+def _in_order(item: Operand | None, name: str, rank: int, order: Sequence[int]) -> Raw:
     """Add leading dimensions to an operand up to ``rank``, then permute its dimensions."""
     if item is None:
         return None
@@ -134,7 +137,7 @@ def _in_order(item: Any, name: str, rank: int, order: Sequence[int]) -> Any:
     return item._storage.read(name, tuple(shape[d] for d in order), tuple(steps[d] for d in order), item._offset)
 
 
-def wrapped(value: Any, strides: tuple[int, int] | None = None) -> Any:
+def wrapped(value: Any, strides: tuple[int, ...] | None = None) -> Any:
     if value.__class__ is np.ndarray:
         return laid_out(value, strides)
     if isinstance(value, Raw):
@@ -159,7 +162,9 @@ def _in_arrays(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ..
         raise told from None
 
 
-def _of_shapes(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
+def _of_shapes(
+    op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: tuple[int, ...] | None, pointwise: bool
+) -> tuple[Any, Any]:
     args = arrays_of(args, inputs)
     check_places(op.op, inputs)
     check_meta(op.op)
@@ -167,7 +172,7 @@ def _of_shapes(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ..
         return wrapped(shaped(shapes.told(op.op, op.host[name], tuple(map(as_array, inputs)), args)), strides), args
 
 
-def _raw_of(item: Any, inputs: Sequence[Any]) -> Any:
+def _raw_of(item: Operand | list[TensorBase] | None, inputs: Sequence[Any]) -> Any:
     """Return an operand as a device kernel takes it; 0-d CPU tensors may be combined with any device."""
     if isinstance(item, TensorBase):
         at, storage = item._at, item._storage
@@ -180,7 +185,9 @@ def _raw_of(item: Any, inputs: Sequence[Any]) -> Any:
     return as_raw(item)
 
 
-def compute_on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
+def compute_on_device(
+    op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: tuple[int, ...] | None, pointwise: bool
+) -> tuple[Any, Any]:
     """Run a kernel as ``compute`` does, on operands that are on a device and on numbers."""
     if name in STORED and not moves_bytes(op.op):
         return _codes_by_host(op, name, inputs, args, strides)
@@ -196,7 +203,7 @@ def compute_on_device(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any
     return (_of_bytes(result, by_name(name)) if name in STORED else result), args
 
 
-def _of_bytes(value: Any, kind: dtype) -> Any:
+def _of_bytes(value: TensorBase | list[Any] | tuple[Any, ...], kind: dtype) -> Any:
     """Return kernel results with each byte tensor viewed as the dtype that it encodes."""
     if isinstance(value, (tuple, list)):
         return tuple(_of_bytes(item, kind) for item in value)
@@ -205,13 +212,13 @@ def _of_bytes(value: Any, kind: dtype) -> Any:
     return value
 
 
-def _codes_by_host(op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any) -> tuple[Any, Any]:
+def _codes_by_host(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any) -> tuple[Any, Any]:
     """Compute on the host for device tensors whose dtype is held as bytes; return the results on the device."""
     for told in on_fallback:
         told(op.op)
     found = op.host[name](*map(as_array, inputs), *map(as_array, args))
 
-    def placed(array: Any) -> Any:
+    def placed(array: Array | list[Any] | tuple[Any, ...]) -> Any:
         if isinstance(array, (tuple, list)):
             return tuple(map(placed, array))
         return on_device(from_numpy(np.asarray(array, order="C")), strides, OF_NP[array.dtype])
@@ -230,7 +237,7 @@ _COMPUTE = {"host": _in_arrays, "mirrored": _in_arrays, "absent": _of_shapes, "d
 
 
 def compute(
-    op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...] = (), strides: Any = None, pointwise: bool = False
+    op: Any, name: str, inputs: Sequence[Any], args: tuple[Any, ...] = (), strides: tuple[int, ...] | None = None, pointwise: bool = False
 ) -> tuple[Any, Any]:  # fmt: skip
     """Run a kernel on its operands' device; return the result, and the arguments that a node saves, as raw arrays.
 

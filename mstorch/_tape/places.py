@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.modes import modes
 from .._core.storage import Absent, DeviceMemory, Storage
 from .._core.tensor_base import TensorBase, is_meta, meta_tensor
@@ -67,7 +68,7 @@ def check_places(op: str, inputs: Sequence[Any]) -> None:
         return
     for item in placed:
         if is_meta(item) is not is_meta(placed[0]):
-            here, there = placed[0].device, item.device  # type: ignore[attr-defined]
+            here, there = placed[0].device, item.device
             raise RuntimeError(f"Tensor on device {there} is not on the expected device {here}!")
 
 
@@ -84,17 +85,17 @@ class Shaped(NamedTuple):
     """Result of an operation on the meta device: a shape and a dtype."""
 
     shape: tuple[int, ...]
-    dtype: np.dtype
+    dtype: np.dtype[Any]
 
 
-def shaped(value: np.ndarray) -> Any:
+def shaped(value: Array) -> Any:
     """Return ``Shaped`` in place of arrays."""
     if isinstance(value, (np.ndarray, np.generic)):
         return Shaped(value.shape, value.dtype)
     return tuple(map(shaped, value)) if isinstance(value, (tuple, list)) else value
 
 
-def onto_meta(value: TensorBase | float) -> Any:
+def onto_meta(value: TensorBase | float) -> TensorBase | float | str:
     """Return a tensor as a meta tensor; other values unchanged."""
     if isinstance(value, TensorBase) and value._storage.__class__ in (Storage, DeviceMemory):
         return meta_tensor(value._shape, value._dtype)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.constants import number_of
 from .._backend.raw import NAME_OF, NAME_OF_NP, NP_DTYPE, Raw
 from .._backend.table import kernel
@@ -13,7 +14,7 @@ from .._core.storage import Storage
 from .._core.strides import elementwise_strides
 from .._core.tensor_base import TensorBase, strides_of, tensor_of
 from .apply import apply
-from .operands import as_raw
+from .operands import Operand, as_raw
 
 _BARE = frozenset((Raw, int, float, bool, str, type(None)))
 
@@ -59,7 +60,7 @@ def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
     return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands])
 
 
-def dtype_name(value: Any) -> str:
+def dtype_name(value: Operand) -> str:
     """Return the dtype's name for a raw array or a tensor."""
     if value.__class__ is Raw:
         return NAME_OF[value.dtype]
@@ -68,7 +69,7 @@ def dtype_name(value: Any) -> str:
     return NAME_OF_NP[value.dtype] if value.__class__ is np.ndarray else OF_MS[value.dtype].name
 
 
-def shape_of(value: TensorBase | np.ndarray) -> tuple[int, ...]:
+def shape_of(value: TensorBase | Array) -> tuple[int, ...]:
     """Return the shape of a raw array or a tensor."""
     return value._shape if isinstance(value, TensorBase) else tuple(value.shape)
 
@@ -76,7 +77,7 @@ def shape_of(value: TensorBase | np.ndarray) -> tuple[int, ...]:
 _HALVES = frozenset(("float16", "bfloat16"))
 
 
-def factor(number: float, like: TensorBase | np.ndarray) -> Any:
+def factor(number: float, like: TensorBase | Array) -> Any:
     """Return a 0-d constant factor for a value; in single precision for half precision on the host."""
     name = dtype_name(like)
     if name not in _HALVES or not (like.__class__ is np.ndarray or (isinstance(like, TensorBase) and like._storage.__class__ is Storage)):
@@ -85,13 +86,13 @@ def factor(number: float, like: TensorBase | np.ndarray) -> Any:
     return array if like.__class__ is np.ndarray else _wrapped_number(array)
 
 
-def _wrapped_number(array: np.ndarray) -> TensorBase:
+def _wrapped_number(array: Array) -> TensorBase:
     made = tensor_of(array)  # a number of the CPU, which any device takes
     made.__dict__["_wrapped_number"] = True
     return made
 
 
-def constant(number: float, like: Any) -> Any:
+def constant(number: float, like: Operand) -> Operand:
     """Return a 0-d constant with the dtype of ``like``, as a tensor if ``like`` is a tensor, else as a raw array."""
     name = dtype_name(like)
     if like.__class__ is Raw:

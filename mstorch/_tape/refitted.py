@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .._backend.arrays import Array
 from .._core.dtype import dtype
 from .._core.tensor_base import TensorBase, on_resize
 from . import vocabulary as v
@@ -22,7 +23,7 @@ class Refitted(Node):
     number: int
 
     @property
-    def width(self) -> int:  # type: ignore[override]
+    def width(self) -> int:
         """Number of outputs, large enough for the output number of the tensor."""
         return self.number + 1
 
@@ -35,7 +36,7 @@ class Refitted(Node):
         """Pass the gradients on."""
         return (self._fitted(gradients[self.number]),)
 
-    def _fitted(self, gradient: Any) -> Any:
+    def _fitted(self, gradient: Array) -> Any:
         own = v.shape_of(gradient)
         check_fit(self, own, self.shape)
         found = v.fit(gradient, self.shape)

@@ -8,7 +8,9 @@ from .._core.promotion import WORDS, type_text
 from .._core.tensor_base import TensorBase, is_meta
 
 
-def replaced(hook: Callable[..., Any] | str, held: Any, changed: TensorBase | int | Sequence[TensorBase]) -> TensorBase | None:
+def replaced(
+    hook: Callable[..., Any] | str, held: TensorBase | None, changed: TensorBase | int | Sequence[TensorBase]
+) -> TensorBase | None:
     """Return a hook's gradient; raise TypeError if it is not a tensor, RuntimeError if its type or size differs."""
     if changed is None:
         return None
@@ -24,7 +26,7 @@ def replaced(hook: Callable[..., Any] | str, held: Any, changed: TensorBase | in
     return changed
 
 
-def all_replaced(hook: Callable[..., Any], held: Sequence[Any], changed: Any) -> tuple[Any, ...]:
+def all_replaced(hook: Callable[..., Any], held: Sequence[Any], changed: TensorBase | int | Sequence[Any]) -> tuple[Any, ...]:
     """Apply ``replaced`` to the tuple of all gradients of a node."""
     if not isinstance(changed, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(changed).__name__}'")

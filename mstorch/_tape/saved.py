@@ -2,10 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.modes import modes
+from .._core.tensor_base import TensorBase
 from .node import FREED, Saved, dressed
+
+if TYPE_CHECKING:
+    from .apply import Applied
 
 # Names of inputs where they are not "self" and "other", by the start of the node's name.
 _INPUTS = {
@@ -73,7 +77,7 @@ def names_of(keep: tuple[int, ...], results: tuple[int, ...], label: str) -> tup
     )
 
 
-def attribute(node: Any, name: str, names: tuple[str, ...]) -> Any:
+def attribute(node: Applied, name: str, names: tuple[str, ...]) -> TensorBase | SavedTensor:
     """Return the value of ``_saved_NAME`` or ``_raw_saved_NAME``; raise AttributeError for other names."""
     raw = name.startswith("_raw_saved_")
     wanted = name.removeprefix("_raw").removeprefix("_saved_")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.cast import cast
 from .._backend.geometry import inverse_order
 from .._backend.halves import narrowed, widened
@@ -25,6 +26,7 @@ from . import movement
 from .apply import apply
 from .movement import Move
 from .node import bare, dressed
+from .operands import Operand
 from .primitives import Primitive, constant, dtype_name, elementwise, factor, shape_of
 from .ways import ways
 from .windows import linear
@@ -54,14 +56,14 @@ def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) 
     return mm(*first), mm(*second)
 
 
-def conj(value: TensorBase | np.ndarray) -> Any:
+def conj(value: TensorBase | Array) -> Any:
     """Return the conjugate; return a real value unchanged."""
     if value.__class__ is np.ndarray and value.dtype.kind not in "cV":
         return value
     return conj_(value) if dtype_name(value) in ("complex64", "complex128", "complex32") else value
 
 
-def mapped(value: Any, forward: Any, back: Any, label: str, raw: Any = None, raw_back: Any = None) -> Any:
+def mapped(value: Operand, forward: Any, back: Any, label: str, raw: Any = None, raw_back: Any = None) -> Any:
     """Apply the linear map ``forward``, whose transpose ``back`` gives the gradient; ``raw`` and ``raw_back`` are the two on MindSpore
     tensors, and ``label`` names the node in the autograd graph.
     """
@@ -74,7 +76,7 @@ def mapped(value: Any, forward: Any, back: Any, label: str, raw: Any = None, raw
     return movement.apply_map(forward, value) if raw is None else raw(value)
 
 
-def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+def sum_array(array: Array, shape: Sequence[int]) -> Array:
     """Sum an array over its broadcast dimensions to ``shape``."""
     lead = array.ndim - len(shape)
     axes = tuple(i for i in range(array.ndim) if i < lead or (shape[i - lead] == 1 and array.shape[i] != 1))
@@ -87,7 +89,7 @@ def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     return np.asarray(found).astype(array.dtype, copy=False).reshape(shape)
 
 
-def fit(gradient: TensorBase | np.ndarray, shape: tuple[int, ...]) -> Any:
+def fit(gradient: TensorBase | Array, shape: tuple[int, ...]) -> Any:
     """Reduce the gradient of a broadcast operand to ``shape`` by summation."""
     own = gradient.shape if gradient.__class__ is np.ndarray else shape_of(gradient)
     if own == shape or own == tuple(shape):
@@ -100,7 +102,7 @@ def fit(gradient: TensorBase | np.ndarray, shape: tuple[int, ...]) -> Any:
     )  # fmt: skip
 
 
-def spread(value: Any, shape: tuple[int, ...]) -> Any:
+def spread(value: Operand, shape: tuple[int, ...]) -> Any:
     """Broadcast the value to a shape."""
     if value.__class__ is np.ndarray:
         return value if value.shape == shape else expanded(value, tuple(shape))
@@ -115,14 +117,14 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
     )  # fmt: skip
 
 
-def alias(value: TensorBase | np.ndarray) -> Any:
+def alias(value: TensorBase | Array) -> Operand:
     """Return a view of a 0-d value, as torch's ``expand`` to the same shape does."""
     if value.__class__ is np.ndarray:
         return expanded(value, value.shape)
     return mapped(value, np.ndarray.view, np.asarray, "ExpandBackward0", movement.same, movement.same)
 
 
-def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def expanded(array: Array, shape: tuple[int, ...]) -> Array:
     """Faster ``np.broadcast_to`` (0.4 instead of 4 µs) for row-major arrays of frequent dtypes."""
     lead = len(shape) - array.ndim
     if lead < 0 or array.dtype.char not in "fd" or not array.flags.c_contiguous or not array.size:
@@ -132,12 +134,12 @@ def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         if own != length and own != 1:
             return np.broadcast_to(array, shape)  # which raises
         steps.append(0 if own != length else step)
-    made: np.ndarray = np.ndarray(shape, array.dtype, array, 0, steps)
+    made: Array = np.ndarray(shape, array.dtype, array, 0, steps)
     made.flags.writeable = False
     return made
 
 
-def reshape(value: TensorBase | np.ndarray, shape: Sequence[int]) -> Any:
+def reshape(value: TensorBase | Array, shape: Sequence[int]) -> Any:
     """Return the value reshaped."""
     if value.__class__ is np.ndarray:
         return value.reshape(shape)
@@ -150,7 +152,7 @@ def reshape(value: TensorBase | np.ndarray, shape: Sequence[int]) -> Any:
     )  # fmt: skip
 
 
-def permute(value: Any, order: Sequence[int]) -> Any:
+def permute(value: TensorBase | Raw, order: Sequence[int]) -> TensorBase | Raw:
     """Return the value with its dimensions permuted."""
     if value.__class__ is np.ndarray:
         return value.transpose(order)
@@ -163,7 +165,7 @@ def permute(value: Any, order: Sequence[int]) -> Any:
     )  # fmt: skip
 
 
-def transpose(value: TensorBase | np.ndarray) -> Any:
+def transpose(value: TensorBase | Array) -> Operand:
     """Swap the last two dimensions."""
     if value.__class__ is np.ndarray:
         return value.swapaxes(-1, -2)
@@ -171,22 +173,22 @@ def transpose(value: TensorBase | np.ndarray) -> Any:
     return permute(value, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def total(value: TensorBase | np.ndarray, axes: tuple[int, ...], keepdim: bool = True) -> Any:
+def total(value: TensorBase | Array, axes: tuple[int, ...], keepdim: bool = True) -> Any:
     """Sum the value along ``axes``."""
     return _sum(value, axes, keepdim)
 
 
-def times(value: TensorBase | np.ndarray, number: Any) -> Any:
+def times(value: TensorBase | Array, number: Any) -> Any:
     """Multiply a value by a Python number."""
     return mul(value, factor(number, value))
 
 
-def plus(value: TensorBase | np.ndarray, number: Any) -> Any:
+def plus(value: TensorBase | Array, number: float) -> Operand:
     """Add a Python number to a value."""
     return add(value, constant(number, value))
 
 
-def where(condition: Any, first: Any, second: Any) -> Any:
+def where(condition: Any, first: float | Operand, second: float | Operand) -> Any:
     """Select from ``first`` where ``condition``, a raw boolean array, is True, else from ``second``; either of the two may be a number."""
     like = first if not isinstance(first, (int, float)) else second
     if like.__class__ is np.ndarray and condition.__class__ is np.ndarray:
@@ -206,12 +208,12 @@ def where(condition: Any, first: Any, second: Any) -> Any:
     return _where.kernel[name](condition if condition.__class__ is Raw else from_numpy(np.asarray(condition)), first, second)
 
 
-def bare_condition(value: TensorBase | np.ndarray) -> Any:
+def bare_condition(value: TensorBase | Array) -> Any:
     """Return the raw array of a condition, which may be a tensor."""
     return bare(value) if isinstance(value, TensorBase) else value
 
 
-def sum_of(first: TensorBase | np.ndarray | None, second: TensorBase | np.ndarray | None) -> Any:
+def sum_of(first: TensorBase | Array | None, second: TensorBase | Array | None) -> Operand:
     """Return the sum of two values, either of which may be None for zero."""
     return second if first is None else first if second is None else add(first, second)
 
@@ -219,10 +221,10 @@ def sum_of(first: TensorBase | np.ndarray | None, second: TensorBase | np.ndarra
 def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Return the map that indexes an array with a key; its transpose scatters into zeros of a shape."""
 
-    def part(array: np.ndarray) -> np.ndarray:
+    def part(array: Array) -> Array:
         return array[key]
 
-    def placed(array: np.ndarray) -> np.ndarray:
+    def placed(array: Array) -> Array:
         whole = np.zeros(shape, array.dtype)
         put(whole, key, array)
         return whole
@@ -230,7 +232,7 @@ def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
     return part, placed
 
 
-def part_of(value: Any, key: tuple[Any, ...], label: str = "SliceBackward0") -> Any:
+def part_of(value: Operand, key: tuple[Any, ...], label: str = "SliceBackward0") -> Operand:
     """Index the value with a key of slices and integers."""
     if value.__class__ is Raw:
         return movement.part(value, key)
@@ -247,13 +249,13 @@ def placed_in(value: TensorBase, key: Any, shape: tuple[int, ...], label: str = 
     return mapped(value, placed, part, label, lambda raw: movement.placed(raw, key, shape), lambda raw: movement.part(raw, key))
 
 
-def zeros_beside(shape: Sequence[int], value: Any) -> Any:
+def zeros_beside(shape: Sequence[int], value: TensorBase | Raw) -> Raw:
     """Return zeros of a shape with the device and dtype of ``value``, as a tensor if ``value`` is a tensor, else as a raw array."""
     raw = movement.zeros(shape, dtype_name(value))
     return dressed(raw) if isinstance(value, TensorBase) else raw
 
 
-def tensor_beside(array: np.ndarray, like: TensorBase) -> TensorBase:
+def tensor_beside(array: Array, like: TensorBase) -> TensorBase:
     """Return an array as a constant tensor on the device of ``like``."""
     return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ in NATIVE else tensor_of(array)
 
@@ -261,7 +263,7 @@ def tensor_beside(array: np.ndarray, like: TensorBase) -> TensorBase:
 _scatter, _index_write, _index_placed = Primitive("scatter"), Primitive("index_write"), Primitive("index_placed")
 
 
-def scattered(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
+def scattered(value: Raw, shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
     """Scatter-add a MindSpore tensor into zeros of the given shape, at an index along a dimension."""
     return _scatter(zeros_beside(shape, value), value, dim, index, "add")
 
@@ -271,7 +273,7 @@ def rows_added(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
     return _index_write(zeros_beside(shape, value), value, dim, index, True)
 
 
-def placed_at(value: Any, shape: tuple[int, ...], *key: Any) -> Any:
+def placed_at(value: Raw, shape: tuple[int, ...], *key: bool | tuple[Raw | int, ...]) -> Raw:
     """Add a MindSpore tensor to zeros of the given shape at the places where index tensors point (the arguments of ``index``)."""
     return _index_placed(value, shape, *key)
 
@@ -281,7 +283,7 @@ abs_, log1p, log2 = elementwise("abs"), elementwise("log1p"), elementwise("log2"
 flip, pad = Primitive("flip"), Primitive("pad")
 
 
-def like(array: np.ndarray, value: Any) -> Any:
+def like(array: Array, value: Operand) -> Any:
     """Return a raw array as a constant beside ``value``: on the same device, and as a tensor if ``value`` is a tensor."""
     if array.__class__ is Raw:
         return dressed(array) if isinstance(value, TensorBase) else array
@@ -294,19 +296,19 @@ def like(array: np.ndarray, value: Any) -> Any:
     return from_numpy(array)
 
 
-def zeros(shape: tuple[int, ...], kind: dtype) -> np.ndarray:
+def zeros(shape: tuple[int, ...], kind: dtype) -> Array:
     """Return a zero-filled array."""
     return np.zeros(shape, kind.np)
 
 
-def host_array(value: Any) -> np.ndarray:
+def host_array(value: Operand) -> Array:
     """Return a value as a NumPy array, for conditions and counts, which are not differentiated."""
     found = bare_condition(value)
     found = found if found.__class__ is np.ndarray else found.asnumpy()
     return widened(found) if found.dtype == NP_DTYPE["bfloat16"] else found  # NumPy does not compare those
 
 
-def _raw(value: Any) -> Raw | None:
+def _raw(value: Operand) -> Raw | None:
     """Return a value's MindSpore tensor, or None for a value on the host."""
     found = bare_condition(value)
     return found if found.__class__ is Raw else None
@@ -324,28 +326,28 @@ def negated(condition: Raw) -> Raw:
     return kernel("logical_not")["bool"](condition)
 
 
-def positive(value: TensorBase | np.ndarray) -> Any:
+def positive(value: TensorBase | Array) -> Any:
     """Return a raw boolean array: True where a value is positive."""
     if _raw(value) is not None:
         return compared(gt, value, 0)
     return host_array(value) > 0
 
 
-def positive_or_nan(value: TensorBase | np.ndarray) -> np.ndarray:
+def positive_or_nan(value: TensorBase | Array) -> Array:
     """Return a raw boolean array: True where a value is positive or NaN."""
     if _raw(value) is not None:
         return negated(compared(le, value, 0))
     return np.logical_not(host_array(value) <= 0)
 
 
-def is_zero(value: TensorBase | np.ndarray) -> np.ndarray:
+def is_zero(value: TensorBase | Array) -> Array:
     """Return a raw boolean array: True where a value is zero."""
     if _raw(value) is not None:
         return compared(eq, value, 0)
     return np.asarray(host_array(value) == 0)
 
 
-def at_least_zero(value: TensorBase | np.ndarray) -> Any:
+def at_least_zero(value: TensorBase | Array) -> Any:
     """Return a raw boolean array: True where a real value is nonnegative; True everywhere for complex values."""
     raw = _raw(value)
     if raw is not None:
@@ -365,12 +367,12 @@ def in_one_kernel(op: str, slope: Callable[[Any, Any], Any], array: Callable[[An
 _REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 
-def converted(value: TensorBase | np.ndarray, name: str) -> Any:
+def converted(value: TensorBase | Array, name: str) -> Operand:
     """Cast a value to another dtype; complex numbers are cast to a real dtype by their real part."""
     return mapped(value, movement.conversion(name), movement.conversion(dtype_name(value)), "ToCopyBackward0")
 
 
-def cat(values: Sequence[Any], axis: int) -> Any:
+def cat(values: Sequence[Any], axis: int) -> Operand:
     """Concatenate values along an axis."""
     if values[0].__class__ is np.ndarray:
         return np.concatenate(values, axis)
@@ -383,14 +385,14 @@ def cat(values: Sequence[Any], axis: int) -> Any:
 _cat = kernel("cat")
 
 
-def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def both(first: Array, second: Array) -> Array:
     """Return the logical and of two conditions."""
     if first.__class__ is Raw or second.__class__ is Raw:
         return kernel("logical_and")["bool"](*(item if item.__class__ is Raw else from_numpy(np.asarray(item)) for item in (first, second)))
     return np.logical_and(first, second)
 
 
-def either(first: np.ndarray, second: np.ndarray) -> Any:
+def either(first: Array, second: Array) -> Any:
     """Return the logical or of two conditions."""
     if first.__class__ is Raw:
         return kernel("logical_or")["bool"](first, second)
@@ -400,7 +402,7 @@ def either(first: np.ndarray, second: np.ndarray) -> Any:
 sgn, erf = elementwise("sgn"), elementwise("erf")
 
 
-def signs(value: Any) -> np.ndarray:
+def signs(value: Operand) -> Array:
     """Return the sign of each element of a real value as a raw array; 0 for NaN, as in torch."""
     raw = _raw(value)
     if raw is not None:
@@ -409,7 +411,7 @@ def signs(value: Any) -> np.ndarray:
     return np.asarray(np.greater(array, 0).astype(array.dtype) - np.less(array, 0).astype(array.dtype))
 
 
-def shares(first: TensorBase | np.ndarray, second: TensorBase | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def shares(first: TensorBase | Array, second: TensorBase | Array) -> tuple[Array, Array]:
     """Return each operand's share of the gradient of a maximum, as raw arrays: half each if equal, all to both for NaN."""
     a, b = _raw(first), _raw(second)
     if a is not None and b is not None:
@@ -428,7 +430,7 @@ def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
     On tensors, which autograd tracks, each operation rounds, as in torch where torch composes the gradient.
     """
 
-    def computed(*values: Any) -> Any:
+    def computed(*values: Any) -> Operand:
         first = values[0]
         if first.__class__ is not np.ndarray or first.dtype.itemsize != 2:
             return function(*values)
@@ -451,7 +453,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
     return computed
 
 
-def _with_values(found: TensorBase, values: np.ndarray) -> TensorBase:
+def _with_values(found: TensorBase, values: Array) -> TensorBase:
     """Replace the values of a composition's results by ``values``, computed in one step; gradients still follow the composition."""
     for result, value in zip(found, values) if found.__class__ is tuple else ((found, values),):
         if isinstance(result, TensorBase):
@@ -459,7 +461,7 @@ def _with_values(found: TensorBase, values: np.ndarray) -> TensorBase:
     return found
 
 
-def less_than(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
+def less_than(value: TensorBase | Array, bound: float) -> Array:
     """Return a raw boolean array: True where a value is less than a number."""
     if _raw(value) is not None:
         return compared(lt, value, bound)
@@ -467,7 +469,7 @@ def less_than(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
     return np.less(array, array.dtype.type(bound))
 
 
-def at_most(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
+def at_most(value: TensorBase | Array, bound: float) -> Array:
     """Return a raw boolean array: True where a value is at most a number."""
     if _raw(value) is not None:
         return compared(le, value, bound)
@@ -475,7 +477,7 @@ def at_most(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
     return np.less_equal(array, array.dtype.type(bound))
 
 
-def above(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
+def above(value: TensorBase | Array, bound: float) -> Array:
     """Return a raw boolean array: True where a value is greater than a number."""
     if _raw(value) is not None:
         return compared(gt, value, bound)
@@ -483,13 +485,13 @@ def above(value: TensorBase | np.ndarray, bound: float) -> np.ndarray:
     return np.greater(array, array.dtype.type(bound))
 
 
-def comparable(value: TensorBase | np.ndarray) -> np.ndarray:
+def comparable(value: TensorBase | Array) -> Array:
     """Return a value as a NumPy array that can be compared with numbers: half precision is cast to float32."""
     array = host_array(value)
     return widened(array) if array.dtype.itemsize == 2 else array
 
 
-def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
+def nothing(g: Operand, shape: tuple[int, ...] | None = None) -> Any:
     """Return zeros that do not depend on the gradient: like the gradient in shape and memory order, or row-major if ``shape`` is given."""
     own = shape_of(g)
     if g.__class__ is Raw:
@@ -503,7 +505,7 @@ def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
     return laid_out(np.zeros(own, g._dtype.np), preserved_strides(own, strides_of(g)))
 
 
-def flat_in(found: TensorBase | np.ndarray, value: Any) -> Any:
+def flat_in(found: TensorBase | Array, value: Any) -> Any:
     """Return the gradient ``found``, whose derivative in ``value`` is zero almost everywhere, with a node that depends on ``value``, as in
     torch.
     """
@@ -511,7 +513,7 @@ def flat_in(found: TensorBase | np.ndarray, value: Any) -> Any:
         return found
     shape, name = value._shape, value._dtype.name
 
-    def nothing(_: Any) -> np.ndarray:
+    def nothing(_: Array) -> Array:
         return np.zeros(shape, NP_DTYPE[name])
 
     def nothing_raw(_: Raw) -> Raw:

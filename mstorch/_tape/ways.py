@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import trace
+from .._backend.arrays import Array
 from .._backend.raw import Raw
 from .._core.dtype import dtype
 from .._core.modes import modes
@@ -58,17 +59,17 @@ def is_known(tensor: TensorBase) -> bool:
     return bool(home(tensor).reads_are_free)
 
 
-def values_if_any(tensor: TensorBase) -> np.ndarray | None:
+def values_if_any(tensor: TensorBase) -> Array | None:
     """Return the values after waiting for the device or ending the capture; None for a meta tensor."""
     return None if home(tensor).kind == "absent" else array_of(tensor)
 
 
-def in_arrays(*tensors: Any) -> bool:
+def in_arrays(*tensors: TensorBase) -> bool:
     """Return whether NumPy functions may compute the result from the tensors' elements."""
     return all(home(tensor).kind == "host" for tensor in tensors)
 
 
-def fused(op: str, kind: dtype, *tensors: Any) -> bool:
+def fused(op: str, kind: dtype, *tensors: TensorBase | None) -> bool:
     """Return whether the device has a fused kernel for an operation that is composed elsewhere, and no tangents are needed.
 
     None among the tensors is ignored.

@@ -42,19 +42,19 @@ class _Whole(Node):
 
     def _again(self, g: TensorBase) -> Sequence[Any]:
         if self.direct:
-            return self.composed(g, *[item.value(self, True) for item in self.saved])  # type: ignore[no-any-return]
+            return self.composed(g, *[item.value(self, True) for item in self.saved])
         tensors = [apart(item.value(self, True), edge) for item, edge in zip(self.saved, self.edges)]
         recorded = modes.grad
         with grad_set_to(True):
             found = self.composed(*tensors)
-        return engine.run([(edge_of(found), g)], True, recorded, [edge_of(tensor) for tensor in tensors])  # type: ignore[list-item, arg-type]
+        return engine.run([(edge_of(found), g)], True, recorded, [edge_of(tensor) for tensor in tensors])  # type: ignore[list-item]
 
     def release(self) -> None:
         """Free the inputs and the state of the slope."""
         self.saved = self.slope = self.result = None
 
 
-def apart(tensor: Any, edge: Edge | None) -> TensorBase:
+def apart(tensor: TensorBase, edge: Edge | None) -> TensorBase:
     """Return a detached alias of the tensor, with a node of its own in front of ``edge`` if there is one.
 
     A nested backward pass ends there: hooks of the inputs wait for the outer pass, and inputs that coincide or depend on each other get

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.geometry import contiguous_strides, flat_index
 from .._backend.host.views import put
 from .._backend.raw import Raw, from_numpy
@@ -34,10 +35,10 @@ from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tan
 from .movement import Move, apply_map
 from .node import Node, _look, bare, bare_twin, does_not_fit, dressed, edge_of, named, on_host, refuse_history, repeats
 
-Map = Callable[[np.ndarray], np.ndarray]
+Map = Callable[[Array], Array]
 
 
-def map_bare(function: Map, value: np.ndarray) -> Any:
+def map_bare(function: Map, value: Array) -> Array | Raw:
     """Apply a map of NumPy arrays to a raw array."""
     if value.__class__ is np.ndarray:
         return np.asarray(function(value))
@@ -71,7 +72,7 @@ class Linear(Node):
 _PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that may leave a gradient as it is
 
 
-def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
+def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBase:
     """Apply a linear map to a tensor, tracked by autograd. The result is a view if the map returns a view of its array."""
     if is_meta(tensor):
         with shapes_only():
@@ -103,18 +104,18 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
     return result
 
 
-def _owner(array: np.ndarray) -> np.ndarray:
+def _owner(array: Array) -> Array:
     """Return the base array that owns the memory of a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
 
 
-def _address(array: np.ndarray) -> int:
+def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def linear_node(source: Any, forward: Map, back: Map, label: str) -> Any:
+def linear_node(source: TensorBase, forward: Map, back: Map, label: str) -> Linear:
     """Return the node of a linear map of a tensor."""
     node: Any = named(Linear, label)((edge_of(source),))
     node.forward, node.back = forward, back
@@ -158,7 +159,8 @@ class Sort(NamedTuple):
 
 
 def sorted_view(
-    source: TensorBase, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort, argument: Any
+    source: TensorBase, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort,
+    argument: int | slice[Any, Any, Any] | tuple[Any, ...] | None
 ) -> TensorBase:
     """Return a view of ``source`` that autograd tracks: of the class ``sort``, with the argument ``argument``."""
     if source._storage.__class__ is not Storage or modes.native is not None:
@@ -248,7 +250,7 @@ def _window_again(made: TensorBase) -> Callable[[Any], Any]:
     return lambda base: window_on(base, shape, strides, offset, "AsStridedBackward0")
 
 
-def _same_view(tensor: Any, base: Any) -> TensorBase:
+def _same_view(tensor: Any, base: TensorBase) -> TensorBase:
     """Return the view of ``base`` that ``tensor`` is of its own base; both bases have the same strides."""
     own = tensor._auto.base
     if base._offset == own._offset:
@@ -272,7 +274,7 @@ def look_again(tensor: Any) -> TensorBase:
     return made
 
 
-def _nowhere(array: np.ndarray) -> np.ndarray:
+def _nowhere(array: Array) -> Array:
     return array
 
 
@@ -294,7 +296,7 @@ def window_on(
 _gather = kernel("storage_gather")
 
 
-def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray:
+def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> Array:
     """Return the positions of a strided view's elements among those of a tensor, in row-major order."""
     wanted = flat_index(shape, strides, offset)
     if base._stride is None:
@@ -313,16 +315,16 @@ def window_maps(base: TensorBase, shape: tuple[int, ...], strides: Strides, offs
     overlapping = may_overlap(shape, strides)
     own_overlapping = may_overlap(own_shape, own_strides)
 
-    def part(flat: np.ndarray, lengths: tuple[int, ...], steps: Strides, start: int) -> np.ndarray:
+    def part(flat: Array, lengths: tuple[int, ...], steps: Strides, start: int) -> Array:
         size = flat.itemsize
         return np.lib.stride_tricks.as_strided(flat[start - low :], lengths, [step * size for step in steps])
 
-    def forward(array: np.ndarray) -> np.ndarray:
+    def forward(array: Array) -> Array:
         flat = np.zeros(max(high - low, 1), array.dtype)
         put(part(flat, own_shape, own_strides, own_offset), ..., array)
         return np.array(part(flat, shape, strides, offset), order="C")
 
-    def back(array: np.ndarray) -> np.ndarray:
+    def back(array: Array) -> Array:
         flat = np.zeros(max(high - low, 1), array.dtype)
         if overlapping:
             places = np.arange(low, max(high, low + 1))
@@ -360,7 +362,7 @@ def no_view(tensor: Any) -> Any:
     return tensor
 
 
-def view_of_hidden(tensor: Any) -> Any:
+def view_of_hidden(tensor: TensorBase) -> TensorBase:
     """Mark the tensor as a view, made in no-grad mode, of a hidden base, as torch's expanded gradients are; return the tensor."""
     auto = auto_of(tensor)
     auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._counter.version
@@ -446,7 +448,7 @@ def _placing_move(key: tuple[slice, ...], shape: tuple[int, ...]) -> Move:
 def placing(key: Any, shape: tuple[int, ...]) -> Map:
     """Return a function that writes the gradient of ``x[key]`` into zeros of ``shape``."""
 
-    def back(array: np.ndarray) -> np.ndarray:
+    def back(array: Array) -> Array:
         whole = np.zeros(shape, array.dtype)
         put(whole, key, array)
         return whole

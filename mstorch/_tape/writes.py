@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.host.views import put
-from .._backend.raw import from_numpy
+from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.auto import DEFAULT
 from .._core.modes import modes
@@ -36,7 +37,7 @@ from .._core.writable import change_raw, check_view
 from .duals import tangent_of, write, write_into
 from .movement import Move, cleared, cloned
 from .node import FREED, USED_UP, Node, dressed, edge_of, named, node_of, on_host
-from .operands import as_raw
+from .operands import Operand, as_raw
 from .refitted import refit
 from .windows import Linear, Map, linear, look_again, map_bare, window_maps
 
@@ -78,12 +79,12 @@ class CopySlices(Node):
         super().release()
         self.forward = None
 
-    def _apply(self, gradient: np.ndarray, forward: Map, back: Map) -> Any:
+    def _apply(self, gradient: Array, forward: Map, back: Map) -> Operand:
         if isinstance(gradient, TensorBase):
             return linear(gradient, forward, back, self.label)
         return map_bare(forward, gradient)
 
-    def _outside(self, array: np.ndarray) -> np.ndarray:
+    def _outside(self, array: Array) -> Array:
         if not self.same:  # a real part of complex numbers: half of an element
             return array - self.back(self.forward(array))
         inside = self.back(np.ones(self.shape, array.dtype))
@@ -100,7 +101,7 @@ class Ended(Node):
         return (_zeros_like(gradients[0]),)
 
 
-def _zeros_like(gradient: np.ndarray) -> Any:
+def _zeros_like(gradient: Array) -> Array:
     if isinstance(gradient, TensorBase):
         return dressed(np.zeros(tuple(gradient.shape), gradient._dtype.np))
     return np.zeros(gradient.shape, gradient.dtype) if isinstance(gradient, np.ndarray) else gradient * 0
@@ -178,7 +179,7 @@ def _marked(view: Any) -> bool:
     return False
 
 
-def _copy(array: np.ndarray) -> np.ndarray:
+def _copy(array: Array) -> Array:
     return np.array(array, order="C")
 
 
@@ -214,14 +215,14 @@ def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", g
         write(target, made)
 
 
-def _has_memory_alone(made: Any) -> bool:
+def _has_memory_alone(made: TensorBase) -> bool:
     """Return whether no other tensor shares the memory of the device tensor."""
     storage = made._storage
     held = 1 + (made._counter is storage) + (made._at is not None and made._at[0] is storage)
     return not on_host(made) and sys.getrefcount(storage) <= held + 2  # the name here, and the question
 
 
-def _own_value(made: TensorBase) -> Any:
+def _own_value(made: TensorBase) -> Raw:
     if on_host(made):
         return from_numpy(np.array(array_of(made), order="C"))
     return _clone[made._dtype.name](value_of(made))
@@ -296,12 +297,12 @@ def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
     if 0 in shape or 0 in own_shape:  # whose offsets and strides say nothing
         return lambda array: np.zeros(shape, kind), lambda array: np.zeros(own_shape, own)
 
-    def forward(array: np.ndarray) -> np.ndarray:
+    def forward(array: Array) -> Array:
         memory = np.zeros(total, np.uint8)
         put(np.ndarray(own_shape, own, memory, own_offset, own_steps), ..., array)
         return np.array(np.ndarray(shape, kind, memory, offset, steps), order="C")
 
-    def back(array: np.ndarray) -> np.ndarray:
+    def back(array: Array) -> Array:
         memory = np.zeros(total, np.uint8)
         put(np.ndarray(shape, kind, memory, offset, steps), ..., array)
         return np.array(np.ndarray(own_shape, own, memory, own_offset, own_steps), order="C")

@@ -9,7 +9,7 @@ SIDE = 2048  # of the mask that stands for one of any size in the modes 2 to 4
 MODES = "0 (a whole mask), 1 (all of a mask), 2 (causal from the top left), 3 (causal from the bottom right), 4 (a band)"
 
 
-def band(queries: int, keys: int, before: int, after: int, shift: int, device: Any) -> Any:
+def band(queries: int, keys: int, before: int, after: int, shift: int, device: int | str | torch.device) -> Any:
     """Return a mask that is True where a key is more than ``before`` behind, or more than ``after`` ahead of a query at position i +
     ``shift``.
     """
@@ -17,7 +17,7 @@ def band(queries: int, keys: int, before: int, after: int, shift: int, device: A
     return (distance < -before) | (distance > after)
 
 
-def hidden(mask: Any, mode: int, before: int, after: int, shape: tuple[int, int], device: Any) -> tuple[Any, bool]:
+def hidden(mask: Any, mode: int, before: int, after: int, shape: tuple[int, int], device: int | str | torch.device) -> tuple[Any, bool]:
     """Return the attention mask, True where a key is masked out (None: nowhere), and whether it is a plain causal mask instead."""
     queries, keys = shape
     if mode == 0 or mode == 1:

@@ -24,7 +24,7 @@ def get_npu_format(self: Any) -> int:
     return _ND
 
 
-def npu_dtype_cast(input: Any, dtype: Any) -> Any:
+def npu_dtype_cast(input: Any, dtype: torch.dtype) -> Any:
     """Return ``input.to(dtype)``."""
     return input.to(dtype)
 

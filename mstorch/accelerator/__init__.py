@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
@@ -41,7 +42,7 @@ def current_device_index() -> int:
     return devices.current().index or 0
 
 
-def set_device_index(device: Any, /) -> None:
+def set_device_index(device: int | str | _device, /) -> None:
     """Select the accelerator with an index; raise RuntimeError if the process is bound to another."""
     chosen = device if isinstance(device, int) else None if device is None else _device(device).index
     if chosen is None:
@@ -52,7 +53,7 @@ def set_device_index(device: Any, /) -> None:
     binding.choose(chosen)
 
 
-def synchronize(device: Any = None, /) -> None:
+def synchronize(device: int | str | _device | None = None, /) -> None:
     """Wait until the accelerator is idle; raise RuntimeError if there is none."""
     _require()
     runtime.synchronize()
@@ -76,7 +77,7 @@ def max_memory_allocated(device_index: Any = None, /) -> int:
     return runtime.max_memory_allocated()
 
 
-def _not_told(name: str) -> Any:
+def _not_told(name: str) -> Callable[..., Any]:
     def function(device_index: Any = None, /) -> Any:
         _require()
         raise NotImplementedError(f"mstorch: MindSpore does not tell torch.accelerator.{name}")
@@ -92,7 +93,7 @@ def empty_host_cache() -> None:
     runtime.empty_cache()
 
 
-def current_stream(device: Any = None, /) -> Any:
+def current_stream(device: int | str | _device | None = None, /) -> Any:
     """Return the current stream of the accelerator; raise RuntimeError if there is none."""
     _require()
     return _faces.current_stream()

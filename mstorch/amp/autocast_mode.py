@@ -103,7 +103,7 @@ def _cast(value: Any, device_type: str, dtype: _dtype) -> Any:
         return {_cast(key, device_type, dtype): _cast(item, device_type, dtype) for key, item in value.items()}
     if isinstance(value, Iterable):
         items = (_cast(item, device_type, dtype) for item in value)
-        return type(value)(items) if isinstance(value, (list, tuple)) else items  # type: ignore[call-arg]
+        return type(value)(items) if isinstance(value, (list, tuple)) else items
     return value
 
 
@@ -112,7 +112,7 @@ def _check_name(device_type: int | str) -> None:
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 
 
-def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: _dtype | None = None) -> Any:
+def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: _dtype | None = None) -> Callable[..., Any]:
     """Decorate ``forward`` of an ``autograd.Function``: with ``cast_inputs``, within an autocast region, its floating tensors are cast to
     that dtype and it runs with autocast disabled.
     """
@@ -133,7 +133,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: _dtype | None 
     return decorate_fwd
 
 
-def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:
     """Decorate ``backward`` of an ``autograd.Function`` to run with the autocast state of its ``forward``."""
     _check_name(device_type)
     if bwd is None:

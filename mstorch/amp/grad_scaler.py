@@ -5,7 +5,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from .._core import cuda_names
 from .._core.dtype import float16, float32, int32
@@ -16,6 +16,9 @@ from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ._scaling import unscale, update_scale
 from ._settings import is_autocast_available
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import Optimizer
 
 
 class OptState(Enum):
@@ -72,16 +75,16 @@ class GradScaler:
             raise AssertionError(f"Attempted {funcname} but _growth_tracker is None.  {fix}")
 
     @overload
-    def scale(self, outputs: Tensor) -> Tensor: ...
+    def scale(self, outputs: Any) -> Tensor: ...
 
     @overload
-    def scale(self, outputs: list[Tensor]) -> list[Tensor]: ...
+    def scale(self, outputs: Any) -> list[Tensor]: ...
 
     @overload
-    def scale(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]: ...
+    def scale(self, outputs: Any) -> tuple[Tensor, ...]: ...
 
     @overload
-    def scale(self, outputs: Iterable[Tensor]) -> Iterable[Tensor]: ...
+    def scale(self, outputs: Any) -> Iterable[Tensor]: ...
 
     def scale(self, outputs: Any) -> Any:
         """Return a tensor, or each tensor of an iterable, multiplied by the scale."""
@@ -96,10 +99,10 @@ class GradScaler:
             return outputs * self._scale.to(device=outputs.device)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
-            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled  # type: ignore[call-arg]
+            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
-    def _unscale_grads_(self, optimizer: Any, inv_scale: Any, found_inf: Any, allow_fp16: bool) -> dict[Any, Any]:
+    def _unscale_grads_(self, optimizer: Optimizer, inv_scale: Tensor | None, found_inf: Tensor, allow_fp16: bool) -> dict[Any, Any]:
         """Multiply the gradients by ``inv_scale``; return a dict from device to 1 or 0: whether one is inf or NaN."""
         found: dict[Any, Any] = {}
         many: dict[Any, list[Any]] = {}
@@ -128,7 +131,7 @@ class GradScaler:
                         put_back(part, grads)
         return found
 
-    def unscale_(self, optimizer: Any) -> None:
+    def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, for inspection or clipping before ``step``."""
         if not self._enabled:
             return
@@ -143,12 +146,12 @@ class GradScaler:
         state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, found_inf, False)
         state["stage"] = OptState.UNSCALED
 
-    def _maybe_opt_step(self, optimizer: Any, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def _maybe_opt_step(self, optimizer: Optimizer, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any) -> float | None:
         if sum(found.item() for found in optimizer_state["found_inf_per_device"].values()):
             return None
         return optimizer.step(*args, **kwargs)
 
-    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> float | None:
+    def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> float | None:
         """Unscale the gradients, unless this is already done, and call ``optimizer.step`` if they are finite; return the result of
         ``optimizer.step``.
         """
@@ -215,7 +218,7 @@ class GradScaler:
             update_scale(self._scale, self._growth_tracker, together, self._growth_factor, self._backoff_factor, self._growth_interval)
         self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
-    def _get_scale_async(self) -> Any:
+    def _get_scale_async(self) -> Tensor | None:
         return self._scale
 
     def get_scale(self) -> float:
@@ -303,14 +306,14 @@ class GradScaler:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
-    def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
+    def _check_inf_per_device(self, optimizer: Optimizer) -> dict[Any, Any]:
         self._check_scale_growth_tracker("_check_inf_per_device")
         found_inf = full((), 0.0, dtype=float32, device=self._scale.device)
         found = self._unscale_grads_(optimizer, None, found_inf, True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found
 
-    def _found_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
+    def _found_inf_per_device(self, optimizer: Optimizer) -> dict[Any, Any]:
         return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
 
 

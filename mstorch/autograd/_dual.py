@@ -42,7 +42,7 @@ def joined(primal: Any, tangent: Any, level: int) -> Tensor:
     return dual
 
 
-def _alike(primal: Any, tangent: Any) -> bool:
+def _alike(primal: Tensor, tangent: Tensor) -> bool:
     """Return whether two tensors have the same layout, in storages of the same length."""
     if 0 in primal._shape:
         return True

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.tangents import below
 from .._core.tensor_base import TensorBase
@@ -10,8 +10,13 @@ from .._ops.memory.creation import zeros_like
 from .._tape.duals import carry, give, refuse, tangent_of
 from .._tensor import Tensor
 
+if TYPE_CHECKING:
+    from .function import FunctionCtx
 
-def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequence[Any], output: Tensor | tuple[Tensor, Tensor]) -> None:
+
+def push(
+    jvp: Callable[..., Any], ctx: FunctionCtx, levels: Sequence[int], tensors: Sequence[Any], output: Tensor | tuple[Tensor, Tensor]
+) -> None:
     """Set the tangents of a Function's outputs by its ``jvp``; ``tensors`` are the Function's arguments, with None for non-tensors."""
     refuse(*[tensor for tensor in tensors if tensor is not None])
     outputs = list(output) if isinstance(output, (tuple, list)) else [output]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.above import above
 from .._core.formats import legacy_contiguous_format, sparse_coo, strided
 from .._core.tensor_base import TensorBase
@@ -32,7 +33,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def is_like(value: Any) -> bool:
+def is_like(value: object) -> bool:
     """Return whether a value is a tensor or has ``__torch_function__``."""
     return isinstance(value, TensorBase) or hasattr(type(value), "__torch_function__")
 
@@ -47,7 +48,7 @@ def watched(inputs: Sequence[Any]) -> list[int]:
     return [i for i, value in enumerate(inputs) if is_like(value) and value.requires_grad]
 
 
-def array(tensor: Tensor) -> np.ndarray:
+def array(tensor: Tensor) -> Array:
     """Return a copy of a tensor's elements as a flat array."""
     tensor = tensor.detach()
     tensor = tensor if tensor.layout == strided else tensor.to_dense()
@@ -74,7 +75,7 @@ def _elements(tensor: Tensor) -> Iterator[tuple[tuple[int, ...], int, Any]]:
         yield place, int(number), memory[place]
 
 
-def numbers_of(tensor: Tensor) -> np.ndarray:
+def numbers_of(tensor: Tensor) -> Array:
     """Return the flat index in the tensor of each element that can be changed."""
     memory = values(tensor)
     if tensor.layout == strided:
@@ -92,7 +93,7 @@ def numbers_of(tensor: Tensor) -> np.ndarray:
     return numbers
 
 
-def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, step: float, eps: float, where: str) -> list[np.ndarray]:
+def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, step: float, eps: float, where: str) -> list[Array]:
     """Return the central differences of the outputs when some elements move by a step."""
     before = entry.clone()
     ends = []
@@ -112,7 +113,7 @@ def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, st
 
 def slopes(
     fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, steps: Sequence[Any], eps: float, forward: bool, where: str = ""
-) -> list[np.ndarray]:
+) -> list[Array]:
     """Return the slopes along a real step, or along a real and an imaginary one, combined by torch's convention for complex gradients."""
     real = _difference(fn, inputs, entry, steps[0], eps, where)
     if len(steps) == 1:
@@ -124,10 +125,10 @@ def slopes(
     return [dx + 1j * dy for dx, dy in zip(real, _difference(fn, inputs, entry, steps[1] * 1j, eps, where))]
 
 
-def numerical(fn: Callable[..., Any], inputs: Sequence[Any], tensor: Tensor, eps: float, forward: bool = False) -> list[np.ndarray]:
+def numerical(fn: Callable[..., Any], inputs: Sequence[Any], tensor: Tensor, eps: float, forward: bool = False) -> list[Array]:
     """Return the Jacobian of each output with respect to a tensor by finite differences; ``fn`` need not take it as an argument."""
     sizes: list[int] = [o.numel() for o in as_tuple(fn(*inputs)) if is_inexact(o)]
-    rows: dict[int, list[np.ndarray]] = {}
+    rows: dict[int, list[Array]] = {}
     steps = (eps, eps) if tensor.is_complex() else (eps,)
     for place, number, entry in _elements(tensor):
         rows[number] = slopes(fn, inputs, entry, steps, eps, forward, f"on index {place} ")
@@ -143,7 +144,7 @@ def numerical(fn: Callable[..., Any], inputs: Sequence[Any], tensor: Tensor, eps
 # By backward
 
 
-def _rows(output: Tensor, leaves: Sequence[Any], seeds: Iterable[Any], count: int) -> tuple[list[np.ndarray], bool, bool]:
+def _rows(output: Tensor, leaves: Sequence[Any], seeds: Iterable[Any], count: int) -> tuple[list[Array], bool, bool]:
     """Return each leaf's gradients for each seed, and whether they have the leaves' dtypes and shapes."""
     found = [np.zeros((leaf.numel(), count), complex if leaf.is_complex() else float) for leaf in leaves]
     types_ok = sizes_ok = True
@@ -170,7 +171,7 @@ def _units(output: Tensor) -> Iterator[Any]:
 
 def backward_twice(
     inputs: Sequence[Any], output: Tensor, nondet_tol: float, seed: Tensor | None = None
-) -> tuple[list[np.ndarray], bool, bool, bool]:
+) -> tuple[list[Array], bool, bool, bool]:
     """Return the Jacobians of one output (or their products with a seed), whether two backward runs agree, and whether shapes and dtypes
     are right.
     """
@@ -184,7 +185,7 @@ def backward_twice(
 
 def analytical(
     inputs: Sequence[Any], output: Tensor, nondet_tol: float, check_dtypes: bool, seed: Tensor | None = None
-) -> list[np.ndarray]:
+) -> list[Array]:
     """Return the Jacobians of one output by backward, or their products with a seed. Raise GradcheckError if backward is not deterministic
     or returns wrong types.
     """
@@ -203,7 +204,7 @@ def analytical(
 
 def forward_slopes(
     fn: Callable[..., Any], inputs: Sequence[Any], position: int, tangent: Tensor, check_dtypes: bool = False
-) -> list[np.ndarray]:
+) -> list[Array]:
     """Return the directional derivatives of the outputs for a tangent of one input, by forward mode."""
     with forward_ad.dual_level():
         duals = [
@@ -223,7 +224,7 @@ def forward_slopes(
 
 def forward_jacobians(
     fn: Callable[..., Any], inputs: Sequence[Any], position: int, check_dtypes: bool = False
-) -> list[np.ndarray]:
+) -> list[Array]:
     """Return the Jacobian of each output with respect to one input, by forward mode."""
     rows = [forward_slopes(fn, inputs, position, unit, check_dtypes) for unit in _units(inputs[position])]
     return [np.stack(row) for row in zip(*rows)]

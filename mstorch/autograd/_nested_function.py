@@ -1,15 +1,19 @@
 """autograd.Function on nested tensors: applied to the tensors that hold the elements of all components."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.nested_parts import kept, like_nested
+from .._tensor import Tensor
+
+if TYPE_CHECKING:
+    from .function import FunctionCtx
 
 
 class _Context:
     """The context that a Function receives: it converts between nested tensors and the tensors that hold their elements."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: FunctionCtx) -> None:
         self.__dict__["inner"] = inner
         self.__dict__["forms"] = ()
 
@@ -19,7 +23,7 @@ class _Context:
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.inner, name, value)
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    def save_for_backward(self, *tensors: Tensor) -> None:
         """Save tensors for backward."""
         self.__dict__["forms"] = tensors
         self.inner.save_for_backward(*kept(tensors))
@@ -38,7 +42,7 @@ class _Context:
         self.inner.mark_non_differentiable(*kept(tensors))
 
 
-def apply(cls: Any, base: Any, args: tuple[Any, ...], apart: bool) -> Any:
+def apply(cls: type[Any], base: type[Any], args: tuple[Any, ...], apart: bool) -> Any:
     """Return ``cls.apply`` for arguments with nested tensors among them; with ``apart``, ``setup_context`` fills the context."""
     seen: dict[str, Any] = {}
 
@@ -51,7 +55,7 @@ def apply(cls: Any, base: Any, args: tuple[Any, ...], apart: bool) -> Any:
         seen["output"] = output
         return kept(output) if isinstance(output, (tuple, list)) else kept((output,))[0]
 
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
         outputs = seen["output"] if isinstance(seen["output"], (tuple, list)) else (seen["output"],)
         found = cls._mstorch_backward(seen["context"], *map(like_nested, outputs, gradients))
         return kept(found if isinstance(found, (tuple, list)) else (found,))

@@ -75,12 +75,12 @@ class FunctionEvent(_Times):
         self.cpu_parent: FunctionEvent | None = None
 
     @property
-    def cpu_time_total(self) -> float:  # type: ignore[override]
+    def cpu_time_total(self) -> float:
         """The time of the call."""
         return self.time_range.elapsed_us()
 
     @property
-    def self_cpu_time_total(self) -> float:  # type: ignore[override]
+    def self_cpu_time_total(self) -> float:
         """The time of the call without its children's."""
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 

@@ -11,7 +11,7 @@ import numpy as np
 from .._core.warned import warn
 from .._leaving import Block, each
 from .._tape.engine import watch
-from .._tape.node import bare, dressed
+from .._tape.node import Node, bare, dressed
 
 
 class _State(threading.local):
@@ -75,7 +75,7 @@ class set_detect_anomaly(Block):
         self.at_end(_as_before(self.prev, self.prev_check_nan))
 
 
-def _check(node: Any, gradients: Any) -> None:
+def _check(node: Node, gradients: Any) -> None:
     """Raise RuntimeError if a node's gradient is NaN."""
     if not _state.check_nan:
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backend import tape
+from .._backend.arrays import Array
 from .._backend.device_memory import full
 from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
@@ -143,14 +144,14 @@ def from_one(root: Any, gradient: Any, retain_graph: bool | None) -> bool:
 above.backward_from_one = from_one
 
 
-def _like_at(root: Any) -> tuple[Any, Any]:
+def _like_at(root: Tensor | GradientEdge) -> tuple[Any, Any]:
     """Return the shape and dtype of a root; (None, None) for an edge whose node does not know them."""
     if isinstance(root, GradientEdge):
         return (root.node.likes_of or {}).get(root.output_nr, (None, None))
     return root.shape, root._dtype
 
 
-def _ones_at(edge: GradientEdge, recorded: bool) -> Any:
+def _ones_at(edge: GradientEdge, recorded: bool) -> Array:
     """Return a gradient of ones for an edge of a one-element output."""
     shape, kind = _like_at(edge)
     if shape is None:
@@ -290,7 +291,7 @@ def _strided_edge(tensor: Tensor) -> Any:
     return edge_of(tensor) if tensor._shape is not None else None
 
 
-def _own(gradient: Tensor | np.ndarray, starts: Sequence[tuple[Any, Any]]) -> Any:
+def _own(gradient: Tensor | Array, starts: Sequence[tuple[Any, Any]]) -> Any:
     """Return a gradient as a tensor that shares memory with no other result."""
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient

@@ -65,7 +65,7 @@ def _level(level: int, name: str) -> int:
     return _entered[-1]
 
 
-def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> TensorBase:
     """Return a view of a floating or complex ``tensor`` (the primal) with ``tangent``, a tensor of the same shape, as its tangent.
 
     The tangent is the given tensor itself if its strides are the primal's, else a copy. Raise ValueError for integers, RuntimeError for
@@ -87,7 +87,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     return (_dual.MAPPED[0] if state.maps else _dual.joined)(tensor, tangent, inner)
 
 
-def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+def unpack_dual(tensor: TensorBase, *, level: int | None = None) -> UnpackedDualTensor:
     """Return a view of the tensor without its tangent, and the tangent; outside a level the tensor itself, and None."""
     level = _current_level if level is None else level
     if level < 0:
@@ -100,7 +100,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
 class dual_level(_Mode):
     """A context manager or decorator that enters the dual level; its value is the level's number."""
 
-    def __enter__(self) -> int:  # type: ignore[override]
+    def __enter__(self) -> int:
         global _current_level
         _refuse_nested()
         level, leave = tangents.new()

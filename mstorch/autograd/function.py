@@ -5,7 +5,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._backend import tape
 from .._core.auto import OF_FUNCTION
@@ -33,6 +33,11 @@ class FunctionCtx:
 
     saved_for_forward: tuple[Any, ...] = ()
     _forward_now = False
+    if TYPE_CHECKING:  # programs keep what they like on a context
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __init__(self, needs_input_grad: tuple[bool, ...] = ()) -> None:
         self.needs_input_grad = needs_input_grad
@@ -142,7 +147,7 @@ class _FunctionNode(Node):
             found.append(bare_of(self._fitted(len(found), gradient, like), recorded))
         return found
 
-    def _fitted(self, position: int, gradient: Any, like: Any) -> Any:
+    def _fitted(self, position: int, gradient: Any, like: tuple[Any, ...]) -> Any:
         shape, kind = like
         if gradient.layout is not strided or shape is None:
             return gradient
@@ -208,12 +213,12 @@ class Function:
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+    def setup_context(ctx: FunctionCtx, inputs: tuple[Any, ...], output: Any) -> Any:
         """Save tensors and values for backward; called if ``forward`` takes no ``ctx``."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: FunctionCtx, *grad_outputs: Any) -> Any:
         """Compute the gradients of the arguments; defined by each subclass."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
@@ -221,7 +226,7 @@ class Function:
         )
 
     @staticmethod
-    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+    def vjp(ctx: FunctionCtx, *grad_outputs: Any) -> Any:
         """Alias of ``backward``: a subclass defines one of them."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
@@ -229,7 +234,7 @@ class Function:
         )
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+    def jvp(ctx: FunctionCtx, *grad_inputs: Tensor) -> Any:
         """Compute the tangents of the results; defined by subclasses that support forward mode."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
@@ -243,7 +248,7 @@ class Function:
         )
 
     @classmethod
-    def _mstorch_backward(cls, ctx: Any, *gradients: Any) -> Any:
+    def _mstorch_backward(cls, ctx: FunctionCtx, *gradients: Tensor | None) -> Any:
         if cls.vjp is not Function.vjp:
             if cls.backward is not Function.backward:
                 raise RuntimeError(
@@ -308,7 +313,7 @@ def _plain_output(tensors: list[Any], output: Tensor) -> Any:
         if modes.native is not None or output.layout is not strided:
             return output
         if any(output is tensor for tensor in tensors):
-            return output.view_as(output) if modes.grad else bare_twin(output)  # type: ignore[arg-type]
+            return output.view_as(output) if modes.grad else bare_twin(output)
         if output._auto is not None and output._auto.base is not None:
             output._auto.origin = OF_FUNCTION
         return output
@@ -385,7 +390,7 @@ def _checked_dirty(ctx: FunctionCtx, given: set[int], outputs: list[Any]) -> set
 
 
 def _made_outputs(
-    ctx: FunctionCtx, node: Any, outputs: list[Any], given: set[int], dirty: set[int]
+    ctx: FunctionCtx, node: Node, outputs: list[Any], given: set[int], dirty: set[int]
 ) -> tuple[dict[int, int], list[Any]]:
     """Make the tensors that forward returned outputs of the node; return the outputs' numbers by id, and the outputs' shapes and dtypes."""
     plain = {id(tensor) for tensor in ctx._non_differentiable}
@@ -418,7 +423,7 @@ def _made_outputs(
     return replaced, shapes
 
 
-def _made_by(item: Any, node: Any, position: int, dirty: bool, given: bool, count: int) -> Tensor:
+def _made_by(item: Any, node: Node, position: int, dirty: bool, given: bool, count: int) -> Tensor:
     """Turn a tensor into output ``position`` of a node: the tensor itself, a view of it, or a new tensor over its memory."""
     if dirty:
         check_history(item)
@@ -466,7 +471,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a backward so that it cannot be differentiated again."""
 
     @functools.wraps(fn)
-    def wrapper(ctx: Any, *args: Any) -> Any:
+    def wrapper(ctx: FunctionCtx, *args: Any) -> Any:
         with no_grad():
             found = fn(ctx, *args)
         if not modes.grad or not any(isinstance(arg, TensorBase) and is_tracked(arg) for arg in args):

@@ -47,7 +47,7 @@ def _entered(tensors: Tensors, create_graph: bool, need_graph: bool = True) -> T
     )
 
 
-def _left(tensors: tuple[Tensor | tuple[Tensor, ...], ...], create_graph: bool) -> Any:
+def _left(tensors: tuple[Tensor | tuple[Tensor, ...], ...], create_graph: bool) -> tuple[Any, ...]:
     if create_graph:
         return tensors
     return tuple(t.detach() if isinstance(t, TensorBase) else _left(t, create_graph) for t in tensors)
@@ -169,7 +169,7 @@ _ONE_INPUT = (
 
 
 def vjp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any], inputs: Any, v: Tensor | Sequence[Tensor] | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """Return ``func(*inputs)`` and the product of ``v`` (like the outputs) with the Jacobian, like the inputs."""
     outer = modes.grad
@@ -184,7 +184,7 @@ def vjp(
 
 
 def jvp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any], inputs: Any, v: Tensor | Sequence[Tensor] | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """Return ``func(*inputs)`` and the product of the Jacobian with ``v`` (like the inputs), like the outputs."""
     with enable_grad():
@@ -234,7 +234,7 @@ def _jacobian(
     return tuple(blocks)
 
 
-def _forwards(func: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> Any:
+def _forwards(func: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> Sequence[Any]:
     """Return the Jacobian by forward mode, running the function once per input element."""
     many_inputs, inputs = _as_tuple(inputs, "inputs", "jacobian")
     columns: list[list[Any]] = []
@@ -328,7 +328,7 @@ def hessian(
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
-    def first(*tensors: Any) -> Any:
+    def first(*tensors: Tensor) -> Any:
         if outer_jacobian_strategy == "forward-mode":  # a leaf that needs no gradient would leave its tangent behind
             tensors = tuple(tensor.requires_grad_() for tensor in tensors)
         found = jacobian(lambda *inner: _one_number(func, inner, "hessian", strict).squeeze(), tensors, create_graph=True)

@@ -39,7 +39,7 @@ class _Mode(Block):
         if inspect.isclass(orig_func):
             warn(DECORATED_CLASS, FutureWarning)
         if inspect.isgeneratorfunction(orig_func):
-            return around_generator(self.clone, orig_func)  # type: ignore[return-value, arg-type]
+            return around_generator(self.clone, orig_func)  # type: ignore[return-value]
 
         @functools.wraps(orig_func)
         def decorated(*args: Any, **kwargs: Any) -> Any:
@@ -77,7 +77,7 @@ class no_grad(_Mode):
         mode = super().__new__(cls)
         if orig_func is None:
             return mode
-        mode.__init__()  # type: ignore[misc]
+        mode.__init__()
         return mode(orig_func)
 
     def __init__(self, orig_func: Any = None) -> None:

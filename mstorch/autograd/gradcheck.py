@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.above import above
 from .._core.dtype import complex128, float64
 from .._core.formats import legacy_contiguous_format, sparse_coo, strided
@@ -37,7 +38,7 @@ from ._jacobians import (
     watched,
 )
 from ._mapped import check_batched_tangents
-from .function import Function
+from .function import Function, FunctionCtx
 
 __all__ = [
     "GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "get_numerical_jacobian_wrt_specific_input", "gradcheck",
@@ -77,7 +78,7 @@ class _Part:
     imaginary: bool = False
     forward: bool = False
 
-    def mismatch(self, output: int, position: int, want: Any, got: Any) -> str:
+    def mismatch(self, output: int, position: int, want: Array | float, got: Array | float) -> str:
         """Return torch's message for a wrong Jacobian."""
         text = ""
         if (position if self.forward else output) in self.complex_places:
@@ -233,7 +234,7 @@ def _check_slow(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
                 raise GradcheckError(part.mismatch(number, position, want, got))
 
 
-def _unit_vector(random: np.random.RandomState, count: int) -> np.ndarray:
+def _unit_vector(random: np.random.RandomState, count: int) -> Array:
     drawn = random.uniform(0, 1, count)
     return np.asarray(drawn / max(np.sqrt((drawn * drawn).sum()), 1e-300))
 
@@ -242,7 +243,7 @@ def _unit_vector(random: np.random.RandomState, count: int) -> np.ndarray:
 class _Direction:
     """A random direction of an input, with a second one for imaginary parts."""
 
-    vectors: list[np.ndarray]
+    vectors: list[Array]
     total: float
 
     def steps(self, like: Tensor, factor: float) -> list[Any]:
@@ -260,7 +261,7 @@ def _directions(part: _Part, random: np.random.RandomState) -> list[_Direction]:
     return found
 
 
-def _along(part: _Part, tensor: Tensor, direction: _Direction, settings: _Settings) -> list[np.ndarray]:
+def _along(part: _Part, tensor: Tensor, direction: _Direction, settings: _Settings) -> list[Array]:
     memory = values(tensor)
     steps = direction.steps(memory, settings.eps)
     return slopes(part.fn, part.inputs, memory, steps, settings.eps, part.forward)
@@ -287,7 +288,7 @@ def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
                 raise GradcheckError(text + _in_full(part, output, place, position, settings))
 
 
-def _projected(leaf: Tensor, gradient: np.ndarray, direction: _Direction) -> Any:
+def _projected(leaf: Tensor, gradient: Array, direction: _Direction) -> Any:
     """Return a gradient's product with a direction; the real and the imaginary part have separate directions."""
     if leaf.layout != strided:
         gradient = gradient[numbers_of(leaf)]
@@ -398,12 +399,12 @@ class Undefined(Function):
     """The identity, whose backward returns an undefined gradient."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
+    def forward(ctx: FunctionCtx, x: Tensor) -> Tensor:
         ctx.set_materialize_grads(False)
         return x.view_as(x)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
         return None
 
 
@@ -536,7 +537,9 @@ def _old(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_old
-def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> Any:
+def get_numerical_jacobian(
+    fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> tuple[Tensor, Tensor]:
     """Return the Jacobians of the first output of ``fn(inputs)`` by finite differences."""
     if grad_out != 1.0:
         raise ValueError(
@@ -547,7 +550,7 @@ def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = No
 
 
 @_old
-def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
+def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> tuple[Any, ...]:
     """Return the Jacobians of an output by backward, and whether backward is deterministic and has the right shapes and dtypes."""
     if grad_out != 1.0:
         raise ValueError(

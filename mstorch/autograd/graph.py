@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -38,15 +38,15 @@ def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
     return node.pre.setdefault(number, OrderedDict())
 
 
-def hooks_of(tensor: Any) -> OrderedDict[int, Callable[..., Any]] | None:
+def hooks_of(tensor: Tensor) -> OrderedDict[int, Callable[..., Any]] | None:
     """Return the hooks at a tensor, None where there were never any."""
     node, number = node_of(tensor), tensor._number
     if node is None:
-        return None if tensor._auto is None else tensor._auto.hooks  # type: ignore[no-any-return]
+        return None if tensor._auto is None else tensor._auto.hooks
     return None if node.pre is None else node.pre.get(number)
 
 
-def register_tensor_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
+def register_tensor_hook(tensor: Tensor, hook: Callable[[Any], Any]) -> RemovableHandle:
     """Register ``hook`` to run with each gradient of ``tensor``; hooks of a leaf run before accumulation."""
     if not is_tracked(tensor):
         raise RuntimeError(_NO_GRAD)
@@ -56,7 +56,7 @@ def register_tensor_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHa
     return handle
 
 
-def register_post_accumulate_hook(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
+def register_post_accumulate_hook(tensor: Tensor, hook: Callable[[Any], None]) -> RemovableHandle:
     """Register ``hook(tensor)`` to run after each accumulation into a leaf."""
     if not is_tracked(tensor):
         raise RuntimeError(_NO_GRAD)
@@ -107,7 +107,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """Return the GradientEdge of a tensor."""
     if not is_tracked(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    node, number = edge_of(tensor)  # type: ignore[misc]
+    node, number = edge_of(tensor)
     node.likes_of = {**(node.likes_of or {}), number: (tensor._shape, tensor._dtype)}
     return GradientEdge(node, number)
 
@@ -125,7 +125,7 @@ def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Node:
 class saved_tensors_hooks(Block):
     """A context manager in which ``pack_hook`` receives each saved tensor, and ``unpack_hook`` returns it in backward."""
 
-    __exit__ = LastAway(lambda: modes.saved_hooks)  # type: ignore[assignment]
+    __exit__ = LastAway(lambda: modes.saved_hooks)
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
@@ -141,10 +141,10 @@ class save_on_cpu(saved_tensors_hooks):
     """A context manager in which saved tensors are kept in host memory, and moved back for backward."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        def pack(tensor: Any) -> Any:
+        def pack(tensor: Tensor) -> Any:
             return tensor.device, tensor.cpu().clone() if tensor.device.type == "cpu" else tensor.cpu()
 
-        def unpack(packed: Any) -> Any:
+        def unpack(packed: Any) -> Tensor:
             device, tensor = packed
             return tensor.to(device, non_blocking=pin_memory)
 
@@ -180,7 +180,7 @@ class _MultiHandle(Block):
         return self
 
 
-def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *, mode: str = "all") -> Any:
+def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *, mode: str = "all") -> Block:
     """Call ``fn`` when the gradients of all tensors (mode "all") or of the first (mode "any") have been computed.
 
     In mode "all" ``fn`` receives the list of gradients, with None for tensors without a gradient in this pass; in mode "any" it receives
@@ -193,7 +193,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
     ends = [edge_of(tensor) for tensor in tensors]
 
     def hook_of(number: int) -> Callable[[Any], None]:
-        def hook(gradient: Any) -> None:
+        def hook(gradient: Tensor) -> None:
             key = len(running.accumulates), id(running.accumulates)
             found = state.setdefault(key, {})
             if not found:
@@ -211,7 +211,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
     return _MultiHandle([tensor.register_hook(hook_of(i)) for i, tensor in enumerate(tensors)])
 
 
-def increment_version(tensor: Any) -> None:
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Increment the version counter, for a write of which autograd does not know."""
     tensors = [tensor] if isinstance(tensor, TensorBase) else list(tensor)
     for item in tensors:

@@ -57,7 +57,7 @@ class profile(Block):
         with_flops: bool = False, profile_memory: bool = False, with_stack: bool = False, with_modules: bool = False,
         use_kineto: bool = False, use_cpu: bool = True, experimental_config: Any = None, acc_events: bool = False,
         custom_trace_id_callback: Callable[[], str] | None = None, post_processing_timeout_s: float | None = None,
-        activity_filters: Any = None,
+        activity_filters: dict[Any, set[str]] | None = None,
     ) -> None:  # fmt: skip
         refuse(with_flops=with_flops, use_device=use_device, use_cuda=use_cuda)
         self.enabled = enabled
@@ -65,7 +65,7 @@ class profile(Block):
         self.function_events: EventList | None = None
         self._recorder = Recorder()
 
-    def __enter__(self) -> profile | None:  # type: ignore[return]
+    def __enter__(self) -> profile | None:
         if not self.enabled:
             self.at_end(each())
             return None

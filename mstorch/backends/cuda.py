@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from .._core import cuda_names
+from .._core.device import device
 from .._leaving import END, Undo, undoing
 
 _sdp = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True, "fp16_bf16_reduction_math": False}
@@ -42,7 +44,7 @@ class _PlanCache(_Checked):
     def clear(self) -> None:
         """Do nothing: mstorch caches no FFT plans."""
 
-    def __getitem__(self, device: Any) -> _PlanCache:
+    def __getitem__(self, device: int | str | device) -> _PlanCache:
         return self
 
 
@@ -55,7 +57,7 @@ def is_built() -> bool:
     return cuda_names.is_there()
 
 
-def _reader(name: str) -> Any:
+def _reader(name: str) -> Callable[..., Any]:
     def function() -> bool:
         return _sdp[name]
 
@@ -65,7 +67,7 @@ def _reader(name: str) -> Any:
     return function
 
 
-def _writer(name: str) -> Any:
+def _writer(name: str) -> Callable[..., Any]:
     def function(enabled: bool) -> None:
         _sdp[name] = bool(enabled)
 

@@ -5,6 +5,7 @@ import threading
 from functools import partial
 from typing import Any
 
+from .._core.device import device
 from .._leaving import Block
 from . import amp as amp
 
@@ -19,7 +20,7 @@ def is_initialized() -> bool:
     return True
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: int | str | device | None = None) -> None:
     """Do nothing: operations on the CPU are synchronous."""
 
 
@@ -28,7 +29,7 @@ def current_device() -> str:
     return "cpu"
 
 
-def set_device(device: Any) -> None:
+def set_device(device: int | str | device) -> None:
     """Do nothing: there is only one CPU device."""
 
 
@@ -74,7 +75,7 @@ _default_cpu_stream = Stream()
 _in_use = threading.local()
 
 
-def current_stream(device: Any = None) -> Stream:
+def current_stream(device: int | str | device | None = None) -> Stream:
     """Return the current stream of this thread."""
     return getattr(_in_use, "stream", _default_cpu_stream)
 
@@ -82,7 +83,7 @@ def current_stream(device: Any = None) -> Stream:
 class StreamContext(Block):
     """Context manager that selects a stream."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
 
     def __enter__(self) -> None:
@@ -91,7 +92,7 @@ class StreamContext(Block):
         _in_use.stream = before if self.stream is None else self.stream
 
 
-def stream(stream: Any) -> StreamContext:
+def stream(stream: Stream | None) -> StreamContext:
     """Return a context manager that selects a stream."""
     return StreamContext(stream)
 

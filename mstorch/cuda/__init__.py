@@ -16,6 +16,7 @@ from .._devices.as_npu import AsNpu as _AsNpu
 from .._devices.faces import NoSwitch as _NoSwitch
 from .._devices.faces import StreamContext as _StreamContext
 from .._hook import missing_attribute as _missing_attribute
+from .._tensor import Tensor
 from . import amp as amp
 from . import sparse as sparse
 
@@ -61,13 +62,13 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return _is_there()
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: int | str | _device | None = None) -> str:
     """Return the name of a GPU."""
     _require()
     return runtime.device_name(_index_of(device))
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: int | str | _device | None = None) -> None:
     """Wait until the GPU has completed all work."""
     _require()
     runtime.synchronize()
@@ -106,7 +107,7 @@ def initial_seed() -> int:
     return device_generator().initial_seed()
 
 
-def get_rng_state(device: Any = "cuda") -> Any:
+def get_rng_state(device: int | str | _device = "cuda") -> Tensor:
     """Return the state of the GPU's generator, a uint8 tensor of 16 bytes."""
     _require()
     return device_generator().get_state()
@@ -117,7 +118,7 @@ def get_rng_state_all() -> list[Any]:
     return [get_rng_state()] if _is_there() else []
 
 
-def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+def set_rng_state(new_state: Tensor, device: int | str | _device = "cuda") -> None:
     """Restore the state of the GPU's generator; no-op without a GPU, as in torch."""
     if _is_there():
         device_generator().set_state(new_state)
@@ -129,12 +130,12 @@ def set_rng_state_all(new_states: Iterable[Any]) -> None:
         set_rng_state(state)
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: int | str | _device | None = None) -> int:
     """Return the bytes allocated by tensors on the GPU; 0 without one."""
     return runtime.memory_allocated() if _is_there() else 0
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: int | str | _device | None = None) -> int:
     """Return the peak of the bytes allocated by tensors on the GPU; 0 without one."""
     return runtime.max_memory_allocated() if _is_there() else 0
 
@@ -179,7 +180,7 @@ class device_of(device):
     """Context manager that selects the GPU of a tensor; no effect without a GPU."""
 
 
-def set_device(device: Any) -> None:
+def set_device(device: int | str | _device | None) -> None:
     """Select the GPU. Raise if there is none, or no index is given; a negative index does nothing."""
     index = device if isinstance(device, int) else None if device is None else _device(device).index
     if index is None:
@@ -207,7 +208,7 @@ def caching_allocator_disabled() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def use_mem_pool(pool: Any, device: Any = None) -> Iterator[None]:
+def use_mem_pool(pool: Any, device: int | str | _device | None = None) -> Iterator[None]:
     """Raise on entry: MindSpore does not expose its memory pools."""
     _require()
     raise NotImplementedError("mstorch: MindSpore keeps its memory pools to itself")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from .._core.dtype import complex64, float32, float64
 from .._core.warned import warn
 from ..overrides import handle_torch_function, has_torch_function
 from ..utils._pytree import tree_leaves
+from ._group import ProcessGroup
 from ._settings import (
     AllreduceOptions,
     AllToAllOptions,
@@ -35,7 +36,7 @@ _COALESCED = "`torch.distributed.{}` will be deprecated. If you must use it, ple
 _SINGLE = "`torch.distributed.{}` is deprecated. Please use `torch.distributed.{}` instead."
 
 
-def check_tensor(value: Any, name: str) -> None:
+def check_tensor(value: object, name: str) -> None:
     """Raise TypeError if ``value`` is not a tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(
@@ -43,7 +44,7 @@ def check_tensor(value: Any, name: str) -> None:
         )
 
 
-def check_tensors(value: Any, name: str) -> None:
+def check_tensors(value: object, name: str) -> None:
     """Raise TypeError if ``value`` is not a list of tensors."""
     text = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got {type(value)}"
     if not isinstance(value, list):
@@ -52,7 +53,7 @@ def check_tensors(value: Any, name: str) -> None:
         raise TypeError(f"{text} with elements of type {[type(one) for one in value]}.")
 
 
-def _check_dtypes(*tensors: Any) -> None:
+def _check_dtypes(*tensors: Tensor) -> None:
     seen = None
     for tensor in tensors:
         kind = tensor.dtype
@@ -63,12 +64,12 @@ def _check_dtypes(*tensors: Any) -> None:
         seen = kind
 
 
-def real(tensor: Any) -> Any:
+def real(tensor: Tensor) -> Tensor:
     """Return the tensor, or ``view_as_real`` of a complex one, detached."""
     return view_as_real(tensor.detach()) if tensor.is_complex() else tensor
 
 
-def member_of(group: Any, global_rank: int | None, group_rank: int | None) -> int:
+def member_of(group: ProcessGroup, global_rank: int | None, group_rank: int | None) -> int:
     """Return the group rank, given either it or the global rank. Raise ValueError if both or neither are given."""
     if group_rank is not None:
         if global_rank is not None:
@@ -108,7 +109,7 @@ ASKING: list[Function] = []
 """The functions that ``asks`` returned."""
 
 
-def _ended(work: Any, async_op: bool) -> Any:
+def _ended(work: Work, async_op: bool) -> Any:
     if async_op:
         return work
     work.wait()
@@ -124,7 +125,7 @@ def _options(make: Callable[[], Any], async_op: bool, **more: Any) -> Any:
 
 
 @asks()
-def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Any:
+def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Any:
     """Fill ``tensor`` with that of rank ``src``. Return None, or a Work with ``async_op``. Raise ValueError if there is no process group.
     """
     found = chosen(group)
@@ -136,7 +137,7 @@ def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: 
 
 
 @asks()
-def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
     """Reduce ``tensor`` over all ranks, in place. Return None, or a Work with ``async_op``. Raise ValueError if there is no process group.
     """
     check_tensor(tensor, "tensor")
@@ -148,7 +149,9 @@ def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op:
 
 
 @asks()
-def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+def all_reduce_coalesced(
+    tensors: Tensor | Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Any:
     """Call ``all_reduce`` on several tensors; return a future with ``async_op``. Deprecated."""
     warn(_COALESCED.format("all_reduce_coalesced"), FutureWarning)
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
@@ -164,7 +167,7 @@ def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None
 
 @asks()
 def reduce(
-    tensor: Any, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
+    tensor: Tensor, dst: int | None = None, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:  # fmt: skip
     """Reduce the ranks' ``tensor`` in place on rank ``dst``. Raise ValueError if there is no process group."""
@@ -179,7 +182,9 @@ def reduce(
 
 
 @asks(2)
-def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> Any:
+def all_gather(
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | list[Any] | None:
     """Fill ``tensor_list`` with each rank's ``tensor``. Return None, or a Work with ``async_op``. Raise ValueError if there is no process
     group.
     """
@@ -193,7 +198,10 @@ def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool 
 
 
 @asks(2)
-def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
+def all_gather_coalesced(
+    output_tensor_lists: Sequence[list[Tensor]], input_tensor_list: Sequence[Tensor], group: ProcessGroup | None = None,
+    async_op: bool = False
+) -> Any:
     """``all_gather`` several tensors into a list for each rank; return a future with ``async_op``. Deprecated."""
     warn(_COALESCED.format("all_gather_coalesced"), FutureWarning)
     if outside(group):
@@ -212,7 +220,9 @@ def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group
 
 
 @asks(2)
-def all_gather_single(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Any:
+def all_gather_single(
+    output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
+) -> Tensor | None:
     """Fill ``output_tensor`` with the ranks' tensors, concatenated in rank order. Raise ValueError if there is no process group."""
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
@@ -222,7 +232,9 @@ def all_gather_single(output_tensor: Any, input_tensor: Any, group: Any = None, 
     return _ended(chosen(group)._allgather_base(real(output_tensor), real(input_tensor), options), async_op)
 
 
-def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Any:
+def all_gather_into_tensor(
+    output_tensor: Any, input_tensor: Any, group: ProcessGroup | None = None, async_op: bool = False
+) -> tuple[Any, ...] | None:
     """Deprecated name of ``all_gather_single``."""
     warn(_SINGLE.format("all_gather_into_tensor", "all_gather_single"), FutureWarning)
     return all_gather_single(output_tensor, input_tensor, group, async_op)
@@ -230,7 +242,8 @@ def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = N
 
 @asks()
 def gather(
-    tensor: Any, gather_list: Any = None, dst: int | None = None, group: Any = None, async_op: bool = False,
+    tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: ProcessGroup | None = None,
+    async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:  # fmt: skip
     """Fill ``gather_list`` of rank ``dst`` (0) with each rank's tensor. Raise ValueError if there is no process group, or if another rank
@@ -256,7 +269,8 @@ def gather(
 
 @asks()
 def scatter(
-    tensor: Any, scatter_list: Any = None, src: int | None = None, group: Any = None, async_op: bool = False,
+    tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None,
+    group: ProcessGroup | None = None, async_op: bool = False,
     group_src: int | None = None,
 ) -> Any:  # fmt: skip
     """Fill ``tensor`` with this rank's entry of rank ``src``'s (0) list. Raise ValueError if there is no process group, or if another rank
@@ -281,7 +295,9 @@ def scatter(
 
 
 @asks(2)
-def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+def reduce_scatter(
+    output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Any:
     """Reduce the ranks' lists elementwise and fill ``output`` with this rank's entry. Raise ValueError if there is no process group."""
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
@@ -293,7 +309,9 @@ def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: 
 
 
 @asks(2)
-def reduce_scatter_single(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+def reduce_scatter_single(
+    output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Any:
     """Reduce ``input`` over all ranks and fill ``output`` with this rank's chunk. Raise ValueError if there is no process group."""
     check_tensor(output, "output")
     check_tensor(input, "input")
@@ -303,7 +321,7 @@ def reduce_scatter_single(output: Any, input: Any, op: Any = ReduceOp.SUM, group
     return _ended(chosen(group)._reduce_scatter_base(output, input, options), async_op)
 
 
-def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+def reduce_scatter_tensor(output: Any, input: Any, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
     """Deprecated name of ``reduce_scatter_single``."""
     warn(_SINGLE.format("reduce_scatter_tensor", "reduce_scatter_single"), FutureWarning)
     return reduce_scatter_single(output, input, op, group, async_op)
@@ -311,8 +329,9 @@ def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group
 
 @asks(2)
 def all_to_all_single(
-    output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None, async_op: bool = False
-) -> Any:
+    output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None, group: ProcessGroup | None = None, async_op: bool = False
+) -> Tensor | None:
     """Split ``input`` along dimension 0, send one chunk to each rank, and concatenate the received chunks in ``output``."""
     if outside(group):
         return warn_outside("all_to_all_single")
@@ -325,7 +344,9 @@ def all_to_all_single(
 
 
 @asks(2)
-def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: ProcessGroup | None = None, async_op: bool = False
+) -> Any:
     """Send ``input_tensor_list[i]`` to rank i, and fill ``output_tensor_list`` with what each rank sent. Raise ValueError if there is no
     process group.
     """
@@ -339,7 +360,9 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
     return _ended(chosen(group).alltoall(outputs, inputs, options), async_op)
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None) -> Any:
+def barrier(
+    group: ProcessGroup | None = None, async_op: bool = False, device_ids: Sequence[int] | None = None, timeout: timedelta | None = None
+) -> Work | None:
     """Wait for all ranks of the group. Raise RuntimeError on a timeout, ValueError if there is no process group."""
     found = chosen(group)
     if outside(found):
@@ -348,7 +371,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, t
     return _ended(found.barrier(_options(BarrierOptions, async_op, **more)), async_op)
 
 
-def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
+def monitored_barrier(group: ProcessGroup | None = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
     """Wait for all ranks; rank 0 raises RuntimeError that names the late ranks. Raise ValueError if there is no process group."""
     if outside(group):
         return warn_outside("monitored_barrier")

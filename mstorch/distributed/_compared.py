@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .._tensor import Tensor
 from ._group import _TITLES, ProcessGroup, _listed
 from ._settings import DebugLevel, get_debug_level
+from ._types import ReduceOp
 from ._work import Work
 
 _NAMES = {**_TITLES, "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int16": "Short"}
@@ -76,23 +78,25 @@ class ComparedGroup(ProcessGroup):
                     + "".join(aspects)
                 )
 
-    def allreduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
+    def allreduce(self, tensors: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Compare the call with the other ranks', then run ``ProcessGroup.allreduce``."""
         self._compare("ALLREDUCE", _listed(tensors), getattr(opts, "timeout", timeout))
         return super().allreduce(tensors, opts, timeout)
 
-    def broadcast(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
+    def broadcast(self, tensors: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
         """Compare the call with the other ranks', then run ``ProcessGroup.broadcast``."""
         source = opts if isinstance(opts, int) else getattr(opts, "rootRank", root)
         self._compare("BROADCAST", _listed(tensors), getattr(opts, "timeout", timeout), source)
         return super().broadcast(tensors, opts, timeout, root)
 
-    def allgather(self, output_lists: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
+    def allgather(
+        self, output_lists: Sequence[list[Tensor]], inputs: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None
+    ) -> Work:
         """Compare the call with the other ranks', then run ``ProcessGroup.allgather``."""
         self._compare("ALLGATHER", _listed(inputs), getattr(opts, "timeout", timeout))
         return super().allgather(output_lists, inputs, opts, timeout)
 
-    def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Work:
+    def _allgather_base(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         self._compare("_ALLGATHER_BASE", [input], getattr(opts, "timeout", None))
         return super()._allgather_base(output, input, opts)
 
@@ -102,43 +106,51 @@ class ComparedGroup(ProcessGroup):
         self._compare("ALLGATHER_PIECES")  # members have pieces of different sizes
         return super()._allgather_pieces(outputs, inputs)
 
-    def _reduce_scatter_pieces(self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], op: Any) -> Work:
+    def _reduce_scatter_pieces(self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], op: ReduceOp) -> Work:
         if outputs:
             self._compare("REDUCE_SCATTER_PIECES")
         return super()._reduce_scatter_pieces(outputs, inputs, op)
 
-    def reduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0, op: Any = None) -> Work:
+    def reduce(self, tensors: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None, root: int = 0, op: Any = None) -> Work:
         """Compare the call with the other ranks', then run ``ProcessGroup.reduce``."""
         self._compare("REDUCE", _listed(tensors), getattr(opts, "timeout", timeout), getattr(opts, "rootRank", root))
         return super().reduce(tensors, opts, timeout, root, op)
 
-    def reduce_scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
+    def reduce_scatter(
+        self, outputs: Sequence[Tensor], input_lists: Sequence[list[Tensor]], opts: Any = None, timeout: timedelta | None = None
+    ) -> Work:
         """Compare the call with the other ranks', then run ``ProcessGroup.reduce_scatter``."""
         self._compare("REDUCE_SCATTER", _listed(outputs), getattr(opts, "timeout", timeout))
         return super().reduce_scatter(outputs, input_lists, opts, timeout)
 
-    def _reduce_scatter_base(self, output: Any, input: Any, opts: Any = None) -> Work:
+    def _reduce_scatter_base(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         self._compare("_REDUCE_SCATTER_BASE", [output, input], getattr(opts, "timeout", None))
         return super()._reduce_scatter_base(output, input, opts)
 
     reduce_scatter_single = _reduce_scatter_base
 
-    def gather(self, output_lists: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
+    def gather(
+        self, output_lists: Sequence[list[Tensor]], inputs: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None,
+        root: int = 0
+    ) -> Work:
         """Compare the call with the other ranks', then run ``ProcessGroup.gather``."""
         self._compare("GATHER", _listed(inputs), getattr(opts, "timeout", timeout), getattr(opts, "rootRank", root))
         return super().gather(output_lists, inputs, opts, timeout, root)
 
-    def scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
+    def scatter(
+        self, outputs: Sequence[Tensor], input_lists: Sequence[list[Tensor]], opts: Any = None, timeout: timedelta | None = None,
+        root: int = 0
+    ) -> Work:
         """Compare the call with the other ranks', then run ``ProcessGroup.scatter``."""
         self._compare("SCATTER", _listed(outputs), getattr(opts, "timeout", timeout), getattr(opts, "rootRank", root))
         return super().scatter(outputs, input_lists, opts, timeout, root)
 
-    def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+    def alltoall(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None) -> Work:
         """Compare the call, but not its sizes, with the other ranks', then run ``ProcessGroup.alltoall``."""
         self._compare("ALLTOALL", (), getattr(opts, "timeout", None))
         return super().alltoall(outputs, inputs, opts)
 
-    def alltoall_base(self, output: Any, input: Any, output_sizes: Any, input_sizes: Any, opts: Any = None) -> Work:
+    def alltoall_base(self, output: Tensor, input: Tensor, output_sizes: Any, input_sizes: Any, opts: Any = None) -> Work:
         """Compare the call, but not its sizes, with the other ranks', then run ``ProcessGroup.alltoall_base``."""
         self._compare("ALLTOALL_BASE", (), getattr(opts, "timeout", None))
         return super().alltoall_base(output, input, output_sizes, input_sizes, opts)

@@ -2,12 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._backend import runtime
 from .._core.device import current
 from .._hook import not_yet
+from .._tensor import Tensor
 from ._types import Backend, BackendConfig, DistBackendError, DistStoreError
+
+if TYPE_CHECKING:
+    from ._group import ProcessGroup
 
 NAMES = {"nccl": "NCCL", "hccl": "HCCL", "xccl": "XCCL", "ucc": "UCC"}
 PLAYED = bool(runtime.FAKE_DEVICE)
@@ -32,7 +36,7 @@ def hccl_is_there() -> bool:
     return current().type == "npu"
 
 
-def check_carried(what: str, tensor: Any) -> None:
+def check_carried(what: str, tensor: Tensor) -> None:
     """Raise RuntimeError if HCCL cannot transfer, or cannot reduce, the tensor's dtype."""
     if tensor._dtype.name not in (_COMBINED if what in _COMBINING else _CARRIED):
         raise RuntimeError(
@@ -45,7 +49,7 @@ _carriers: dict[str, Any] = {}
 _later: dict[str, tuple[Sequence[int], Any]] = {}
 
 
-def carrier_of(group: Any) -> Any:
+def carrier_of(group: ProcessGroup) -> Alone | Carrier:
     """Return the Carrier of a group, which transfers device tensors."""
     if group.group_name in _later:
         _meet(group, *_later[group.group_name])
@@ -55,12 +59,12 @@ def carrier_of(group: Any) -> Any:
     return _carriers[group.group_name]
 
 
-def flat_of_device(tensor: Any, kept: bool) -> Any:
+def flat_of_device(tensor: Tensor, kept: bool) -> DeviceFlat:
     """Return a device tensor as a flat DeviceFlat; it is a copy with ``kept``."""
     return DeviceFlat(tensor, kept)
 
 
-def _meet(group: Any, ranks: Sequence[int], everyone: Any) -> None:
+def _meet(group: ProcessGroup, ranks: Sequence[int], everyone: ProcessGroup) -> None:
     """Connect all ranks' devices when the first device tensor is sent. Raise DistBackendError on a timeout, which means that some rank
     sends none.
     """
@@ -74,7 +78,7 @@ def _meet(group: Any, ranks: Sequence[int], everyone: Any) -> None:
     join_devices(group, ranks)
 
 
-def is_joined(group: Any) -> bool:
+def is_joined(group: ProcessGroup) -> bool:
     """Return whether a group's device communicator has been created."""
     return group.group_name in _carriers
 
@@ -84,7 +88,7 @@ def have_met() -> bool:
     return bool(_met)
 
 
-def join_later(group: Any, ranks: Sequence[int], everyone: Any) -> None:
+def join_later(group: ProcessGroup, ranks: Sequence[int], everyone: ProcessGroup) -> None:
     """Create the group's device communicator at its first device tensor, as torch does for a group without an explicit backend."""
     if carries_devices(group._config):
         _later[group.group_name] = ranks, everyone
@@ -95,7 +99,7 @@ def carries_devices(config: BackendConfig) -> bool:
     return "npu" in config.get_device_backend_map()
 
 
-def meet_devices(everyone: Any) -> None:
+def meet_devices(everyone: ProcessGroup) -> None:
     """Connect the devices of all ranks, if they are not connected yet; every rank has to call this."""
     if everyone.size() == 1 or _met:
         return
@@ -109,7 +113,7 @@ def meet_devices(everyone: Any) -> None:
     _meetings.append(key)
 
 
-def join_devices(group: Any, ranks: Sequence[int]) -> None:
+def join_devices(group: ProcessGroup, ranks: Sequence[int]) -> None:
     """Create the device communicator of a group, if its backend has one."""
     if not carries_devices(group._config):
         return
@@ -122,7 +126,7 @@ def join_devices(group: Any, ranks: Sequence[int]) -> None:
     _carriers[group.group_name] = Carrier(communication, ranks, group._me, handle)
 
 
-def leave_devices(group: Any) -> None:
+def leave_devices(group: ProcessGroup) -> None:
     """Destroy the device communicator of a group; destroying the default group's destroys all."""
     _carriers.pop(group.group_name, None)
     _later.pop(group.group_name, None)
@@ -136,7 +140,7 @@ _meetings: list[str] = []  # where they met, each time
 _met: list[Any] = []  # the group of all processes whose devices have met
 
 
-def available(name: Any) -> Any:
+def available(name: str) -> Any:
     """Return the Backend of a name. Raise RuntimeError if torch needs a special build for it, NotImplementedError if mstorch lacks it."""
     backend = Backend(name)
     for one in dict.fromkeys(BackendConfig(backend).get_device_backend_map().values()):

@@ -10,8 +10,10 @@ from typing import Any
 from .._backend import collectives
 from .._backend.cast import cast
 from .._backend.device_memory import is_dense, memory_of
+from .._backend.raw import Raw
 from .._core.storage import is_all_of_device_memory
 from .._core.tensor_base import put_raw, touch, value_of
+from .._tensor import Tensor
 from ..futures import Future, deferred
 from ._types import ReduceOp
 from ._work import Work
@@ -20,7 +22,7 @@ from ._work import Work
 class _Row:
     """Flat elements of a device tensor. It is its own ``flat``, and the carrier may replace its memory."""
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Raw) -> None:
         self.raw = raw
 
     @property
@@ -43,7 +45,7 @@ class DeviceFlat(_Row):
     parameters) and ``kept`` is false; else it is a copy, which ``put_back`` writes back.
     """
 
-    def __init__(self, tensor: Any, kept: bool = False) -> None:
+    def __init__(self, tensor: Tensor, kept: bool = False) -> None:
         self._tensor, self._truths = tensor, tensor._dtype.name == "bool"
         self._memory = None if kept or self._truths else _row_in_memory(tensor)
         if self._memory is not None:
@@ -62,7 +64,7 @@ class DeviceFlat(_Row):
             put_raw(self._tensor, cast(raw, "bool") if self._truths else raw)
 
 
-def _row_in_memory(tensor: Any) -> Any:
+def _row_in_memory(tensor: Tensor) -> Raw | None:
     """Return the memory of a 1-d tensor that covers its whole storage, so that an operation may fill it; None for other tensors."""
     storage = tensor._storage
     if len(tensor._shape) != 1 or not is_all_of_device_memory(tensor) or storage.parameter is not None:
@@ -101,7 +103,7 @@ class Begun:
 class DeviceWork(Work):
     """A device communication. After ``wait``, later work of the device is ordered behind it, but the host does not block."""
 
-    def __init__(self, outputs: list[Any], begun: Begun, communication: Any, source: int = -1) -> None:
+    def __init__(self, outputs: list[Any], begun: Begun, communication: collectives.Communication | None, source: int = -1) -> None:
         super().__init__(outputs, source)
         self._begun, self._communication, self._ending = begun, communication, threading.RLock()
 
@@ -139,7 +141,8 @@ class DeviceWork(Work):
 
 
 def _begin(
-    communication: Any, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool, source: int = -1
+    communication: collectives.Communication | None, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool,
+    source: int = -1
 ) -> DeviceWork:
     """Start an operation and, with ``waits``, complete it."""
     begun = Begun()
@@ -166,7 +169,7 @@ class Carrier:
     MindSpore orders the members of a group by rank, whatever their order in this group.
     """
 
-    def __init__(self, communication: Any, ranks: Sequence[int], me: int, handle: str | None) -> None:
+    def __init__(self, communication: collectives.Communication, ranks: Sequence[int], me: int, handle: str | None) -> None:
         self._native, self._ranks, self._me, self._handle = communication, list(ranks), me, handle
         self._order = sorted(range(len(self._ranks)), key=self._ranks.__getitem__)
         self._straight = self._order == list(range(len(self._ranks)))
@@ -184,7 +187,7 @@ class Carrier:
             for row in rows:
                 begun.then(partial(row.divide, len(self._ranks)))
 
-    def _cut(self, whole: Any, start: int, rows: Sequence[_Row]) -> None:
+    def _cut(self, whole: Raw, start: int, rows: Sequence[_Row]) -> None:
         """Set each row to its slice of ``whole``, the first one beginning at ``start``."""
         full = [row for row in rows if row.size]
         for row, part in zip(full, collectives.cut(whole, start, [row.size for row in full])):

@@ -9,6 +9,7 @@ from typing import Any
 import mstorch as torch
 
 from .._hook import missing as _missing
+from ._group import ProcessGroup
 from ._types import ReduceOp
 from ._world import chosen, default_group, world
 from .nn import functional
@@ -16,7 +17,7 @@ from .nn import functional
 _OPS = {op.name.lower(): op for op in ReduceOp}
 
 
-def _group(group: Any, tag: str = "") -> Any:
+def _group(group: Any, tag: str = "") -> ProcessGroup:
     """Return the group that is given as itself, its name, a 1-d mesh, or a mesh and a dimension. Raise ValueError or RuntimeError for
     others.
     """
@@ -37,42 +38,42 @@ def _group(group: Any, tag: str = "") -> Any:
     return chosen(group)
 
 
-def wait_tensor(tensor: Any) -> Any:
+def wait_tensor(tensor: torch.Tensor) -> torch.Tensor:
     """Return the tensor; in mstorch, functional collectives have already completed."""
     return tensor
 
 
-def broadcast(self: Any, src: int, group: Any, tag: str = "") -> Any:
+def broadcast(self: torch.Tensor, src: int, group: Any, tag: str = "") -> Any:
     """Return the tensor of rank ``src``."""
     return functional.broadcast(self, src, _group(group, tag))
 
 
-def all_reduce(self: Any, reduceOp: str, group: Any, tag: str = "") -> Any:
+def all_reduce(self: torch.Tensor, reduceOp: str, group: Any, tag: str = "") -> Any:
     """Return the tensor reduced over all ranks; ``reduceOp`` is "sum", "avg", "product", "min", "max" …"""
     return functional.all_reduce(self, _OPS[reduceOp.lower()], _group(group, tag))
 
 
-def all_reduce_coalesced(self: Any, reduceOp: str, group: Any, tag: str = "") -> list[Any]:
+def all_reduce_coalesced(self: list[torch.Tensor], reduceOp: str, group: ProcessGroup, tag: str = "") -> list[Any]:
     """Return a list of ``all_reduce`` of each tensor."""
     return [all_reduce(one, reduceOp, group, tag) for one in self]
 
 
-def all_gather_tensor(self: Any, gather_dim: int, group: Any, tag: str = "") -> Any:
+def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> torch.Tensor:
     """Return the ranks' tensors, concatenated along ``gather_dim``."""
     return torch.cat(functional.all_gather(self, _group(group, tag)), gather_dim)
 
 
-def all_gather_single(self: Any, gather_dim: int, group: Any, tag: str = "") -> Any:
+def all_gather_single(self: torch.Tensor, gather_dim: int, group: ProcessGroup, tag: str = "") -> torch.Tensor:
     """Return ``all_gather_tensor`` of the arguments, under its new name."""
     return all_gather_tensor(self, gather_dim, group, tag)
 
 
-def all_gather_into_tensor_coalesced(self: Any, group: Any, tag: str = "") -> list[Any]:
+def all_gather_into_tensor_coalesced(self: list[torch.Tensor], group: ProcessGroup, tag: str = "") -> list[Any]:
     """Return a list of ``all_gather_tensor`` of each tensor, along dimension 0."""
     return [all_gather_tensor(one, 0, group, tag) for one in self]
 
 
-def reduce_scatter_tensor(self: Any, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Any:
+def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Any:
     """Reduce the tensor over all ranks and return this rank's shard along ``scatter_dim``."""
     found = _group(group, tag)
     size = found.size()
@@ -82,17 +83,21 @@ def reduce_scatter_tensor(self: Any, reduceOp: str, scatter_dim: int, group: Any
     return functional._ReduceScatter.apply(_OPS[reduceOp.lower()], found, parts[0].shape, *parts)
 
 
-def reduce_scatter_single(self: Any, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Any:
+def reduce_scatter_single(self: torch.Tensor, reduceOp: str, scatter_dim: int, group: ProcessGroup, tag: str = "") -> Any:
     """Return ``reduce_scatter_tensor`` of the arguments, under its new name."""
     return reduce_scatter_tensor(self, reduceOp, scatter_dim, group, tag)
 
 
-def reduce_scatter_tensor_coalesced(inputs: Any, reduceOp: str, scatter_dim: Any, group: Any, tag: str = "") -> list[Any]:
+def reduce_scatter_tensor_coalesced(
+    inputs: list[torch.Tensor], reduceOp: str, scatter_dim: list[int], group: ProcessGroup, tag: str = ""
+) -> list[Any]:
     """Return a list of ``reduce_scatter_tensor`` of each tensor."""
     return [reduce_scatter_tensor(one, reduceOp, dim, group, tag) for one, dim in zip(inputs, scatter_dim)]
 
 
-def all_to_all_single(self: Any, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = "") -> Any:
+def all_to_all_single(
+    self: torch.Tensor, output_split_sizes: list[int] | None, input_split_sizes: list[int] | None, group: Any, tag: str = ""
+) -> torch.Tensor:
     """Send one chunk along dimension 0 to each rank, and return the received chunks, concatenated."""
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     shape = (rows, *self.shape[1:])

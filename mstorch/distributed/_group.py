@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from .._core.tensor_base import array_of
 from .._hook import not_yet
 from . import _host_backend as host
 from ._device_backend import carrier_of, check_carried, flat_of_device, is_joined
+from ._device_carrier import Alone, Begun, Carrier
 from ._mesh import Mesh
 from ._stores import Store
 from ._types import BackendConfig, ReduceOp
@@ -63,7 +64,7 @@ class _Flat:
         """Return a DeviceFlat for a device tensor."""
         return object.__new__(cls) if tensor._storage.__class__ is Storage else flat_of_device(tensor, kept)
 
-    def __init__(self, tensor: Any, kept: bool = False) -> None:
+    def __init__(self, tensor: Tensor, kept: bool = False) -> None:
         self._array = array_of(tensor)
         self.flat = np.ascontiguousarray(self._array).reshape(-1)
         self._copied = bool(self.flat.size) and not np.may_share_memory(self.flat, self._array)
@@ -88,7 +89,7 @@ class ProcessGroup:
 
     @classmethod
     def _made(
-        cls, mesh: Mesh | None, store: Store, ranks: Sequence[int], me: int, backend: Any, name: str, timeout: timedelta, desc: str
+        cls, mesh: Mesh | None, store: Store, ranks: Sequence[int], me: int, backend: str, name: str, timeout: timedelta, desc: str
     ) -> ProcessGroup:
         group = object.__new__(cls)
         group._mesh, group._store, group._ranks, group._me = mesh, store, list(ranks), me
@@ -123,7 +124,7 @@ class ProcessGroup:
         """Return the name of the backend."""
         return str(self._backend_for_host())
 
-    def _backend_for_host(self) -> Any:
+    def _backend_for_host(self) -> str | None:
         return self._config.get_device_backend_map().get("cpu", self._backend)
 
     def get_group_store(self) -> Store:
@@ -153,7 +154,7 @@ class ProcessGroup:
 
     # How operations run
 
-    def _check(self, what: str, *tensors: Any) -> None:
+    def _check(self, what: str, *tensors: Tensor) -> None:
         """Raise NotImplementedError or RuntimeError for tensors that cannot be transferred."""
         if modes.native is not None:
             raise NotImplementedError(f"mstorch: torch.distributed.{what} in a captured graph {not_yet()}")
@@ -168,7 +169,7 @@ class ProcessGroup:
             elif tensor._dtype.name not in _CARRIED:
                 raise RuntimeError("Invalid scalar type")
 
-    def _check_op(self, op: Any, tensor: Any) -> ReduceOp:
+    def _check_op(self, op: ReduceOp, tensor: Tensor) -> ReduceOp:
         if not isinstance(op, ReduceOp):
             raise TypeError(f"mstorch: a torch.distributed.ReduceOp is needed, got {op!r}")
         if op is ReduceOp.PREMUL_SUM:
@@ -190,13 +191,13 @@ class ProcessGroup:
         return host.Exchange(self._mesh, self._ranks, self._me, self.group_name.encode() + key, seconds)
 
     def _start(
-        self, by: Any, work: Callable[[Any], None], outputs: Sequence[Any], put: Sequence[_Flat], opts: Any,
+        self, by: Alone | Carrier | ModuleType, work: Callable[[Any], None], outputs: Sequence[Any], put: Sequence[_Flat], opts: Any,
         timeout: timedelta | None = None,
     ) -> Work:  # fmt: skip
         """Run an operation: on a device, in stream order; on the host, at once, or in the group's thread if the operation may block."""
         self._sequence += 1
         if by is not host:
-            return by.begin(work, list(outputs), put, not getattr(opts, "asyncOp", True))  # type: ignore[no-any-return]
+            return by.begin(work, list(outputs), put, not getattr(opts, "asyncOp", True))
         exchange = self._exchange(b"/%d/" % self._sequence, getattr(opts, "timeout", timeout))
 
         def run() -> None:
@@ -211,7 +212,7 @@ class ProcessGroup:
 
     # Collectives
 
-    def allreduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
+    def allreduce(self, tensors: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Reduce a tensor over all ranks, in place. ``opts`` is a ReduceOp, or AllreduceOptions."""
         tensors = _listed(tensors)
         op = _op_of(opts)
@@ -220,7 +221,7 @@ class ProcessGroup:
             op = self._check_op(op, tensor)
         flats, by = [_Flat(tensor) for tensor in tensors], self._by(tensors)
 
-        def work(exchange: Any) -> None:
+        def work(exchange: Begun | host.Exchange) -> None:
             for number, flat in enumerate(flats):
                 by.all_reduce(_numbered(exchange, number), flat.flat, op)
 
@@ -230,20 +231,22 @@ class ProcessGroup:
         """Call ``allreduce`` on several tensors."""
         return self.allreduce(tensors, opts)
 
-    def broadcast(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
+    def broadcast(self, tensors: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
         """Broadcast the root's tensor into ``tensors``."""
         tensors = _listed(tensors)
         source = opts if isinstance(opts, int) else getattr(opts, "rootRank", root)
         self._check("broadcast", *tensors)
         flats, by = [_Flat(tensor) for tensor in tensors], self._by(tensors)
 
-        def work(exchange: Any) -> None:
+        def work(exchange: Begun | host.Exchange) -> None:
             for number, flat in enumerate(flats):
                 by.broadcast(_numbered(exchange, number), flat.flat, source)
 
         return self._start(by, work, tensors, flats if self._me != source else (), opts, timeout)
 
-    def allgather(self, output_lists: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
+    def allgather(
+        self, output_lists: Sequence[list[Tensor]], inputs: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None
+    ) -> Work:
         """Fill a list of tensors with each rank's."""
         inputs = _listed(inputs)
         if output_lists and isinstance(output_lists[0], Tensor):
@@ -264,7 +267,7 @@ class ProcessGroup:
         given = [_Flat(tensor) for tensor in inputs]
         taken, by = [[_Flat(tensor) for tensor in outputs] for outputs in output_lists], self._by(inputs)
 
-        def work(exchange: Any) -> None:
+        def work(exchange: Begun | host.Exchange) -> None:
             for number, (into, flat) in enumerate(zip(taken, given)):
                 by.all_gather(_numbered(exchange, number), [one.flat for one in into], flat.flat)
 
@@ -274,7 +277,7 @@ class ProcessGroup:
         """Gather several tensors from all ranks; ``output_lists`` has a list for each rank."""
         return self.allgather([list(column) for column in zip(*output_lists)], inputs, opts)
 
-    def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Work:
+    def _allgather_base(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         """Fill ``output`` with all ranks' inputs, concatenated."""
         if output._dtype is not input._dtype:
             raise TypeError("output tensor must have the same type as input tensor")
@@ -294,7 +297,7 @@ class ProcessGroup:
         put = [flat for part in into for flat in part]
         return self._start(by, lambda exchange: by.all_gather_pieces(exchange, into, own), list(outputs), put, None)
 
-    def _reduce_scatter_pieces(self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], op: Any) -> Work:
+    def _reduce_scatter_pieces(self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], op: ReduceOp) -> Work:
         """Reduce-scatter contiguous tensors of one dtype: fill ``outputs`` with this rank's shards."""
         if not outputs:
             return self.barrier(_WAIT)
@@ -303,7 +306,7 @@ class ProcessGroup:
         into, given = [_Flat(tensor) for tensor in outputs], [[_Flat(tensor) for tensor in part] for part in inputs]
         return self._start(by, lambda exchange: by.reduce_scatter_pieces(exchange, into, given, op), list(outputs), into, _WAIT)
 
-    def reduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0, op: Any = None) -> Work:
+    def reduce(self, tensors: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None, root: int = 0, op: Any = None) -> Work:
         """Reduce the root's tensor over all ranks, in place."""
         tensors = _listed(tensors)
         op, root = op if op is not None else _op_of(opts), getattr(opts, "rootRank", root)
@@ -313,7 +316,9 @@ class ProcessGroup:
         put = [flat] if self._me == root else []
         return self._start(by, lambda exchange: by.reduce(exchange, flat.flat, op, root), tensors, put, opts, timeout)
 
-    def reduce_scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
+    def reduce_scatter(
+        self, outputs: Sequence[Tensor], input_lists: Sequence[list[Tensor]], opts: Any = None, timeout: timedelta | None = None
+    ) -> Work:
         """Reduce the ranks' lists elementwise and fill the output with this rank's entry."""
         output, inputs = _listed(outputs)[0], input_lists[0] if isinstance(input_lists[0], (list, tuple)) else input_lists
         self._check("reduce_scatter", output, *inputs)
@@ -326,12 +331,12 @@ class ProcessGroup:
             )
         taken, given, by = _Flat(output), [_Flat(tensor) for tensor in inputs], self._by([output])
 
-        def work(exchange: Any) -> None:
+        def work(exchange: Begun | host.Exchange) -> None:
             by.reduce_scatter(exchange, taken.flat, [flat.flat for flat in given], op)
 
         return self._start(by, work, [output], [taken], opts, timeout)
 
-    def _reduce_scatter_base(self, output: Any, input: Any, opts: Any = None) -> Work:
+    def _reduce_scatter_base(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         """Reduce ``input`` over all ranks and fill ``output`` with this rank's chunk."""
         if output._dtype is not input._dtype:
             raise TypeError("input tensor must be the same type as the output tensor.")
@@ -344,7 +349,10 @@ class ProcessGroup:
 
     reduce_scatter_single = _reduce_scatter_base
 
-    def gather(self, output_lists: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
+    def gather(
+        self, output_lists: Sequence[list[Tensor]], inputs: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None,
+        root: int = 0
+    ) -> Work:
         """Fill the root's list of tensors with each rank's."""
         inputs, root = _listed(inputs), getattr(opts, "rootRank", root)
         outputs = output_lists[0] if output_lists else []
@@ -355,12 +363,15 @@ class ProcessGroup:
         if any(flat.flat.size != given.flat.size for flat in taken):
             raise RuntimeError(_wrong_size("gather", inputs[0], outputs[0]))
 
-        def work(exchange: Any) -> None:
+        def work(exchange: Begun | host.Exchange) -> None:
             by.gather(exchange, [flat.flat for flat in taken], given.flat, root)
 
         return self._start(by, work, [outputs], taken, opts, timeout)
 
-    def scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
+    def scatter(
+        self, outputs: Sequence[Tensor], input_lists: Sequence[list[Tensor]], opts: Any = None, timeout: timedelta | None = None,
+        root: int = 0
+    ) -> Work:
         """Fill each rank's tensor with its entry of the root's list."""
         outputs, root = _listed(outputs), getattr(opts, "rootRank", root)
         inputs = input_lists[0] if input_lists else []
@@ -371,24 +382,26 @@ class ProcessGroup:
         if any(flat.flat.size != taken.flat.size for flat in given):
             raise RuntimeError(_wrong_size("scatter", outputs[0], inputs[0]))
 
-        def work(exchange: Any) -> None:
+        def work(exchange: Begun | host.Exchange) -> None:
             by.scatter(exchange, taken.flat, [flat.flat for flat in given], root)
 
         return self._start(by, work, outputs, [taken], opts, timeout)
 
-    def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+    def alltoall(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None) -> Work:
         """Send ``inputs[i]`` to rank i, and fill ``outputs`` with what each rank sent."""
         if len(outputs) != self.size() or len(inputs) != self.size():
             raise RuntimeError(f"Tensor list input to scatter/gather must match number of collective participants but got {len(inputs)} inputs with number of participants {self.size()}")  # fmt: skip  # noqa: E501
         self._check("all_to_all", *outputs, *inputs)
         taken, given, by = [_Flat(tensor) for tensor in outputs], [_Flat(tensor) for tensor in inputs], self._by(outputs)
 
-        def work(exchange: Any) -> None:
+        def work(exchange: Begun | host.Exchange) -> None:
             by.all_to_all(exchange, [flat.flat for flat in taken], [flat.flat for flat in given])
 
         return self._start(by, work, outputs, taken, opts)
 
-    def alltoall_base(self, output: Any, input: Any, output_sizes: Any, input_sizes: Any, opts: Any = None) -> Work:
+    def alltoall_base(
+        self, output: Tensor, input: Tensor, output_sizes: Sequence[int], input_sizes: Sequence[int], opts: Any = None
+    ) -> Work:
         """Split ``input`` along dimension 0, send one chunk to each rank, and concatenate the received chunks in ``output``."""
         self._check("all_to_all_single", output, input)
         lengths = [_lengths(tensor, sizes, self.size()) for tensor, sizes in ((output, output_sizes), (input, input_sizes))]
@@ -439,19 +452,19 @@ class ProcessGroup:
 
     # Point to point
 
-    def send(self, tensors: Any, dst: int, tag: int, patient: bool = False) -> Work:
+    def send(self, tensors: Sequence[Tensor], dst: int, tag: int, patient: bool = False) -> Work:
         """Send a tensor to a rank; the work completes when the tensor has been read."""
         tensor = _listed(tensors)[0]
         self._check("send", tensor)
         by = self._by([tensor])
         if by is not host:
             row = _Flat(tensor)
-            return by.begin(lambda begun: by.send(begun, row, dst), [], [], False)  # type: ignore[no-any-return]
+            return by.begin(lambda begun: by.send(begun, row, dst), [], [], False)
         exchange = self._exchange(b"/to %d tag %d/" % (dst, tag), None)
         read = host.send(exchange, dst, _Flat(tensor).flat, patient)
         return _Sending(read)
 
-    def recv(self, tensors: Any, src: int | None, tag: int) -> Work:
+    def recv(self, tensors: Sequence[Tensor], src: int | None, tag: int) -> Work:
         """Receive a tensor from a rank, or from any (None)."""
         tensor = _listed(tensors)[0]
         self._check("recv", tensor)
@@ -460,7 +473,7 @@ class ProcessGroup:
             if src is None:
                 raise RuntimeError("HCCL receives from a named process: give src")
             row = _Flat(tensor)
-            return by.begin(lambda begun: by.recv(begun, row, src), [tensor], [row], False, src)  # type: ignore[no-any-return]
+            return by.begin(lambda begun: by.recv(begun, row, src), [tensor], [row], False, src)
         exchange = self._exchange(b"/to %d tag %d/" % (self._me, tag), None)
         return _Receiving(exchange, src, tensor)
 
@@ -470,7 +483,7 @@ class ProcessGroup:
         by = self._by([calls[0][1]])
         return None if by is host else [by.together(calls)]
 
-    def recv_anysource(self, tensors: Any, tag: int) -> Work:
+    def recv_anysource(self, tensors: Sequence[Tensor], tag: int) -> Work:
         """Receive a tensor from any rank."""
         return self.recv(tensors, None, tag)
 
@@ -508,7 +521,7 @@ class _Sending(Work):
 class _Receiving(Work):
     """The Work of a receive; the tensor is filled as soon as its message arrives."""
 
-    def __init__(self, exchange: host.Exchange, member: int | None, tensor: Any) -> None:
+    def __init__(self, exchange: host.Exchange, member: int | None, tensor: Tensor) -> None:
         super().__init__([tensor])
         self._seconds = exchange.seconds
         self._flat = _Flat(tensor)
@@ -534,20 +547,20 @@ def _listed(tensors: Any) -> list[Any]:
     return list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
 
 
-def _op_of(opts: Any) -> Any:
+def _op_of(opts: Any) -> ReduceOp:
     if opts is None:
         return ReduceOp.SUM
     return getattr(opts, "reduceOp", opts)
 
 
-def _numbered(exchange: Any, number: int) -> Any:
+def _numbered(exchange: Begun | host.Exchange, number: int) -> Any:
     """Return the exchange for tensor ``number`` of several; a device exchange needs no number."""
     if exchange.__class__ is not host.Exchange:
         return exchange
     return host.Exchange(exchange.mesh, exchange.ranks, exchange.me, exchange.key + b"%d/" % number, exchange.seconds)
 
 
-def _sizes(tensor: Any) -> str:
+def _sizes(tensor: Tensor) -> str:
     return str(list(tensor._shape))
 
 
@@ -555,7 +568,7 @@ def _wrong_size(what: str, wanted: Any, given: Any) -> str:
     return f"ProcessGroupGloo::{what}: invalid tensor size at index 0 (expected {_sizes(wanted)}, got {_sizes(given)})"
 
 
-def _lengths(tensor: Any, sizes: Any, members: int) -> list[int]:
+def _lengths(tensor: Tensor, sizes: Any, members: int) -> list[int]:
     """Return the numbers of elements of each rank's chunk along dimension 0, of the given sizes or of equal ones."""
     length = tensor._shape[0] if tensor._shape else 1
     if not sizes:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from ._mesh import CHUNK_BYTES, INLINE_BYTES, Mesh, Message, Posting
 from ._reduce import combine
 from ._types import ReduceOp
@@ -17,7 +18,7 @@ from ._types import ReduceOp
 _WRONG_SIZE = "mstorch: the processes gave tensors of different sizes: {} bytes came where {} were expected"
 
 
-def bytes_of(array: np.ndarray) -> np.ndarray:
+def bytes_of(array: Array) -> Array:
     """Return the bytes of a contiguous array."""
     return array.reshape(-1).view(np.uint8)
 
@@ -35,7 +36,7 @@ class Exchange:
         self.size = len(ranks)
         self.others = [member for member in range(self.size) if member != me]
 
-    def publish(self, members: Sequence[int], step: int, *parts: np.ndarray) -> None:
+    def publish(self, members: Sequence[int], step: int, *parts: Array) -> None:
         """Send bytes, in contiguous parts, to ranks of the group."""
         self.mesh.publish([self.ranks[member] for member in members], self.key + step.to_bytes(4, "little"), *parts)
 
@@ -48,7 +49,7 @@ class Exchange:
             raise RuntimeError(_WRONG_SIZE.format(got, size))
         return message
 
-    def take(self, member: int, step: int, out: np.ndarray) -> None:
+    def take(self, member: int, step: int, out: Array) -> None:
         """Copy a member's message of a step to ``out``."""
         message = self.message(member, step, out.nbytes)
         np.copyto(out, message.data)
@@ -65,7 +66,7 @@ def barrier(exchange: Exchange) -> None:
         distance, step = 2 * distance, step + 1
 
 
-def broadcast(exchange: Exchange, array: np.ndarray, root: int) -> None:
+def broadcast(exchange: Exchange, array: Array, root: int) -> None:
     """Fill ``array`` with the root's."""
     data = bytes_of(array)
     for step, part in enumerate(_chunks(data.size, CHUNK_BYTES)):
@@ -75,7 +76,7 @@ def broadcast(exchange: Exchange, array: np.ndarray, root: int) -> None:
             exchange.take(root, step, data[part])
 
 
-def all_gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndarray) -> None:
+def all_gather(exchange: Exchange, outputs: Sequence[Array], array: Array) -> None:
     """Fill ``outputs`` with each rank's array."""
     data, into = bytes_of(array), [bytes_of(output) for output in outputs]
     np.copyto(into[exchange.me], data)
@@ -85,7 +86,7 @@ def all_gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndar
             exchange.take(member, step, into[member][part])
 
 
-def all_gather_row(exchange: Exchange, output: np.ndarray, array: np.ndarray) -> None:
+def all_gather_row(exchange: Exchange, output: Array, array: Array) -> None:
     """Fill a flat array with all ranks' arrays, concatenated."""
     all_gather(exchange, np.split(output, exchange.size), array)
 
@@ -93,11 +94,11 @@ def all_gather_row(exchange: Exchange, output: np.ndarray, array: np.ndarray) ->
 class Pieces:
     """Flat arrays of one dtype, addressed as one contiguous range of elements."""
 
-    def __init__(self, arrays: Sequence[np.ndarray]) -> None:
+    def __init__(self, arrays: Sequence[Array]) -> None:
         self._arrays = [array for array in arrays if array.size]
         self.size = sum(array.size for array in self._arrays)
 
-    def windows(self, part: slice) -> list[np.ndarray]:
+    def windows(self, part: slice) -> list[Array]:
         """Return views of the arrays' pieces in a range."""
         found, start = [], 0
         for array in self._arrays:
@@ -107,7 +108,7 @@ class Pieces:
             start += array.size
         return found
 
-    def write(self, part: slice, data: np.ndarray) -> None:
+    def write(self, part: slice, data: Array) -> None:
         """Copy ``data`` to a range."""
         start = 0
         for window in self.windows(part):
@@ -154,7 +155,7 @@ def reduce_scatter_pieces(exchange: Exchange, into: Sequence[Any], given: Sequen
             output.write(part, out)
 
 
-def all_reduce(exchange: Exchange, array: np.ndarray, op: ReduceOp) -> None:
+def all_reduce(exchange: Exchange, array: Array, op: ReduceOp) -> None:
     """Reduce a flat array over all ranks, in place."""
     if exchange.size == 1:
         combine(op, [array], array)
@@ -182,7 +183,7 @@ def all_reduce(exchange: Exchange, array: np.ndarray, op: ReduceOp) -> None:
                 exchange.take(member, 2 * number + 1, bytes_of(chunk[shares[member]]))
 
 
-def reduce(exchange: Exchange, array: np.ndarray, op: ReduceOp, root: int) -> None:
+def reduce(exchange: Exchange, array: Array, op: ReduceOp, root: int) -> None:
     """Reduce the root's flat array over all ranks, in place."""
     for step, part in enumerate(_chunks(array.size, CHUNK_BYTES // array.itemsize)):
         if exchange.me != root:
@@ -191,7 +192,7 @@ def reduce(exchange: Exchange, array: np.ndarray, op: ReduceOp, root: int) -> No
             _combined(exchange, step, array[part], array[part].copy(), op)
 
 
-def _combined(exchange: Exchange, step: int, out: np.ndarray, own: np.ndarray, op: ReduceOp) -> None:
+def _combined(exchange: Exchange, step: int, out: Array, own: Array, op: ReduceOp) -> None:
     """Reduce the other ranks' messages of a step and this rank's own array into ``out``, in rank order."""
     messages = {member: exchange.message(member, step, out.nbytes) for member in exchange.others}
     members = range(exchange.size)
@@ -200,7 +201,7 @@ def _combined(exchange: Exchange, step: int, out: np.ndarray, own: np.ndarray, o
         message.free()
 
 
-def reduce_scatter(exchange: Exchange, output: np.ndarray, inputs: Sequence[np.ndarray], op: ReduceOp) -> None:
+def reduce_scatter(exchange: Exchange, output: Array, inputs: Sequence[Array], op: ReduceOp) -> None:
     """Reduce the ranks' ``inputs`` elementwise and fill ``output`` with this rank's entry; all have the same size."""
     for step, part in enumerate(_chunks(output.size, CHUNK_BYTES // output.itemsize)):
         for member in exchange.others:
@@ -209,12 +210,12 @@ def reduce_scatter(exchange: Exchange, output: np.ndarray, inputs: Sequence[np.n
         _combined(exchange, step, output[part], own.copy() if np.may_share_memory(own, output) else own, op)
 
 
-def reduce_scatter_row(exchange: Exchange, output: np.ndarray, whole: np.ndarray, op: ReduceOp) -> None:
+def reduce_scatter_row(exchange: Exchange, output: Array, whole: Array, op: ReduceOp) -> None:
     """Reduce ``whole`` over all ranks and fill ``output`` with this rank's chunk."""
     reduce_scatter(exchange, output, np.split(whole, exchange.size), op)
 
 
-def gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndarray, root: int) -> None:
+def gather(exchange: Exchange, outputs: Sequence[Array], array: Array, root: int) -> None:
     """Fill the root's ``outputs`` with each rank's array."""
     data = bytes_of(array)
     if exchange.me == root:
@@ -227,7 +228,7 @@ def gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndarray,
                 exchange.take(member, step, bytes_of(outputs[member])[part])
 
 
-def scatter(exchange: Exchange, array: np.ndarray, inputs: Sequence[np.ndarray], root: int) -> None:
+def scatter(exchange: Exchange, array: Array, inputs: Sequence[Array], root: int) -> None:
     """Fill each rank's array with its entry of the root's ``inputs``."""
     data = bytes_of(array)
     if exchange.me == root:
@@ -240,7 +241,7 @@ def scatter(exchange: Exchange, array: np.ndarray, inputs: Sequence[np.ndarray],
                 exchange.publish([member], step, bytes_of(inputs[member])[part])
 
 
-def all_to_all(exchange: Exchange, outputs: Sequence[np.ndarray], inputs: Sequence[np.ndarray]) -> None:
+def all_to_all(exchange: Exchange, outputs: Sequence[Array], inputs: Sequence[Array]) -> None:
     """Send ``inputs[i]`` to rank i, and fill ``outputs`` with what each rank sent; sizes may differ between pairs."""
     sent, got = [bytes_of(array) for array in inputs], [bytes_of(array) for array in outputs]
     if sent[exchange.me].size != got[exchange.me].size:
@@ -256,14 +257,14 @@ def all_to_all(exchange: Exchange, outputs: Sequence[np.ndarray], inputs: Sequen
                 exchange.take(member, step, got[member][part])
 
 
-def all_to_all_row(exchange: Exchange, output: np.ndarray, array: np.ndarray, taken: Sequence[int], given: Sequence[int]) -> None:
+def all_to_all_row(exchange: Exchange, output: Array, array: Array, taken: Sequence[int], given: Sequence[int]) -> None:
     """Split ``array`` into chunks for the ranks, and concatenate the received chunks in ``output``; ``taken`` and ``given`` are the chunk
     lengths.
     """
     all_to_all(exchange, *(np.split(row, np.cumsum(lengths)[:-1]) for row, lengths in ((output, taken), (array, given))))
 
 
-def send(exchange: Exchange, member: int, array: np.ndarray, patient: bool) -> Callable[[], None]:
+def send(exchange: Exchange, member: int, array: Array, patient: bool) -> Callable[[], None]:
     """Send an array; ``patient`` limits the bytes in flight. Return a function that waits until all has been read."""
     mesh, to = exchange.mesh, exchange.ranks[member]
     data = bytes_of(array)
@@ -283,7 +284,7 @@ def send(exchange: Exchange, member: int, array: np.ndarray, patient: bool) -> C
 class Reception(Posting):
     """A receive posted for a flat array, from one rank or any (None); ``done`` is called with an error or with None."""
 
-    def __init__(self, exchange: Exchange, member: int | None, array: np.ndarray, done: Callable[[RuntimeError | None], None]) -> None:
+    def __init__(self, exchange: Exchange, member: int | None, array: Array, done: Callable[[RuntimeError | None], None]) -> None:
         self.key, self._ranks, self._done = exchange.key, exchange.ranks, done
         self.sources = tuple(exchange.ranks[source] for source in (exchange.others if member is None else (member,)))
         data = bytes_of(array)

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.shared import Block
 from ._stores import Store
 from ._tcp_store import TCPStore, connect, read_exactly
@@ -54,7 +55,7 @@ class Message:
 
     __slots__ = ("data", "_mesh", "_peer", "_number")
 
-    def __init__(self, data: np.ndarray, mesh: Mesh | None = None, peer: int = 0, number: int = 0) -> None:
+    def __init__(self, data: Array, mesh: Mesh | None = None, peer: int = 0, number: int = 0) -> None:
         self.data, self._mesh, self._peer, self._number = data, mesh, peer, number
 
     def free(self) -> None:
@@ -260,7 +261,7 @@ class Mesh:
         """Return another rank's next message with a key. Raise RuntimeError if that rank is gone, or on a timeout."""
         return self.receive_from((other,), key, seconds)[1]
 
-    def receive_from(self, others: Any, key: bytes, seconds: float) -> tuple[int, Message]:
+    def receive_from(self, others: Sequence[int], key: bytes, seconds: float) -> tuple[int, Message]:
         """Return the first message with a key from any of several ranks, and the rank that sent it."""
         deadline = None
         with self.changing:
@@ -329,11 +330,11 @@ class Mesh:
 
     # Sending
 
-    def send(self, other: int, key: bytes, data: np.ndarray) -> int | None:
+    def send(self, other: int, key: bytes, data: Array) -> int | None:
         """Send contiguous bytes. Return the number of the shared block, to be passed to ``wait_read``, or None if none was used."""
         return self.publish((other,), key, data)
 
-    def publish(self, others: Any, key: bytes, *parts: np.ndarray) -> int | None:
+    def publish(self, others: Sequence[int], key: bytes, *parts: Array) -> int | None:
         """Send the same contiguous bytes to several ranks; large messages go through one shared block."""
         sent, size = None, sum(part.nbytes for part in parts)
         if size > _MOST_BYTES or len(key) > _LONGEST_KEY:
@@ -351,7 +352,7 @@ class Mesh:
                 peer.write(_INLINE, key, *parts)
         return None if sent is None else sent.number
 
-    def _block(self, parts: Sequence[np.ndarray], used: int, readers: int) -> _Sent:
+    def _block(self, parts: Sequence[Array], used: int, readers: int) -> _Sent:
         size = 1 << (used - 1).bit_length()
         with self.changing:
             waiting = self._free.get(size)
@@ -505,7 +506,7 @@ def _dismiss(said: dict[socket.socket, bytes], connection: socket.socket) -> Non
     connection.close()
 
 
-def _read_into(connection: socket.socket, data: np.ndarray) -> None:
+def _read_into(connection: socket.socket, data: Array) -> None:
     view = memoryview(data)  # type: ignore[arg-type]
     while view.nbytes:
         got = connection.recv_into(view)

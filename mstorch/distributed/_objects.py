@@ -3,14 +3,17 @@ from __future__ import annotations
 
 import io
 import pickle
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import mstorch as torch
 
+from .._serialization.loaded import TypedRef
+from ..storage import TypedStorage
 from ._collectives import all_gather, broadcast, gather, member_of, scatter
-from ._group import by_the_host
+from ._group import ProcessGroup, by_the_host
 from ._point_to_point import recv, send
 from ._world import chosen, get_rank, get_world_size, outside, warn_outside
 
@@ -18,12 +21,12 @@ _DEVICES = 64  # more than a machine has
 _HOST = torch.device("cpu")  # bytes are made there, wherever new tensors live
 
 
-def _packed(value: Any) -> Any:
+def _packed(value: int | Sequence[Any] | dict[str, Any]) -> Any:
     """Return a pickled object as a uint8 tensor."""
     return torch.from_numpy(np.frombuffer(bytearray(pickle.dumps(value)), np.uint8))
 
 
-def _loaded_here(data: bytes) -> Any:
+def _loaded_here(data: bytes) -> TypedRef | TypedStorage:
     """Unpickle a storage of another rank, moving one from its accelerator to this process's."""
     here = torch.accelerator.current_accelerator()
     index = torch.accelerator.current_device_index() if here is not None else 0
@@ -32,11 +35,11 @@ def _loaded_here(data: bytes) -> Any:
 
 
 class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> Callable[..., Any] | type[Any]:
         return _loaded_here if name == "_load_from_bytes" else super().find_class(module, name)
 
 
-def _unpacked(tensor: Any, size: int) -> Any:
+def _unpacked(tensor: torch.Tensor, size: int) -> Any:
     return _Unpickler(io.BytesIO(tensor.numpy()[:size].tobytes())).load()
 
 
@@ -45,20 +48,20 @@ def _room_for(sizes: list[int]) -> list[Any]:
     return list(torch.empty(len(sizes), max(sizes), dtype=torch.uint8, device=_HOST).unbind(0))
 
 
-def _padded(tensor: Any, size: int) -> Any:
+def _padded(tensor: torch.Tensor, size: int) -> torch.Tensor:
     made = torch.zeros(size, dtype=torch.uint8, device=_HOST)
     made[: tensor.numel()] = tensor
     return made
 
 
-def _sizes_of_all(tensor: Any, group: Any) -> list[int]:
+def _sizes_of_all(tensor: torch.Tensor, group: ProcessGroup | None) -> list[int]:
     sizes = list(torch.zeros(get_world_size(group), 1, dtype=torch.int64, device=_HOST).unbind(0))
     all_gather(sizes, torch.tensor([tensor.numel()], device=_HOST), group=group)
     return [int(size) for size in sizes]
 
 
 @by_the_host
-def all_gather_object(object_list: Any, obj: Any, group: Any = None) -> None:
+def all_gather_object(object_list: Any, obj: Any, group: ProcessGroup | None = None) -> None:
     """Fill ``object_list`` with each rank's object. Raise ValueError if there is no process group."""
     if outside(group):
         return warn_outside("all_gather_object")
@@ -73,7 +76,7 @@ def all_gather_object(object_list: Any, obj: Any, group: Any = None) -> None:
 
 @by_the_host
 def gather_object(
-    obj: Any, object_gather_list: Any = None, dst: int | None = None, group: Any = None, group_dst: int | None = None
+    obj: Any, object_gather_list: Any = None, dst: int | None = None, group: ProcessGroup | None = None, group_dst: int | None = None
 ) -> None:
     """Fill the list of rank ``dst`` (0) with each rank's object. Raise ValueError if there is no process group, or if another rank passes a
     list.
@@ -97,7 +100,8 @@ def gather_object(
 
 @by_the_host
 def broadcast_object_list(
-    object_list: Any, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
+    object_list: Sequence[Any], src: int | None = None, group: ProcessGroup | None = None, device: torch.device | None = None,
+    group_src: int | None = None
 ) -> None:
     """Fill the list with the objects of rank ``src`` (0). Raise ValueError if there is no process group."""
     found = chosen(group)
@@ -115,7 +119,7 @@ def broadcast_object_list(
         _fill(object_list, together, sizes)
 
 
-def _fill(object_list: Any, together: Any, sizes: Any) -> None:
+def _fill(object_list: Any, together: torch.Tensor, sizes: torch.Tensor) -> None:
     start = 0
     for number, size in enumerate(sizes.tolist()):
         object_list[number] = _unpacked(together[start : start + size], size)
@@ -124,7 +128,8 @@ def _fill(object_list: Any, together: Any, sizes: Any) -> None:
 
 @by_the_host
 def scatter_object_list(
-    scatter_object_output_list: Any, scatter_object_input_list: Any = None, src: int | None = None, group: Any = None,
+    scatter_object_output_list: list[Any], scatter_object_input_list: Any = None, src: int | None = None,
+    group: ProcessGroup | None = None,
     group_src: int | None = None,
 ) -> None:  # fmt: skip
     """Set the list's first entry to this rank's entry of rank ``src``'s (0) list. Raise ValueError if there is no process group."""
@@ -148,7 +153,8 @@ def scatter_object_list(
 
 @by_the_host
 def send_object_list(
-    object_list: Any, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None, use_batch: bool = False
+    object_list: list[Any], dst: int | None = None, group: ProcessGroup | None = None,
+    device: torch.device | None = None, group_dst: int | None = None, use_batch: bool = False
 ) -> None:
     """Send objects to rank ``dst``. Raise ValueError if there is no process group, or if ``dst`` is this rank."""
     found = chosen(group)
@@ -162,7 +168,8 @@ def send_object_list(
 
 @by_the_host
 def recv_object_list(
-    object_list: Any, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None, use_batch: bool = False
+    object_list: list[Any], src: int | None = None, group: ProcessGroup | None = None,
+    device: torch.device | None = None, group_src: int | None = None, use_batch: bool = False
 ) -> int:
     """Fill the list with objects from rank ``src``, or from any; return the sender's rank, -1 outside the group."""
     found = chosen(group)

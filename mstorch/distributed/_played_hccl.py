@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.device_memory import is_dense
 from .._backend.raw import NAME_OF, Raw, host_array
+from .._tensor import Tensor
 from . import _host_backend as host
 from ._mesh import Mesh
 from ._types import ReduceOp
 from ._work import Runner, Work
+
+if TYPE_CHECKING:
+    from ._group import ProcessGroup
 
 _OPS = {"sum": ReduceOp.SUM, "prod": ReduceOp.PRODUCT, "min": ReduceOp.MIN, "max": ReduceOp.MAX}
 _MOVED = frozenset(("float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8"))
@@ -50,7 +55,7 @@ class _Members:
         self.count = 0
         self.between: dict[tuple[int, int], int] = {}
 
-    def place(self, rank: Any, what: str) -> int:
+    def place(self, rank: int, what: str) -> int:
         """Return a global rank's position in the group. Raise TypeError if it is not an int, RuntimeError if it is not a member."""
         if not isinstance(rank, int):
             raise TypeError(f"{what}: a process is given by a number, not {rank!r}")
@@ -62,7 +67,9 @@ class _Members:
 class P2POp:
     """A send or receive for ``batch_isend_irecv``, given by the function's name."""
 
-    def __init__(self, op: Any, tensor: Any, peer: int, group: Any = None, tag: int = 0) -> None:
+    def __init__(
+        self, op: Callable[..., Any] | str, tensor: Tensor, peer: int, group: ProcessGroup | None = None, tag: int = 0
+    ) -> None:
         if op not in ("isend", "irecv") or tag:
             raise TypeError(f"isend or irecv without a tag is expected, not {op!r} with {tag}")
         self.op, self.tensor, self.peer, self.group = op, tensor, peer, group
@@ -82,7 +89,8 @@ class PlayedHccl:
     # Groups
 
     def init_process_group(
-        self, backend: str = "hccl", init_method: Any = None, timeout: Any = None, world_size: int = -1, rank: int = -1, store: Any = None,
+        self, backend: str = "hccl", init_method: str | None = None, timeout: Any = None, world_size: int = -1, rank: int = -1,
+        store: Any = None,
         group_name: str = "", pg_options: Any = None, device_id: Any = None,
     ) -> None:  # fmt: skip
         """Create the group of all ranks."""
@@ -100,7 +108,10 @@ class PlayedHccl:
         for name in list(self._groups) if group is None else [group]:
             self._groups.pop(name).runner.end()
 
-    def new_group(self, ranks: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None, use_local_synchronization: bool = False, group_desc: Any = None) -> str:  # fmt: skip  # noqa: E501
+    def new_group(
+        self, ranks: Sequence[int] | None = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
+        use_local_synchronization: bool = False, group_desc: Any = None
+    ) -> str:  # fmt: skip
         """Create a group of some ranks, including this one; groups of the same ranks share one implementation."""
         if _WORLD not in self._groups:
             raise RuntimeError("init_process_group has to be called before")
@@ -111,7 +122,7 @@ class PlayedHccl:
             self._groups[name] = _Members(name, ranks, self._rank)
         return name
 
-    def _members(self, group: Any, what: str) -> _Members:
+    def _members(self, group: str | None, what: str) -> _Members:
         name = _WORLD if group is None else group
         if not isinstance(name, str) or name not in self._groups:
             raise RuntimeError(f"{what}: this process is in no group {name!r}")
@@ -120,7 +131,7 @@ class PlayedHccl:
     # How operations run
 
     def _run(
-        self, members: _Members, what: str, words: str, function: Callable[[host.Exchange], None], async_op: Any
+        self, members: _Members, what: str, words: str, function: Callable[[host.Exchange], None], async_op: bool
     ) -> _Handle | None:
         """Run an operation on all ranks, after checking that they called the same one."""
         if not isinstance(async_op, bool):
@@ -165,25 +176,27 @@ class PlayedHccl:
 
     # Collectives
 
-    def all_reduce(self, tensor: Any, op: str = "sum", group: Any = None, async_op: bool = False) -> _Handle | None:
+    def all_reduce(self, tensor: Array | Raw, op: str = "sum", group: str | None = None, async_op: bool = False) -> _Handle | None:
         """Reduce a tensor over all ranks, in place."""
         (row, words), members = _row("all_reduce", tensor, _op("all_reduce", op)), self._members(group, "all_reduce")
         return self._run(members, "all_reduce", f"{op} {words}", lambda exchange: host.all_reduce(exchange, row, _OPS[op]), async_op)
 
-    def broadcast(self, tensor: Any, src: int, group: Any = None, async_op: bool = False) -> _Handle | None:
+    def broadcast(self, tensor: Raw, src: int, group: str | None = None, async_op: bool = False) -> _Handle | None:
         """Fill a tensor with that of rank ``src``."""
         (row, words), members = _row("broadcast", tensor), self._members(group, "broadcast")
         root = members.place(src, "broadcast")
         return self._run(members, "broadcast", f"{src} {words}", lambda exchange: host.broadcast(exchange, row, root), async_op)
 
-    def all_gather_into_tensor(self, output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> _Handle | None:
+    def all_gather_into_tensor(
+        self, output_tensor: Raw, input_tensor: Raw, group: str | None = None, async_op: bool = False
+    ) -> _Handle | None:
         """Fill a tensor with all ranks' tensors, concatenated."""
         what, members = "all_gather_into_tensor", self._members(group, "all_gather_into_tensor")
         (output, _), (row, words) = _row(what, output_tensor), _row(what, input_tensor)
         _fits(what, output, row, len(members.ranks))
         return self._run(members, what, words, lambda exchange: host.all_gather_row(exchange, output, row), async_op)
 
-    def all_gather(self, tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> _Handle | None:
+    def all_gather(self, tensor_list: Sequence[Raw], tensor: Raw, group: str | None = None, async_op: bool = False) -> _Handle | None:
         """Fill ``tensor_list`` with each rank's tensor."""
         (row, words), members = _row("all_gather", tensor), self._members(group, "all_gather")
         if not isinstance(tensor_list, list) or len(tensor_list) != len(members.ranks):
@@ -195,7 +208,9 @@ class PlayedHccl:
                 raise RuntimeError("all_gather: tensors that share memory")
         return self._run(members, "all_gather", words, lambda exchange: host.all_gather(exchange, outputs, row), async_op)
 
-    def reduce_scatter_tensor(self, output: Any, input: Any, op: str = "sum", group: Any = None, async_op: bool = False) -> _Handle | None:
+    def reduce_scatter_tensor(
+        self, output: Raw, input: Raw, op: str = "sum", group: str | None = None, async_op: bool = False
+    ) -> _Handle | None:
         """Reduce ``input`` over all ranks and fill ``output`` with this rank's chunk."""
         what, members = "reduce_scatter_tensor", self._members(group, "reduce_scatter_tensor")
         (part, _), (whole, words) = _row(what, output, _op(what, op)), _row(what, input)
@@ -204,7 +219,7 @@ class PlayedHccl:
             members, what, f"{op} {words}", lambda exchange: host.reduce_scatter_row(exchange, part, whole, _OPS[op]), async_op
         )
 
-    def reduce(self, tensor: Any, dst: int, op: str = "sum", group: Any = None, async_op: bool = False) -> _Handle | None:
+    def reduce(self, tensor: Raw, dst: int, op: str = "sum", group: Any = None, async_op: bool = False) -> _Handle | None:
         """Reduce a tensor in place on rank ``dst``; the other ranks' tensors are overwritten with garbage, since HCCL leaves them
         undefined.
         """
@@ -218,7 +233,9 @@ class PlayedHccl:
 
         return self._run(members, "reduce", f"{op} {dst} {words}", work, async_op)
 
-    def scatter(self, tensor: Any, scatter_list: Any, src: int = 0, group: Any = None, async_op: bool = False) -> _Handle | None:
+    def scatter(
+        self, tensor: Raw, scatter_list: Sequence[Raw] | None, src: int = 0, group: Any = None, async_op: bool = False
+    ) -> _Handle | None:
         """Fill each rank's tensor with its entry of rank ``src``'s list."""
         (row, words), members = _row("scatter", tensor), self._members(group, "scatter")
         root = members.place(src, "scatter")
@@ -230,7 +247,7 @@ class PlayedHccl:
         return self._run(members, "scatter", f"{src} {words}", lambda exchange: host.scatter(exchange, row, parts, root), async_op)
 
     def all_to_all_single(
-        self, output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None,
+        self, output: Raw, input: Raw, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None,
         async_op: bool = False,
     ) -> _Handle | None:  # fmt: skip
         """Send one chunk to each rank, and fill ``output`` with the received chunks."""
@@ -253,11 +270,11 @@ class PlayedHccl:
 
     # Point to point
 
-    def isend(self, tensor: Any, dst: int = 0, group: Any = None, tag: int = 0) -> _Handle | None:
+    def isend(self, tensor: Raw, dst: int = 0, group: ProcessGroup | None = None, tag: int = 0) -> _Handle | None:
         """Send a tensor to rank ``dst``."""
         return self.batch_isend_irecv([P2POp("isend", tensor, dst, group)])[0]
 
-    def irecv(self, tensor: Any, src: int = 0, group: Any = None, tag: int = 0) -> _Handle | None:
+    def irecv(self, tensor: Raw, src: int = 0, group: ProcessGroup | None = None, tag: int = 0) -> _Handle | None:
         """Receive a tensor from rank ``src``."""
         return self.batch_isend_irecv([P2POp("irecv", tensor, src, group)])[0]
 
@@ -267,7 +284,7 @@ class PlayedHccl:
         if len(groups) != 1:
             raise TypeError("the operations of one group are expected")
         members = self._members(groups.pop(), "batch_isend_irecv")
-        calls: list[tuple[tuple[int, int], int, np.ndarray]] = []
+        calls: list[tuple[tuple[int, int], int, Array]] = []
         for op in sorted(p2p_op_list, key=lambda op: op.op, reverse=True):
             peer = members.place(op.peer, op.op)
             if peer == members.me:
@@ -285,13 +302,13 @@ class PlayedHccl:
         return [self._begin(members, f"{len(calls)} of isend and irecv", run, True)]
 
 
-def _op(what: str, op: Any) -> str:
+def _op(what: str, op: str) -> str:
     if op not in _OPS:
         raise TypeError(f"{what}: the reductions are {', '.join(_OPS)}, not {op!r}")
     return what
 
 
-def _row(what: str, tensor: Any, combined: str = "") -> tuple[np.ndarray, str]:
+def _row(what: str, tensor: Array | Raw, combined: str = "") -> tuple[Array, str]:
     """Return a tensor's memory, and the description of it that has to agree on all ranks."""
     row = _part(what, tensor)
     if combined and NAME_OF[tensor.dtype] not in _COMBINED:
@@ -299,7 +316,7 @@ def _row(what: str, tensor: Any, combined: str = "") -> tuple[np.ndarray, str]:
     return row, f"{NAME_OF[tensor.dtype]} {row.size}"
 
 
-def _part(what: str, tensor: Any) -> np.ndarray:
+def _part(what: str, tensor: Array | Raw) -> Array:
     if not isinstance(tensor, Raw):
         raise TypeError(f"{what}: a tensor is expected, not {type(tensor)}")
     if NAME_OF[tensor.dtype] not in _MOVED:
@@ -312,6 +329,6 @@ def _part(what: str, tensor: Any) -> np.ndarray:
     return memory.reshape(-1)
 
 
-def _fits(what: str, whole: np.ndarray, part: np.ndarray, count: int) -> None:
+def _fits(what: str, whole: Array, part: Array, count: int) -> None:
     if whole.dtype != part.dtype or whole.size != count * part.size:
         raise TypeError(f"{what}: {whole.size} elements of {whole.dtype}, and {count} times {part.size} of {part.dtype}")

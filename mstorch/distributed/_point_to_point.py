@@ -4,22 +4,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._tensor import Tensor
 from ._collectives import asks, check_tensor, member_of, real
+from ._group import ProcessGroup
+from ._work import Work
 from ._world import chosen, get_global_rank, get_rank, outside, warn_outside
 
 
-def _not_oneself(group: Any, rank: int, kind: str) -> None:
+def _not_oneself(group: ProcessGroup, rank: int, kind: str) -> None:
     if group.rank() == rank:
         raise ValueError(f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process.")
 
 
 @asks()
-def isend(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Any:
+def isend(
+    tensor: Tensor, dst: int | None = None, group: ProcessGroup | None = None, tag: int = 0, group_dst: int | None = None
+) -> Work | None:
     """Start to send a tensor to rank ``dst`` and return a Work. Raise ValueError if there is no process group."""
     return _begin_send("isend", tensor, dst, group, tag, group_dst, False)
 
 
-def _begin_send(name: str, tensor: Any, dst: Any, group: Any, tag: int, group_dst: Any, patient: bool) -> Any:
+def _begin_send(
+    name: str, tensor: Tensor, dst: int | None, group: ProcessGroup | None, tag: int, group_dst: int | None, patient: bool
+) -> Work:
     found = chosen(group)
     member = member_of(found, dst, group_dst)
     if patient and not outside(found):
@@ -31,7 +38,9 @@ def _begin_send(name: str, tensor: Any, dst: Any, group: Any, tag: int, group_ds
 
 
 @asks()
-def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Any:
+def irecv(
+    tensor: Tensor, src: int | None = None, group: ProcessGroup | None = None, tag: int = 0, group_src: int | None = None
+) -> Work | None:
     """Start to receive a tensor from rank ``src``, or from any, and return a Work. Raise ValueError if there is no process group."""
     check_tensor(tensor, "tensor")
     found = chosen(group)
@@ -43,7 +52,7 @@ def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, 
 
 
 @asks()
-def send(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
+def send(tensor: Tensor, dst: int | None = None, group: ProcessGroup | None = None, tag: int = 0, group_dst: int | None = None) -> None:
     """Send a tensor to rank ``dst``. Raise ValueError if there is no process group, or if ``dst`` is this rank."""
     work = _begin_send("send", tensor, dst, group, tag, group_dst, True)
     if work is not None:
@@ -51,7 +60,7 @@ def send(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, g
 
 
 @asks()
-def recv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
+def recv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = None, tag: int = 0, group_src: int | None = None) -> int:
     """Receive a tensor from rank ``src``, or from any; return the sender's rank, -1 outside the group. Raise ValueError if there is no
     process group.
     """
@@ -66,7 +75,8 @@ class P2POp:
     """A send or receive for ``batch_isend_irecv``. Raises ValueError if there is no process group."""
 
     def __init__(
-        self, op: Callable[..., Any], tensor: Any, peer: int | None = None, group: Any = None, tag: int = 0, group_peer: int | None = None
+        self, op: Callable[..., Any], tensor: Tensor, peer: int | None = None, group: ProcessGroup | None = None, tag: int = 0,
+        group_peer: int | None = None
     ) -> None:
         if op not in (isend, irecv):
             raise ValueError(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from ._types import ReduceOp
 
 _NUMBERS: dict[ReduceOp, Any] = {
@@ -18,7 +19,7 @@ _TRUTHS: dict[ReduceOp, Any] = {
 }  # fmt: skip
 
 
-def combine(op: ReduceOp, parts: Sequence[np.ndarray], out: np.ndarray) -> None:
+def combine(op: ReduceOp, parts: Sequence[Array], out: Array) -> None:
     """Reduce ``parts``, in order, into ``out``; 16-bit floats are accumulated in float32."""
     if not out.size:
         return

@@ -5,15 +5,14 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 import mstorch as torch
 
+from .._backend.arrays import Array
 from .._core.tensor_base import is_tracked, window
 from .._tape.engine import next_callback
 from .._tape.node import Accumulate, edge_of
 from ..futures import Future, deferred
-from ._group import by_the_host
+from ._group import ProcessGroup, by_the_host
 from ._types import ReduceOp
 
 FIRST_BUCKET_BYTES = 1024 * 1024
@@ -43,7 +42,7 @@ class GradBucket:
         self.pending = len(parameters)
         self.launched: Any = None
 
-    def _cut(self, buffer: Any) -> list[Any]:
+    def _cut(self, buffer: torch.Tensor) -> list[Any]:
         views, start = [], 0
         for one in self._parameters:
             views.append(_window(buffer, start, one))
@@ -54,11 +53,11 @@ class GradBucket:
         """Return the bucket's index; bucket 0 is reduced first."""
         return self._index
 
-    def buffer(self) -> Any:
+    def buffer(self) -> torch.Tensor:
         """Return the flat tensor of all gradients."""
         return self._buffer
 
-    def set_buffer(self, buffer: Any) -> None:
+    def set_buffer(self, buffer: torch.Tensor) -> None:
         """Replace the flat tensor of the gradients."""
         self._buffer = buffer
         self._views = self._cut(buffer)
@@ -76,7 +75,7 @@ class GradBucket:
         return self._last
 
 
-def _window(buffer: Any, start: int, like: Any) -> Any:
+def _window(buffer: torch.Tensor, start: int, like: torch.Tensor) -> torch.Tensor:
     """Return a slice of a flat tensor with a parameter's shape and strides, as a tensor that autograd does not regard as a view."""
     return window(buffer._storage, buffer._dtype, like.shape, torch.empty_like(like).stride(), start)
 
@@ -108,7 +107,8 @@ class Reducer:
     """
 
     def __init__(
-        self, parameters: Sequence[Any], group: Any, first_bytes: int, bucket_bytes: Sequence[int], find_unused: bool, as_view: bool,
+        self, parameters: Sequence[Any], group: ProcessGroup, first_bytes: int, bucket_bytes: Sequence[int], find_unused: bool,
+        as_view: bool,
         static: bool,
     ) -> None:  # fmt: skip
         self.parameters, self.group = list(parameters), group
@@ -122,7 +122,7 @@ class Reducer:
         self.queued = False
         self.unused: set[int] = set()
         self.counts: dict[int, int] | None = None  # with ``static``: how often each was used in the first backward
-        self.used: np.ndarray | None = None
+        self.used: Array | None = None
         self.fired = [0] * len(self.parameters)
         self.deferred: list[Any] = []  # futures of hooks that are done once somebody waits
         sizes = [(one.dtype, one.numel() * one.element_size()) for one in self.parameters]
@@ -147,7 +147,7 @@ class Reducer:
 
     # An iteration
 
-    def prepare(self, outputs: Any = None) -> None:
+    def prepare(self, outputs: torch.Tensor | Sequence[torch.Tensor] | dict[str, torch.Tensor] | None = None) -> None:
         """Prepare to average the next backward, after a forward. Raise RuntimeError if gradients of the last one are missing."""
         self.finished()
         self._rebuild()
@@ -212,7 +212,7 @@ class Reducer:
             self._launch(self.buckets[self.next])
             self.next += 1
 
-    def _into_view(self, place: int, parameter: Any) -> None:
+    def _into_view(self, place: int, parameter: torch.Tensor) -> None:
         bucket, number = self.where[place]
         view = bucket._views[number]
         with torch.no_grad():
@@ -258,7 +258,7 @@ class Reducer:
                 self._deliver(place, parameter)
 
     @by_the_host
-    def _used_somewhere(self) -> np.ndarray | None:
+    def _used_somewhere(self) -> Array | None:
         """Return which parameters any rank used, or None if all were used; with ``static`` the ranks communicate this only once."""
         if self.static and self.used is not None:
             return self.used
@@ -287,7 +287,7 @@ class Reducer:
         finally:
             deferred.pending = None
 
-    def _deliver(self, place: int, parameter: Any) -> None:
+    def _deliver(self, place: int, parameter: torch.Tensor) -> None:
         bucket, number = self.where[place]
         view = bucket._views[number]
         if self.as_view:

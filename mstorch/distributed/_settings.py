@@ -72,7 +72,7 @@ def set_debug_level_from_env() -> None:
     _level.chosen = _from_env()
 
 
-def get_default_backend_for_device(device: Any) -> str:
+def get_default_backend_for_device(device: int | str | _device) -> str:
     """Return the default backend of a device type. Raise ValueError if it has none."""
     kind = _device(device).type
     if kind not in Backend.default_device_backend_map:

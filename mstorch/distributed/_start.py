@@ -40,7 +40,7 @@ def _timeout(timeout: Any) -> timedelta:
 
 def init_process_group(
     backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None, world_size: int = -1,
-    rank: int = -1, store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
+    rank: int = -1, store: Store | None = None, group_name: str = "", pg_options: Any = None, device_id: int | device | None = None,
     _ranks: list[int] | None = None,
 ) -> None:  # fmt: skip
     """Create the default process group, connecting to the other ranks through a store or a URL ("env://" by default).
@@ -143,7 +143,7 @@ def _mark_errors(rank: int) -> None:
     sys.excepthook = report
 
 
-def destroy_process_group(group: Any = None) -> None:
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
     """Destroy a group, or all of them (the default). Raise AssertionError if there is none."""
     if outside(group):
         return
@@ -167,7 +167,7 @@ def destroy_process_group(group: Any = None) -> None:
 
 def new_group(
     ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None, pg_options: Any = None,
-    use_local_synchronization: bool = False, group_desc: str | None = None, device_id: Any = None, sort_ranks: bool = True,
+    use_local_synchronization: bool = False, group_desc: str | None = None, device_id: device | None = None, sort_ranks: bool = True,
 ) -> Any:  # fmt: skip
     """Return a group of some ranks, or a marker on ranks outside it. All ranks have to call it; with ``use_local_synchronization``, only
     the members.
@@ -213,7 +213,7 @@ def new_group(
     return made
 
 
-def _devices_count(everyone: Any, alone: bool) -> bool:
+def _devices_count(everyone: ProcessGroup, alone: bool) -> bool:
     """Return whether the devices of all ranks are connected, or some rank already uses its device; unless ``alone``, all ranks are queried.
     """
     if have_met() or alone or current().type == "cpu" or everyone.size() == 1:
@@ -231,7 +231,7 @@ def _hashed(ranks: list[int]) -> str:
 
 
 def new_subgroups(
-    group_size: int | None = None, group: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
+    group_size: int | None = None, group: ProcessGroup | None = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
     """Split a group into subgroups of ``group_size`` consecutive ranks; return this rank's and all. Raise ValueError if the size does not
@@ -251,7 +251,8 @@ def new_subgroups(
 
 
 def new_subgroups_by_enumeration(
-    ranks_per_subgroup_list: Any, timeout: Any = None, backend: Any = None, pg_options: Any = None, group_desc: str | None = None
+    ranks_per_subgroup_list: Sequence[list[int]] | None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
+    group_desc: str | None = None
 ) -> tuple[Any, list[Any]]:
     """Return this rank's subgroup of those given, and all. Raise ValueError if a rank is in two of them."""
     if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
@@ -272,9 +273,9 @@ def new_subgroups_by_enumeration(
 
 
 def split_group(
-    parent_pg: Any = None, split_ranks: list[Any] | None = None, timeout: Any = None, pg_options: Any = None,
-    group_desc: str | None = None, backend: Any = None,
-) -> Any:  # fmt: skip
+    parent_pg: ProcessGroup | None = None, split_ranks: list[Any] | None = None, timeout: timedelta | None = None, pg_options: Any = None,
+    group_desc: str | None = None, backend: str | Backend | None = None,
+) -> ProcessGroup | None:  # fmt: skip
     """Raise ValueError without a process group, else RuntimeError: only groups bound to a device can be split."""
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
@@ -282,7 +283,9 @@ def split_group(
     raise RuntimeError("No device associated with the default pg, not safe to split any process groups")
 
 
-def shrink_group(ranks_to_exclude: Any, group: Any = None, shrink_flags: int = 0, pg_options: Any = None) -> Any:
+def shrink_group(
+    ranks_to_exclude: list[int], group: ProcessGroup | None = None, shrink_flags: int = 0, pg_options: Any = None
+) -> ProcessGroup:
     """Raise ValueError without a process group, else RuntimeError: gloo cannot shrink groups."""
     found = default_group() if group is None else group
     raise RuntimeError(f"Process group backend '{found.name()}' does not support shrinking operation")

@@ -14,7 +14,7 @@ class QueueEmptyError(DistStoreError):
     """Raised when a store's queue is empty."""
 
 
-def _bytes(value: Any, what: str) -> bytes:
+def _bytes(value: int | str | bytes, what: str) -> bytes:
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, bytes):
@@ -44,7 +44,7 @@ class Store:
         """Return the timeout error for keys that were not set in time."""
         return DistStoreError("Wait timeout")
 
-    def _full(self, key: Any, what: str) -> str:
+    def _full(self, key: str, what: str) -> str:
         if not isinstance(key, str):
             raise TypeError(f"{what}(): incompatible function arguments. Invoked with: {key!r}")
         return key
@@ -180,7 +180,7 @@ class PrefixStore(Store):
     def _root(self) -> Store:
         return self._store._root
 
-    def _full(self, key: Any, what: str) -> str:
+    def _full(self, key: str, what: str) -> str:
         return self._store._full(f"{self._prefix}/{super()._full(key, what)}", what)
 
     @property

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -79,7 +80,8 @@ def _listen(listener: socket.socket, table: Table, connections: set[socket.socke
 
 
 def _serve(
-    connection: socket.socket, address: Any, table: Table, connections: set[socket.socket], strangers: dict[socket.socket, float]
+    connection: socket.socket, address: tuple[int | str, ...], table: Table, connections: set[socket.socket],
+    strangers: dict[socket.socket, float]
 ) -> None:  # fmt: skip
     try:
         while True:
@@ -254,7 +256,7 @@ class TCPStore(Store):
         names = ", ".join(f"/{key.decode()}" for key in keys)
         return DistStoreError(f"wait timeout after {seconds * 1000:.0f}ms, keys: {names}")
 
-    def multi_set(self, keys: Any, values: Any, /) -> None:
+    def multi_set(self, keys: Sequence[str], values: Sequence[str], /) -> None:
         """Call ``set`` for each pair. Raise DistStoreError if the numbers of keys and values differ."""
         if len(keys) != len(values):
             raise DistStoreError("multiSet keys and values vectors must be of same size")

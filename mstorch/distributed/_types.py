@@ -93,7 +93,7 @@ _INVALID = """The custom backend string argument is invalid: {}.
 class BackendConfig:
     """The backend of each device type, from a name or from pairs ("cpu:gloo,cuda:nccl"). Raises ValueError if it cannot be parsed."""
 
-    def __init__(self, backend: Any) -> None:
+    def __init__(self, backend: str | Backend) -> None:
         name = str(Backend(str(backend)))
         self.device_backend_map: dict[str, Any] = {}
         if name == Backend.UNDEFINED:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +16,7 @@ _NO_TIMEOUT = timedelta(0)
 class Work:
     """A handle of a running communication. ``wait`` waits for it and raises its error."""
 
-    def __init__(self, result: Any = None, source: int = -1) -> None:
+    def __init__(self, result: Sequence[Any] | None = None, source: int = -1) -> None:
         self._result = result
         self._source = source
         self._error: BaseException | None = None
@@ -102,7 +102,7 @@ class Runner:
         self._started = False
         self._ended = False
 
-    def submit(self, function: Callable[[], None], result: Any) -> Work:
+    def submit(self, function: Callable[[], None], result: Sequence[Any] | None) -> Work:
         """Queue a function for the thread and return its Work."""
         work = Work(result)
         with self._lock:

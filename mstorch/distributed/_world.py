@@ -21,7 +21,7 @@ class World:
         self.generation = 0
         self.excepthook: Any = None
 
-    def ranks(self, group: Any) -> list[int]:
+    def ranks(self, group: ProcessGroup) -> list[int]:
         """Return the global ranks of a group."""
         return group._ranks
 
@@ -65,7 +65,7 @@ def chosen(group: Any) -> Any:
     return group
 
 
-def outside(group: Any) -> bool:
+def outside(group: int | ProcessGroup | _OutsideGroup | None) -> bool:
     """Return whether this rank is outside a group."""
     return isinstance(group, (_OutsideGroup, int)) and not isinstance(group, bool)
 
@@ -81,7 +81,7 @@ class _OutsideGroup(int):
         return made
 
 
-def warn_outside(name: str) -> None:
+def warn_outside(name: str) -> Any:
     """Warn that a rank outside a group called an operation of it."""
     number = -1 if world.default is None else world.default.rank()
     warn(f"Running {name} on global rank {number} which does not belong to the given group.")
@@ -92,7 +92,7 @@ def is_initialized() -> bool:
     return world.default is not None
 
 
-def get_rank(group: Any = None) -> int:
+def get_rank(group: ProcessGroup | _OutsideGroup | None = None) -> int:
     """Return this process's rank in a group, -1 outside it. Raise ValueError if there is no process group."""
     if outside(group):
         return -1
@@ -100,14 +100,14 @@ def get_rank(group: Any = None) -> int:
     return int(chosen(group).rank())
 
 
-def get_world_size(group: Any = None) -> int:
+def get_world_size(group: ProcessGroup | _OutsideGroup | None = None) -> int:
     """Return the number of ranks in a group, -1 outside it. Raise ValueError if there is no process group."""
     if outside(group):
         return -1
     return int(chosen(group).size())
 
 
-def get_backend(group: Any = None) -> Any:
+def get_backend(group: ProcessGroup | None = None) -> str | Backend | None:
     """Return the name of a group's backend. Raise ValueError if there is no process group, or outside it."""
     found = chosen(group)
     if outside(found):
@@ -116,7 +116,7 @@ def get_backend(group: Any = None) -> Any:
     return Backend("gloo") if backend == Backend.UNDEFINED else backend
 
 
-def get_backend_config(group: Any = None) -> str:
+def get_backend_config(group: ProcessGroup | None = None) -> str:
     """Return a group's backend per device type, as a string. Raise ValueError if there is no process group, or on ranks outside of it."""
     found = chosen(group)
     if outside(found):
@@ -124,13 +124,13 @@ def get_backend_config(group: Any = None) -> str:
     return str(found._config)
 
 
-def _known(group: Any) -> Any:
+def _known(group: int | ProcessGroup | _OutsideGroup) -> Any:
     if not isinstance(group, (ProcessGroup, _OutsideGroup)):
         raise ValueError(f"Group {group} is not registered, please create group with torch.distributed.new_group API")
     return group
 
 
-def get_global_rank(group: Any, group_rank: int) -> int:
+def get_global_rank(group: ProcessGroup | None, group_rank: int) -> int:
     """Return the global rank of a group rank. Raise ValueError if the group or the rank does not exist."""
     if group is None or group is world.default:
         return group_rank
@@ -140,7 +140,7 @@ def get_global_rank(group: Any, group_rank: int) -> int:
     return int(ranks[group_rank])
 
 
-def get_group_rank(group: Any, global_rank: int) -> int:
+def get_group_rank(group: ProcessGroup | None, global_rank: int) -> int:
     """Return the group rank of a global rank. Raise ValueError if the group or the rank does not exist."""
     if group is None or group is world.default:
         return global_rank
@@ -150,7 +150,7 @@ def get_group_rank(group: Any, global_rank: int) -> int:
     return int(ranks.index(global_rank))
 
 
-def get_process_group_ranks(group: Any) -> list[int]:
+def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     """Return the global ranks of a group."""
     return list(chosen(group)._ranks)
 

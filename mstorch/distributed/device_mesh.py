@@ -8,8 +8,12 @@ import numpy as np
 
 from mstorch import Tensor, from_numpy
 
+from .._backend.arrays import Array
 from .._core.cuda_names import meant
+from ..testing._comparison import Options
+from ._group import ProcessGroup
 from ._start import init_process_group, new_group
+from ._types import BackendConfig
 from ._world import default_group, get_rank, get_world_size, is_initialized, world
 
 
@@ -20,7 +24,8 @@ class DeviceMesh:
     """
 
     def __init__(
-        self, device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: Any = None,
+        self, device_type: str, mesh: Tensor | Array | None = None, *, mesh_dim_names: tuple[str, ...] | None = None,
+        backend_override: tuple[BackendConfig, ...] | None = None,
         _init_backend: bool = True, _rank: int | None = None,
     ) -> None:  # fmt: skip
         if not is_initialized():
@@ -62,7 +67,9 @@ class DeviceMesh:
         return made
 
     @staticmethod
-    def from_group(group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None) -> DeviceMesh:
+    def from_group(
+        group: ProcessGroup | list[ProcessGroup], device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None
+    ) -> DeviceMesh:
         """Return a 1-d mesh over a group."""
         if isinstance(group, list):
             raise NotImplementedError("mstorch: DeviceMesh.from_group takes one group")
@@ -146,7 +153,7 @@ class DeviceMesh:
     def __hash__(self) -> int:
         return hash(self._facts())
 
-    def _facts(self) -> Any:
+    def _facts(self) -> tuple[Any, ...]:
         return self.device_type, self.shape, tuple(self._grid.reshape(-1).tolist()), self.mesh_dim_names
 
     def __repr__(self) -> str:
@@ -156,11 +163,11 @@ class DeviceMesh:
         told = ", ".join("()" if n == 1 and self.ndim > 1 else str(step) for n, step in zip(self.shape, steps))
         return f"DeviceMesh(({sizes}), '{self.device_type}', stride=({told}{',' if self.ndim == 1 else ''}))"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.device_type, self._grid, self.mesh_dim_names, [group.group_name for group in self._groups])
 
 
-def _again(device_type: str, grid: np.ndarray, names: Any, groups: list[str]) -> DeviceMesh:
+def _again(device_type: str, grid: Array, names: Any, groups: list[str]) -> DeviceMesh:
     """Rebuild an unpickled mesh over groups that this process has."""
     made = object.__new__(DeviceMesh)
     made.device_type, made._grid, made.mesh_dim_names = device_type, grid, names
@@ -169,7 +176,8 @@ def _again(device_type: str, grid: np.ndarray, names: Any, groups: list[str]) ->
 
 
 def init_device_mesh(
-    device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: Any = None
+    device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None,
+    backend_override: dict[int | str, str | Options | tuple[str, Options]] | None = None
 ) -> DeviceMesh:
     """Return a mesh of the given shape over the first ranks. Raise RuntimeError if the names are repeated or their number differs from the
     shape's.

@@ -1,6 +1,7 @@
 """torch.distributed.distributed_c10d: the module in which torch defines the names of ``torch.distributed``."""
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from .._core.cuda_names import is_on
@@ -67,29 +68,29 @@ def _get_default_store() -> Store:
     return default_group().get_group_store()
 
 
-def _get_process_group_store(pg: Any) -> Store:
+def _get_process_group_store(pg: ProcessGroup) -> Store:
     return pg.get_group_store()
 
 
-def _get_process_group_name(pg: Any) -> str:
+def _get_process_group_name(pg: ProcessGroup) -> str:
     return str(pg.group_name)
 
 
-def _get_group_size(group: Any) -> int:
+def _get_group_size(group: ProcessGroup | None) -> int:
     return _world.get_world_size(group)
 
 
-def _get_pg_default_device(group: Any = None) -> Any:
+def _get_pg_default_device(group: ProcessGroup | None = None) -> device:
     return device("cpu")
 
 
-def _resolve_process_group(group_name: str) -> Any:
+def _resolve_process_group(group_name: str) -> ProcessGroup:
     if group_name not in world.groups:
         raise RuntimeError(f"Could not resolve the process group registered under the name {group_name}")
     return world.groups[group_name]
 
 
-def _set_pg_timeout(timeout: Any, group: Any = None) -> None:
+def _set_pg_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> None:
     (default_group() if group is None else group).set_timeout(timeout)
 
 

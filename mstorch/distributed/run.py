@@ -95,7 +95,7 @@ def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
     return int(parts[0]), int(parts[-1])
 
 
-def _by_rank(text: Any, processes: int) -> dict[int, int]:
+def _by_rank(text: str, processes: int) -> dict[int, int]:
     """Return which streams each process redirects, parsed from "3" or "0:1,1:2"."""
     if isinstance(text, str) and ":" in text:
         return {int(rank): int(bits) for rank, _, bits in (part.partition(":") for part in text.split(","))}

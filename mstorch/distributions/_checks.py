@@ -3,10 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import mstorch as torch
 
+from .._backend.arrays import Array
 from .._core.no_memory import tells_no_memory
 from .._core.overriding import MODES, PLAIN
 from .._core.storage import Storage
@@ -26,7 +25,7 @@ _DTYPES = frozenset(("float32", "float64", "int64", "int32", "bool"))
 
 
 @tells_no_memory
-def holds(constraint: Any, value: Tensor) -> Any:
+def holds(constraint: constraints.Constraint, value: Tensor) -> Any:
     """Return whether all of ``value`` satisfies a constraint."""
     if not MODES:
         array = _array(value)
@@ -38,7 +37,7 @@ def holds(constraint: Any, value: Tensor) -> Any:
     return torch._is_all_true(constraint.check(value))
 
 
-def _array(value: Any) -> np.ndarray | None:
+def _array(value: Any) -> Array | None:
     if type(value) in PLAIN and isinstance(value, TensorBase) and value._storage.__class__ is Storage and value._dtype.name in _DTYPES:
         return array_of(value)
     return None

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
@@ -36,7 +37,7 @@ _INFINITE: dict[type, tuple[str, tuple[type, ...]]] = {
 }
 
 
-def _infinite(parameter: str) -> Any:
+def _infinite(parameter: str) -> Callable[..., Any]:
     return lambda p, q: torch.full_like(getattr(p, parameter), torch.inf)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.warned import warn
+from .distribution import Distribution
 
 _KL_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
@@ -42,7 +43,7 @@ def _nearest(matches: list[tuple[type, type]], first: int) -> tuple[type, type]:
     return best
 
 
-def _dispatch_kl(type_p: type, type_q: type) -> Any:
+def _dispatch_kl(type_p: type, type_q: type) -> Callable[..., Any]:
     """Return the function registered for the pair, or for its closest ancestors; NotImplemented if there is none."""
     matches = [(p, q) for p, q in _KL_REGISTRY if issubclass(type_p, p) and issubclass(type_q, q)]
     if not matches:
@@ -57,7 +58,7 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
     return _KL_REGISTRY[left]
 
 
-def kl_divergence(p: Any, q: Any) -> Any:
+def kl_divergence(p: Distribution, q: Distribution) -> Any:
     """Return the Kullback-Leibler divergence ``E_p[log p - log q]``, of the batch shape."""
     pair = type(p), type(q)
     if pair not in _KL_MEMOIZE:

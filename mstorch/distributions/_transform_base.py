@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mstorch as torch
@@ -55,11 +55,11 @@ class Transform:
         """The sign of the derivative, for monotonic scalar transforms."""
         raise NotImplementedError
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """Return this transform with the given cache size."""
         return self if self._cache_size == cache_size else self._mstorch_rebuilt(cache_size)
 
-    def _mstorch_rebuilt(self, cache_size: int) -> Any:
+    def _mstorch_rebuilt(self, cache_size: int) -> Transform:
         if type(self).__init__ is not Transform.__init__:
             raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
         return type(self)(cache_size=cache_size)
@@ -103,7 +103,7 @@ class Transform:
         """Return the shape of the result for an input of the given shape."""
         return shape
 
-    def inverse_shape(self, shape: tuple[int, ...]) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of the input for a result of the given shape."""
         return shape
 
@@ -123,23 +123,23 @@ class _InverseTransform(Transform):
         self._inv = transform
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         return self._inv.codomain
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         return self._inv.domain
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return self._inv.bijective
 
     @property
-    def sign(self) -> int:  # type: ignore[override]
+    def sign(self) -> int:
         return self._inv.sign
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         return self._inv
 
     def __getstate__(self) -> dict[str, Any]:
@@ -163,11 +163,11 @@ class _InverseTransform(Transform):
     def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self._inv.inverse_shape(shape)
 
-    def inverse_shape(self, shape: tuple[int, ...]) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self._inv.forward_shape(shape)
 
 
-def _widened(constraint: Any, event_dim: int, name: str) -> Any:
+def _widened(constraint: Any, event_dim: int, name: str) -> constraints.Constraint:
     """Return a constraint with the event extended to ``event_dim`` dimensions."""
     if event_dim < constraint.event_dim:
         raise AssertionError(f"event_dim {event_dim} must be >= {name}.event_dim {constraint.event_dim}")
@@ -186,7 +186,7 @@ class ComposeTransform(Transform):
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         if not self.parts:
             return constraints.real
         event_dim = self.parts[-1].codomain.event_dim
@@ -195,7 +195,7 @@ class ComposeTransform(Transform):
         return _widened(self.parts[0].domain, event_dim, "domain")
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         if not self.parts:
             return constraints.real
         event_dim = self.parts[0].domain.event_dim
@@ -204,11 +204,11 @@ class ComposeTransform(Transform):
         return _widened(self.parts[-1].codomain, event_dim, "codomain")
 
     @lazy_property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return all(part.bijective for part in self.parts)
 
     @lazy_property
-    def sign(self) -> int:  # type: ignore[override]
+    def sign(self) -> int:
         return functools.reduce(operator.mul, (part.sign for part in self.parts), 1)
 
     @property
@@ -246,7 +246,7 @@ class ComposeTransform(Transform):
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape: tuple[int, ...]) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
@@ -262,7 +262,7 @@ identity_transform: ComposeTransform = ComposeTransform([])
 class IndependentTransform(Transform):
     """A transform with its last ``reinterpreted_batch_ndims`` batch dimensions treated as event dimensions."""
 
-    def __init__(self, base_transform: Any, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
@@ -271,22 +271,22 @@ class IndependentTransform(Transform):
         return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size)
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return self.base_transform.bijective
 
     @property
-    def sign(self) -> int:  # type: ignore[override]
+    def sign(self) -> int:
         return self.base_transform.sign
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         if x.dim() < self.domain.event_dim:
             raise ValueError("Too few dimensions on input")
         return self.base_transform(x)
@@ -305,7 +305,7 @@ class IndependentTransform(Transform):
     def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape: tuple[int, ...]) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self.base_transform.inverse_shape(shape)
 
 
@@ -314,7 +314,7 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
-    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
+    def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0) -> None:
         self.in_shape = torch.Size(in_shape)
         self.out_shape = torch.Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
@@ -322,17 +322,17 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def _mstorch_rebuilt(self, cache_size: int) -> Any:
         return ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
 
     def _inverse(self, y: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ class CorrCholeskyTransform(Transform):
     codomain = constraints.corr_cholesky
     bijective = True
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         x = torch.tanh(x)
         eps = torch.finfo(x.dtype).eps
         partial = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
@@ -48,7 +48,7 @@ class CorrCholeskyTransform(Transform):
             raise ValueError("Input is not a flattened lower-diagonal number")
         return shape[:-1] + (size, size)
 
-    def inverse_shape(self, shape: tuple[int, ...]) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         if len(shape) < 2:
             raise ValueError("Too few dimensions on input")
         if shape[-2] != shape[-1]:
@@ -67,7 +67,7 @@ class LowerCholeskyTransform(_Alike):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return _with_diagonal(x, "exp")
 
     def _inverse(self, y: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ class PositiveDefiniteTransform(_Alike):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         factor = _with_diagonal(x, "exp")
         return factor @ factor.mT
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 from . import constraints
 from ._transform_base import Transform
@@ -42,7 +43,7 @@ class _Parts(Transform):
     def _joined(self, parts: Sequence[Any]) -> Any:
         raise NotImplementedError
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> TensorBase:
         return self._joined([t(part) for t, part in zip(self.transforms, self._split(x, "x", "tensor"))])
 
     def _inverse(self, y: Tensor) -> Tensor:
@@ -53,7 +54,7 @@ class _Parts(Transform):
         return [t.log_abs_det_jacobian(start, end) for t, start, end in ends]
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return all(t.bijective for t in self.transforms)
 
 
@@ -70,7 +71,7 @@ class CatTransform(_Parts):
             raise AssertionError(f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})")
 
     @lazy_property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         return max(t.event_dim for t in self.transforms)
 
     @lazy_property
@@ -87,7 +88,7 @@ class CatTransform(_Parts):
     def _pieces(self, value: Tensor) -> Sequence[Any]:
         return value.split(self.lengths, self.dim)
 
-    def _joined(self, parts: Sequence[Any]) -> Any:
+    def _joined(self, parts: Sequence[Any]) -> Tensor:
         return torch.cat(tuple(parts), dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
@@ -99,11 +100,11 @@ class CatTransform(_Parts):
         return torch.cat(stretches, dim=dim) if dim < 0 else sum(stretches)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
@@ -123,18 +124,18 @@ class StackTransform(_Parts):
     def _pieces(self, value: Tensor) -> Sequence[Any]:
         return value.unbind(self.dim)
 
-    def _joined(self, parts: Sequence[Any]) -> Any:
+    def _joined(self, parts: Sequence[Any]) -> Tensor:
         return torch.stack(tuple(parts), dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.stack(self._stretches(x, y), dim=self.dim)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
 

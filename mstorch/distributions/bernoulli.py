@@ -54,7 +54,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def entropy(self) -> Any:
         return torch.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._mstorch_counted(torch.arange(2, dtype=self._param.dtype, device=self._param.device), expand)
 
     @property

@@ -1,10 +1,12 @@
 """The beta distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mstorch as torch
 
+from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 from . import constraints
 from .dirichlet import Dirichlet
@@ -40,7 +42,7 @@ class Beta(ExponentialFamily):
         return self._dirichlet.concentration[..., 1]
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> TensorBase:
         return self.concentration1 / (self.concentration1 + self.concentration0)
 
     @property
@@ -52,14 +54,14 @@ class Beta(ExponentialFamily):
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         value = self._mstorch_checked(value)
         return self._dirichlet.log_prob(torch.stack([value, 1.0 - value], -1))
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
 
     @property

@@ -38,7 +38,7 @@ class Binomial(ProbsOrLogits):
         return constraints.integer_interval(0, self.total_count)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.total_count * self.probs
 
     @property
@@ -66,12 +66,12 @@ class Binomial(ProbsOrLogits):
             raise NotImplementedError(f"Inhomogeneous total count not supported by `{name}`.")
         return count
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         self._one_count("entropy")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(torch.exp(log_prob) * log_prob).sum(0)
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         count = self._one_count("enumerate_support")
         return self._mstorch_counted(torch.arange(1 + count, dtype=self._param.dtype, device=self._param.device), expand)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 from . import constraints
 from ._parameters import ProbsOrLogits, one_of
@@ -20,7 +21,7 @@ class Categorical(ProbsOrLogits):
     _mstorch_keeps = ("_num_events",)
     _num_events: int
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: Tensor | None = None, logits: Any = None, validate_args: bool | None = None) -> None:
         given = one_of(probs, logits)
         if given.dim() < 1:
             name = "logits" if probs is None else "probs"
@@ -65,7 +66,7 @@ class Categorical(ProbsOrLogits):
         finite = torch.clamp(self.logits, min=torch.finfo(self.logits.dtype).min)
         return -(finite * self.probs).sum(-1)
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> TensorBase:
         return self._mstorch_counted(torch.arange(self._num_events, dtype=torch.long, device=self._param.device), expand)
 
 

@@ -25,7 +25,7 @@ class Cauchy(Distribution):
         self._mstorch_begin(validate_args, loc=loc, scale=scale)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self._mstorch_full(torch.nan, self.loc)
 
     @property
@@ -39,17 +39,17 @@ class Cauchy(Distribution):
     def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         return self.loc + self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         off = (self._mstorch_checked(value) - self.loc) / self.scale
         return -math.log(math.pi) - self.scale.log() - (off**2).log1p()
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         return torch.atan((self._mstorch_checked(value) - self.loc) / self.scale) / math.pi + 0.5
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Any:
         return torch.tan(math.pi * (value - 0.5)) * self.scale + self.loc
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import constraints, transforms
+from ._transform_base import Transform
 from .utils import NUMBERS
 
 
@@ -15,7 +16,9 @@ class ConstraintRegistry:
         self._registry: dict[type, Callable[[Any], Any]] = {}
         super().__init__()
 
-    def register(self, constraint: Any, factory: Any = None) -> Any:
+    def register(
+        self, constraint: str | constraints.Constraint | type[Any], factory: Callable[..., Any] | None = None
+    ) -> Callable[..., Any]:
         """Register ``factory(constraint)``, which returns a transform, for a constraint class; also a decorator."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
@@ -36,11 +39,11 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 
 
-def _shifted(inner: Any, loc: float, scale: float) -> Any:
+def _shifted(inner: Transform, loc: float, scale: float) -> Transform:
     return transforms.ComposeTransform([inner, transforms.AffineTransform(loc, scale)])
 
 
-def _to_interval(constraint: Any) -> Any:
+def _to_interval(constraint: Any) -> Transform:
     low, high = constraint.lower_bound, constraint.upper_bound
     if all(isinstance(bound, NUMBERS) for bound in (low, high)) and (low, high) == (0, 1):
         return transforms.SigmoidTransform()

@@ -4,10 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 import mstorch as torch
 
+from .._backend.arrays import Array
 from .._tensor import Tensor
 
 
@@ -42,7 +41,7 @@ class _Dependent(Constraint):
         return value
 
     @property
-    def is_discrete(self) -> Any:
+    def is_discrete(self) -> bool:
         return self._known("is_discrete")
 
     @property
@@ -60,7 +59,7 @@ class _Dependent(Constraint):
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
-def is_dependent(constraint: Any) -> bool:
+def is_dependent(constraint: Constraint) -> bool:
     """Return whether a constraint depends on other values."""
     return isinstance(constraint, _Dependent)
 
@@ -69,17 +68,17 @@ class _DependentProperty(property, _Dependent):
     """A property that returns a constraint: on the class a dependent constraint, on an instance the constraint itself."""
 
     def __init__(
-        self, fn: Callable[..., Any] | None = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
+        self, fn: Callable[..., Any] | None = None, *, is_discrete: bool | None = NotImplemented, event_dim: int | None = NotImplemented
     ) -> None:
         super().__init__(fn)
         self._is_discrete = is_discrete
         self._event_dim = event_dim
 
-    def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:  # type: ignore[override]
+    def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
-def _all_of(checked: Tensor | np.ndarray, kept: int) -> Any:
+def _all_of(checked: Tensor | Array, kept: int) -> Any:
     """Reduce by ``all`` over the dimensions after the first ``kept``."""
     return checked.reshape(checked.shape[:kept] + (-1,)).all(-1)
 
@@ -138,7 +137,7 @@ class MixtureSameFamilyConstraint(_Wrapper):
         self._wrap(base_constraint)
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         checked = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         if value.dim() < self.event_dim:
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
@@ -151,14 +150,14 @@ class MixtureSameFamilyConstraint(_Wrapper):
 class _Boolean(Constraint):
     is_discrete = True
 
-    def check(self, value: Tensor | np.ndarray) -> Any:
+    def check(self, value: Tensor | Array) -> Any:
         return (value == 0) | (value == 1)
 
 
 class _OneHot(_Boolean):
     event_dim = 1
 
-    def check(self, value: Tensor | np.ndarray) -> Any:
+    def check(self, value: Tensor | Array) -> Any:
         return super().check(value).all(-1) & (value.sum(-1) == 1)
 
 
@@ -196,7 +195,7 @@ class _Between(Constraint):
 class _IntegerInterval(_Between):
     is_discrete = True
 
-    def check(self, value: Tensor | np.ndarray) -> Any:
+    def check(self, value: Tensor | Array) -> Any:
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
@@ -210,44 +209,44 @@ class _IntegerLessThan(_Below):
 class _IntegerGreaterThan(_Above):
     is_discrete = True
 
-    def check(self, value: Tensor | np.ndarray) -> Any:
+    def check(self, value: Tensor | Array) -> Any:
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
 class _Real(Constraint):
-    def check(self, value: np.ndarray) -> Any:
+    def check(self, value: Array) -> Any:
         return value == value  # NaN is no real number
 
 
 class _GreaterThan(_Above):
-    def check(self, value: np.ndarray) -> Any:
+    def check(self, value: Array) -> Any:
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_Above):
-    def check(self, value: Tensor | np.ndarray) -> Any:
+    def check(self, value: Tensor | Array) -> Any:
         return self.lower_bound <= value
 
 
 class _LessThan(_Below):
-    def check(self, value: Tensor | np.ndarray) -> Any:
+    def check(self, value: Tensor | Array) -> Tensor | Array:
         return value < self.upper_bound
 
 
 class _Interval(_Between):
-    def check(self, value: Tensor | np.ndarray) -> Any:
+    def check(self, value: Tensor | Array) -> Any:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Between):
-    def check(self, value: Tensor | np.ndarray) -> Any:
+    def check(self, value: Tensor | Array) -> Any:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _Simplex(Constraint):
     event_dim = 1
 
-    def check(self, value: np.ndarray) -> Any:
+    def check(self, value: Array) -> Any:
         return (value >= 0).all(-1) & (abs(value.sum(-1) - 1) < 1e-6)
 
 
@@ -256,7 +255,7 @@ class _Multinomial(_Below):
     event_dim = 1
     _mstorch_shown = ()
 
-    def check(self, x: Tensor | np.ndarray) -> Any:
+    def check(self, x: Tensor | Array) -> Any:
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import mstorch as torch
@@ -81,7 +82,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         series = 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
         return torch.where(self._outside_unstable_region(), exact, series)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         with torch.no_grad():
             return self.rsample(sample_shape)
 
@@ -94,14 +95,14 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         discrete = torch.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
         return -discrete + self._cont_bern_log_norm()
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         value, p = self._mstorch_checked(value), self._cut_probs()
         exact = (torch.pow(p, value) * torch.pow(1.0 - p, 1.0 - value) + p - 1.0) / (2.0 * p - 1.0)
         inner = torch.where(self._outside_unstable_region(), exact, value)
         capped = torch.where(value >= 1.0, torch.ones_like(value), inner)
         return torch.where(value <= 0.0, torch.zeros_like(value), capped)
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Any:
         p = self._cut_probs()
         left = torch.log1p(-p)
         exact = (torch.log1p(-p + value * (2.0 * p - 1.0)) - left) / (torch.log(p) - left)

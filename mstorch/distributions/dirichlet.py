@@ -6,6 +6,7 @@ from typing import Any
 import mstorch as torch
 
 from .._tensor import Tensor
+from ..autograd.function import FunctionCtx
 from . import constraints
 from .exp_family import ExponentialFamily
 
@@ -20,14 +21,14 @@ class _Dirichlet(torch.autograd.Function):
     """Dirichlet samples with implicit reparameterization gradients."""
 
     @staticmethod
-    def forward(ctx: Any, concentration: Tensor) -> Any:
+    def forward(ctx: FunctionCtx, concentration: Tensor) -> Tensor:
         sample = torch._sample_dirichlet(concentration)
         ctx.save_for_backward(sample, concentration)
         return sample
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad_output: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad_output: Tensor) -> Tensor:
         sample, concentration = ctx.saved_tensors
         return _Dirichlet_backward(sample, concentration, grad_output)
 
@@ -49,12 +50,12 @@ class Dirichlet(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         a = self.concentration
         return torch.xlogy(a - 1.0, self._mstorch_checked(value)).sum(-1) + torch.lgamma(a.sum(-1)) - torch.lgamma(a).sum(-1)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration / self.concentration.sum(-1, True)
 
     @property
@@ -70,7 +71,7 @@ class Dirichlet(ExponentialFamily):
         total = self.concentration.sum(-1, True)
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         a, total = self.concentration, self.concentration.sum(-1)
         inner = ((a - 1.0) * torch.digamma(a)).sum(-1)
         return torch.lgamma(a).sum(-1) - torch.lgamma(total) - (a.size(-1) - total) * torch.digamma(total) - inner

@@ -1,6 +1,7 @@
 """The base of all distributions: shapes, validation, expansion."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from typing_extensions import deprecated
@@ -35,7 +36,7 @@ class Distribution:
         Distribution._validate_args = value
 
     def __init__(
-        self, batch_shape: Any = torch.Size(), event_shape: Any = torch.Size(), validate_args: bool | None = None
+        self, batch_shape: Any = torch.Size(), event_shape: Sequence[int] = torch.Size(), validate_args: bool | None = None
     ) -> None:
         self._batch_shape = batch_shape
         self._event_shape = event_shape
@@ -73,7 +74,7 @@ class Distribution:
                     f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
                 )
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """Return the distribution expanded to ``batch_shape``, without copying memory."""
         owner = self._mstorch_expandable()
         if owner is Distribution:
@@ -145,12 +146,12 @@ class Distribution:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         """Return random values of shape ``sample_shape + batch_shape + event_shape``, without gradient."""
         with torch.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         """Return random values that are differentiable with respect to the parameters."""
         raise NotImplementedError
 

@@ -24,7 +24,7 @@ class Exponential(ExponentialFamily):
         self._mstorch_begin(validate_args, rate=rate)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.rate.reciprocal()
 
     @property
@@ -42,13 +42,13 @@ class Exponential(ExponentialFamily):
     def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         return self.rate.log() - self.rate * self._mstorch_checked(value)
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         return 1 - torch.exp(-self.rate * self._mstorch_checked(value))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Any:
         return -torch.log1p(-value) / self.rate
 
     def entropy(self) -> Any:

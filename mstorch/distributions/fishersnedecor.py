@@ -31,7 +31,7 @@ class FisherSnedecor(Distribution):
         return torch.where(self.df2 <= limit, torch.nan, self.df2)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         df2 = self._df2_above(2)
         return df2 / (df2 - 2)
 
@@ -53,7 +53,7 @@ class FisherSnedecor(Distribution):
         under.clamp_(min=tiny)
         return (over / under).clamp_(min=tiny)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         value = self._mstorch_checked(value)
         a, b, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         scale = (a + b).lgamma() - a.lgamma() - b.lgamma()

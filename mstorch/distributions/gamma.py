@@ -29,7 +29,7 @@ class Gamma(ExponentialFamily):
         self._mstorch_begin(validate_args, concentration=concentration, rate=rate)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration / self.rate
 
     @property
@@ -46,15 +46,15 @@ class Gamma(ExponentialFamily):
         value.detach().clamp_(min=torch.finfo(value.dtype).tiny)  # the gradient is that of the value as it was
         return value
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         a, rate = self.concentration, self.rate
         value = self._mstorch_checked(torch.as_tensor(value, dtype=rate.dtype, device=rate.device))
         return torch.xlogy(a, rate) + torch.xlogy(a - 1, value) - rate * value - torch.lgamma(a)
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         return torch.special.gammainc(self.concentration, self.rate * self._mstorch_checked(value))
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         a = self.concentration
         return a - torch.log(self.rate) + torch.lgamma(a) + (1.0 - a) * torch.digamma(a)
 

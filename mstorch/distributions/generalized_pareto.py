@@ -21,7 +21,7 @@ class GeneralizedPareto(Distribution):
     scale: Any
     concentration: Any
 
-    def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Any, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self._mstorch_begin(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     def _shape_parts(self) -> tuple[Any, Any]:
@@ -32,31 +32,31 @@ class GeneralizedPareto(Distribution):
     def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(torch.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         z = self._z(self._mstorch_checked(value))
         zero, safe = self._shape_parts()
         power = 1 / safe + torch.ones_like(z)
         heavy = torch.where(power == 0, power, power * torch.log1p(safe * z))
         return -self.scale.log() - torch.where(zero, z, heavy)
 
-    def log_survival_function(self, value: Any) -> Any:
+    def log_survival_function(self, value: Tensor) -> Tensor:
         """Return the log probability of values above ``value``."""
         z = self._z(self._mstorch_checked(value))
         zero, safe = self._shape_parts()
         return torch.where(zero, -z, -torch.log1p(safe * z) / safe)
 
-    def log_cdf(self, value: Any) -> Any:
+    def log_cdf(self, value: Tensor) -> Tensor:
         """Return the logarithm of ``cdf``."""
         return torch.log1p(-torch.exp(self.log_survival_function(value)))
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         return torch.exp(self.log_cdf(value))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         zero, safe = self._shape_parts()
         log_rest = torch.log1p(-value)
         heavy = self.loc + self.scale / safe * torch.expm1(-safe * log_rest)
@@ -72,14 +72,14 @@ class GeneralizedPareto(Distribution):
         return self._moment(1, 0.5, lambda c: self.loc + self.scale / (1 - c))
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self._moment(0.5, 0.25, lambda c: self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)))
 
     def entropy(self) -> Any:
         return torch.broadcast_to(torch.log(self.scale) + self.concentration + 1, self._batch_shape)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)

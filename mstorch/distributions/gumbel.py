@@ -32,12 +32,12 @@ class Gumbel(TransformedDistribution):
         steps = [log, AffineTransform(0, -torch.ones_like(self.scale)), ExpTransform().inv, AffineTransform(loc, -self.scale)]
         super().__init__(Uniform(low, high, validate_args=validate_args), steps, validate_args=validate_args)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         y = (self.loc - self._mstorch_checked(value)) / self.scale
         return y - y.exp() - self.scale.log()
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc + self.scale * euler_constant
 
     @property
@@ -52,7 +52,7 @@ class Gumbel(TransformedDistribution):
     def variance(self) -> Tensor:
         return self.stddev.pow(2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self.scale.log() + (1 + euler_constant)
 
 

@@ -1,8 +1,6 @@
 """The half-Cauchy distribution."""
 from __future__ import annotations
 
-from typing import Any
-
 import mstorch as torch
 
 from .._tensor import Tensor
@@ -16,14 +14,14 @@ class HalfCauchy(Half):
     _whole = Cauchy
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self._mstorch_full(torch.inf, self.scale)
 
     @property
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         return super().log_prob(torch.as_tensor(self._mstorch_checked(value), dtype=self.scale.dtype, device=self.scale.device))
 
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .._tensor import Tensor
 from ._halves import Half
@@ -15,7 +14,7 @@ class HalfNormal(Half):
     _whole = Normal
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.scale * math.sqrt(2 / math.pi)
 
     @property

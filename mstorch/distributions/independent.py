@@ -1,6 +1,7 @@
 """Independent: batch dimensions reinterpreted as event dimensions."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mstorch as torch
@@ -19,7 +20,7 @@ class Independent(Distribution):
     _mstorch_expands = {}
 
     def __init__(
-        self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:
         base_batch = base_distribution.batch_shape
         if reinterpreted_batch_ndims > len(base_batch):
@@ -36,11 +37,11 @@ class Independent(Distribution):
         return {"base_dist": self.reinterpreted_batch_ndims}
 
     @property
-    def has_rsample(self) -> bool:  # type: ignore[override]
+    def has_rsample(self) -> bool:
         return self.base_dist.has_rsample
 
     @property
-    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+    def has_enumerate_support(self) -> bool:
         return self.reinterpreted_batch_ndims <= 0 and self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
@@ -50,7 +51,7 @@ class Independent(Distribution):
         return constraints.independent(support, taken) if taken else support
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.base_dist.mean
 
     @property
@@ -61,19 +62,19 @@ class Independent(Distribution):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         return self.base_dist.rsample(sample_shape)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:
             raise NotImplementedError("Enumeration over cartesian product is not implemented")
         return self.base_dist.enumerate_support(expand=expand)

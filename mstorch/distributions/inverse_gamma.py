@@ -1,10 +1,9 @@
 """The inverse gamma distribution."""
 from __future__ import annotations
 
-from typing import Any
-
 import mstorch as torch
 
+from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 from . import constraints
 from .gamma import Gamma
@@ -28,7 +27,7 @@ class InverseGamma(TransformedDistribution):
     rate = of_base("rate", "The rate of the gamma distribution.")
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return torch.where(self.concentration > 1, self.rate / (self.concentration - 1), torch.inf)
 
     @property
@@ -40,7 +39,7 @@ class InverseGamma(TransformedDistribution):
         a = self.concentration
         return torch.where(a > 2, self.rate.square() / ((a - 1).square() * (a - 2)), torch.inf)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> TensorBase:
         a = self.concentration
         return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
 

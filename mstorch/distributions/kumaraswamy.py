@@ -1,8 +1,6 @@
 """The Kumaraswamy distribution."""
 from __future__ import annotations
 
-from typing import Any
-
 import mstorch as torch
 
 from .._tensor import Tensor
@@ -34,7 +32,7 @@ class Kumaraswamy(TransformedDistribution):
         super().__init__(base, steps, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return _moments(self.concentration1, self.concentration0, 1)
 
     @property
@@ -47,7 +45,7 @@ class Kumaraswamy(TransformedDistribution):
     def variance(self) -> Tensor:
         return _moments(self.concentration1, self.concentration0, 2) - torch.pow(self.mean, 2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         harmonic = torch.digamma(b + 1) + euler_constant
         return (1 - b.reciprocal()) + (1 - a.reciprocal()) * harmonic - torch.log(a) - torch.log(b)

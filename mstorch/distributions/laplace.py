@@ -24,7 +24,7 @@ class Laplace(Distribution):
         self._mstorch_begin(validate_args, loc=loc, scale=scale)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     @property
@@ -44,18 +44,18 @@ class Laplace(Distribution):
         u.uniform_(torch.finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         return -torch.log(2 * self.scale) - torch.abs(self._mstorch_checked(value) - self.loc) / self.scale
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         off = self._mstorch_checked(value) - self.loc
         return 0.5 - 0.5 * off.sign() * torch.expm1(-off.abs() / self.scale)
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         off = value - 0.5
         return self.loc - self.scale * off.sign() * torch.log1p(-2 * off.abs())
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return 1 + torch.log(2 * self.scale)
 
 

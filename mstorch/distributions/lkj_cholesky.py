@@ -34,7 +34,7 @@ class LKJCholesky(Distribution):
         self._beta = Beta(rows + 0.5, weight - 0.5 * rows)
         super().__init__(self.concentration.size(), torch.Size((dim, dim)), validate_args)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
         distance = self._beta.sample(sample_shape).unsqueeze(-1)
         shape = self._extended_shape(sample_shape)
         direction = torch.randn(shape, dtype=distance.dtype, device=distance.device).tril(-1)
@@ -44,7 +44,7 @@ class LKJCholesky(Distribution):
         left = torch.clamp(1 - torch.sum(rows**2, dim=-1), min=torch.finfo(rows.dtype).tiny)
         return rows + torch.diag_embed(left.sqrt())
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         diagonal = self._mstorch_checked(value).diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = torch.arange(2, self.dim + 1, device=self.concentration.device)
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order

@@ -1,8 +1,6 @@
 """The log-normal distribution."""
 from __future__ import annotations
 
-from typing import Any
-
 from .._tensor import Tensor
 from . import constraints
 from .normal import Normal
@@ -25,7 +23,7 @@ class LogNormal(TransformedDistribution):
     scale = of_base("scale", "The standard deviation of the logarithm.")
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return (self.loc + self.scale.pow(2) / 2).exp()
 
     @property
@@ -37,7 +35,7 @@ class LogNormal(TransformedDistribution):
         square = self.scale.pow(2)
         return square.expm1() * (2 * self.loc + square).exp()
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc
 
 

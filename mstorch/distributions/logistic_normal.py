@@ -1,8 +1,7 @@
 """The logistic-normal distribution."""
 from __future__ import annotations
 
-from typing import Any
-
+from .._tensor import Tensor
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution, of_base
@@ -17,7 +16,7 @@ class LogisticNormal(TransformedDistribution):
     has_rsample = True
     _mstorch_expands = {}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         base = base if base.batch_shape else base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)

@@ -6,6 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 from . import constraints
 from ._triangular import batch_mahalanobis, batch_mv, log_diagonal
@@ -81,7 +82,7 @@ class LowRankMultivariateNormal(Distribution):
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     @property
@@ -89,7 +90,7 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # type: ignore[override]
+    def variance(self) -> Tensor:
         factor, diagonal = self._parts
         return (factor.pow(2).sum(-1) + diagonal).expand(self._batch_shape + self._event_shape)
 
@@ -123,7 +124,7 @@ class LowRankMultivariateNormal(Distribution):
         factor, diagonal = self._parts
         return self.loc + batch_mv(factor, along) + diagonal.sqrt() * each
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> TensorBase:
         off = self._mstorch_checked(value) - self.loc
         distance = _batch_lowrank_mahalanobis(*self._parts, off, self._capacitance_tril)
         volume = _batch_lowrank_logdet(*self._parts, self._capacitance_tril)

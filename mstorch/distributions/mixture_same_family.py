@@ -1,10 +1,12 @@
 """Mixtures of distributions of one family."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mstorch as torch
 
+from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 from .categorical import Categorical
 from .constraints import MixtureSameFamilyConstraint, dependent_property
@@ -61,7 +63,7 @@ class MixtureSameFamily(Distribution):
         return self._mixture_distribution
 
     @property
-    def component_distribution(self) -> Any:
+    def component_distribution(self) -> Distribution:
         """The batch of component distributions."""
         return self._component_distribution
 
@@ -77,7 +79,7 @@ class MixtureSameFamily(Distribution):
         return torch.sum(probs.reshape(shape) * values, dim=-1 - self._event_ndims)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self._weighted(self.component_distribution.mean)
 
     @property
@@ -86,14 +88,14 @@ class MixtureSameFamily(Distribution):
         between = self._weighted((self.component_distribution.mean - self._pad(self.mean)).pow(2.0))
         return within + between
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Tensor) -> Tensor:
         return torch.sum(self.component_distribution.cdf(self._pad(x)) * self.mixture_distribution.probs, dim=-1)
 
-    def log_prob(self, x: Any) -> Any:
+    def log_prob(self, x: Tensor) -> Tensor:
         each = self.component_distribution.log_prob(self._pad(self._mstorch_checked(x)))
         return torch.logsumexp(each + torch.log_softmax(self.mixture_distribution.logits, dim=-1), dim=-1)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> TensorBase:
         with torch.no_grad():
             dim = len(sample_shape) + len(self.batch_shape)
             choice = self.mixture_distribution.sample(sample_shape)

@@ -6,6 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
+from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 from . import constraints
 from ._triangular import batch_mahalanobis as _batch_mahalanobis
@@ -71,7 +72,7 @@ class MultivariateNormal(Distribution):
         return self._over_batch(torch.cholesky_inverse(self._unbroadcasted_scale_tril))
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     @property
@@ -86,7 +87,7 @@ class MultivariateNormal(Distribution):
         noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> TensorBase:
         distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, self._mstorch_checked(value) - self.loc)
         volume = log_diagonal(self._unbroadcasted_scale_tril)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - volume

@@ -1,6 +1,7 @@
 """The negative binomial distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mstorch as torch
@@ -47,7 +48,7 @@ class NegativeBinomial(ProbsOrLogits):
         # Rates that are zero or infinite are ones of the end points of ``probs``.
         return Gamma(concentration=self.total_count, rate=torch.exp(-self.logits), validate_args=False)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Any:
         with torch.no_grad():
             return torch.poisson(self._gamma.sample(sample_shape=sample_shape))
 

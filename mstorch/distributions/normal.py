@@ -27,7 +27,7 @@ class Normal(ExponentialFamily):
         self._mstorch_begin(validate_args, loc=loc, scale=scale)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     @property
@@ -42,7 +42,7 @@ class Normal(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.stddev.pow(2)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():
             return torch.normal(self.loc.expand(shape), self.scale.expand(shape))
@@ -51,18 +51,18 @@ class Normal(ExponentialFamily):
         shape = self._extended_shape(sample_shape)
         return self.loc + _standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         square = (self._mstorch_checked(value) - self.loc) ** 2
         log_scale = self.scale.log() if isinstance(self.scale, torch.Tensor) else math.log(self.scale)
         return -square / (2 * self.scale**2) - log_scale - math.log(math.sqrt(2 * math.pi))
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         return 0.5 * (1 + torch.erf((self._mstorch_checked(value) - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * torch.erfinv(2 * value - 1) * math.sqrt(2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return 0.5 + 0.5 * math.log(2 * math.pi) + torch.log(self.scale)
 
     @property

@@ -1,7 +1,7 @@
 """The one-hot categorical distribution."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import mstorch as torch
 
@@ -38,16 +38,16 @@ class OneHotCategorical(FromCategorical):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         return self._one_hot(self._categorical.sample(torch.Size(sample_shape)))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         return self._categorical.log_prob(self._mstorch_checked(value).max(-1)[1])
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self._categorical.entropy()
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         n = self.event_shape[0]
         values = torch.eye(n, dtype=self._param.dtype, device=self._param.device)
         values = values.view((n,) + (1,) * len(self.batch_shape) + (n,))
@@ -59,7 +59,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         samples = self.sample(sample_shape)
         return samples + (self.probs - self.probs.detach())
 

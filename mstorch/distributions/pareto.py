@@ -1,8 +1,6 @@
 """The Pareto distribution."""
 from __future__ import annotations
 
-from typing import Any
-
 from .._tensor import Tensor
 from . import constraints
 from .exponential import Exponential
@@ -23,7 +21,7 @@ class Pareto(TransformedDistribution):
         super().__init__(base, [ExpTransform(), AffineTransform(loc=0, scale=self.scale)], validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         a = self.alpha.clamp(min=1)  # infinite up to 1
         return a * self.scale / (a - 1)
 
@@ -37,7 +35,7 @@ class Pareto(TransformedDistribution):
         return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> constraints.Constraint:
         return constraints.greater_than_eq(self.scale)
 
     def entropy(self) -> Tensor:

@@ -23,7 +23,7 @@ class Poisson(ExponentialFamily):
         self._mstorch_begin(validate_args, rate=rate)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.rate
 
     @property
@@ -34,11 +34,11 @@ class Poisson(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
         with torch.no_grad():
             return torch.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         rate, value = broadcast_all(self.rate, self._mstorch_checked(value))
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 

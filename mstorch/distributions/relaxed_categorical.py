@@ -36,7 +36,7 @@ class ExpRelaxedCategorical(FromCategorical):
         scores = (self.logits - (-u.log()).log()) / self.temperature  # logits plus Gumbel numbers
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         events = self._categorical._num_events
         logits, value = broadcast_all(self.logits, self._mstorch_checked(value))
         scale = torch.full_like(self.temperature, float(events)).lgamma() - self.temperature.log().mul(-(events - 1))

@@ -31,7 +31,7 @@ class StudentT(Distribution):
         self._chi2 = Chi2(self.df)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return torch.where(self.df <= 1, torch.nan, self.loc)
 
     @property
@@ -53,12 +53,12 @@ class StudentT(Distribution):
     def _log_beta(self) -> Tensor:
         return torch.lgamma(0.5 * self.df) - torch.lgamma(0.5 * (self.df + 1.0))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         y = (self._mstorch_checked(value) - self.loc) / self.scale
         scale = self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi) + self._log_beta()
         return -0.5 * (self.df + 1.0) * torch.log1p(y**2.0 / self.df) - scale
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         half, next_half = 0.5 * self.df, 0.5 * (self.df + 1)
         spread = next_half * (torch.digamma(next_half) - torch.digamma(half))
         return self.scale.log() + spread + 0.5 * self.df.log() + (self._log_beta() + math.lgamma(0.5))

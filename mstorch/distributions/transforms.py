@@ -20,6 +20,7 @@ from ._transform_base import (
 from ._transform_base import _InverseTransform as _InverseTransform
 from ._transform_matrices import CorrCholeskyTransform, LowerCholeskyTransform, PositiveDefiniteTransform
 from ._transform_parts import CatTransform, StackTransform
+from .distribution import Distribution
 from .utils import NUMBERS, broadcast_all, lazy_property
 
 
@@ -31,13 +32,13 @@ class ExpTransform(_Alike):
     bijective = True
     sign = +1
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.exp()
 
     def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return x
 
 
@@ -68,19 +69,19 @@ class PowerTransform(_Broadcasting):
         return PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
-    def sign(self) -> int:  # type: ignore[override]
+    def sign(self) -> int:
         return self.exponent.sign()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PowerTransform) and self.exponent.eq(other.exponent).all().item()
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.pow(self.exponent)
 
     def _inverse(self, y: Tensor) -> Tensor:
         return y.pow(1 / self.exponent)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.exponent * y / x).abs().log()
 
 
@@ -97,7 +98,7 @@ class SigmoidTransform(_Alike):
     bijective = True
     sign = +1
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
@@ -105,7 +106,7 @@ class SigmoidTransform(_Alike):
         inner = y.clamp(min=info.tiny, max=1.0 - info.eps)
         return inner.log() - (-inner).log1p()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -softplus(-x) - softplus(x)
 
 
@@ -117,13 +118,13 @@ class SoftplusTransform(_Alike):
     bijective = True
     sign = +1
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return softplus(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -softplus(-x)
 
 
@@ -135,13 +136,13 @@ class TanhTransform(_Alike):
     bijective = True
     sign = +1
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
 
     def _inverse(self, y: Tensor) -> Tensor:
         return torch.atanh(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))  # log(1 - tanh²) without cancellation
 
 
@@ -151,7 +152,7 @@ class AbsTransform(_Alike):
     domain = constraints.real
     codomain = constraints.positive
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.abs()
 
     def _inverse(self, y: Tensor) -> Tensor:
@@ -181,7 +182,7 @@ class AffineTransform(_Broadcasting):
         return self._event_dim
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
 
     codomain = domain
@@ -197,18 +198,18 @@ class AffineTransform(_Broadcasting):
         )
 
     @property
-    def sign(self) -> Tensor | int:  # type: ignore[override]
+    def sign(self) -> Tensor | int:
         if isinstance(self.scale, NUMBERS):
             return (self.scale > 0) - (self.scale < 0)
         return self.scale.sign()
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
 
     def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         shape = x.shape
         if isinstance(self.scale, NUMBERS):
             stretch = torch.full_like(x, math.log(abs(self.scale)))
@@ -228,7 +229,7 @@ class _OfVectors(Transform):
     def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self._moved(shape, self._grows)
 
-    def inverse_shape(self, shape: tuple[int, ...]) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self._moved(shape, -self._grows)
 
     @staticmethod
@@ -244,7 +245,7 @@ class SoftmaxTransform(_OfVectors, _Alike):
     domain = constraints.real_vector
     codomain = constraints.simplex
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         weights = (x - x.max(-1, True)[0]).exp()
         return weights / weights.sum(-1, True)
 
@@ -264,7 +265,7 @@ class StickBreakingTransform(_OfVectors, _Alike):
     def _offset(x: Tensor, length: int, width: int) -> Tensor:
         return (length - x.new_ones(width).cumsum(-1)).log()
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         z = _clipped_sigmoid(x - self._offset(x, x.shape[-1] + 1, x.shape[-1]))
         return pad(z, [0, 1], value=1) * pad((1 - z).cumprod(-1), [1, 0], value=1)
 
@@ -273,7 +274,7 @@ class StickBreakingTransform(_OfVectors, _Alike):
         rest = torch.clamp(1 - shares.cumsum(-1), min=torch.finfo(y.dtype).tiny)
         return shares.log() - rest.log() + self._offset(y, y.shape[-1], shares.shape[-1])
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         x = x - self._offset(x, x.shape[-1] + 1, x.shape[-1])
         return (-x + logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
@@ -285,21 +286,21 @@ class CumulativeDistributionTransform(Transform):
     codomain = constraints.unit_interval
     sign = +1
 
-    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+    def __init__(self, distribution: Distribution, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint | None:
         return self.distribution.support
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         return self.distribution.icdf(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return self.distribution.log_prob(x)
 
     def _mstorch_rebuilt(self, cache_size: int) -> Any:

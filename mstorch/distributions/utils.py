@@ -15,7 +15,7 @@ euler_constant = 0.57721566490153286060
 NUMBERS = (bool, int, float)
 
 
-def _tensor_like(value: Any) -> bool:
+def _tensor_like(value: object) -> bool:
     return isinstance(value, torch.Tensor) or hasattr(type(value), "__torch_function__")
 
 

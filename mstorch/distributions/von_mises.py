@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import mstorch as torch
@@ -51,7 +52,7 @@ class VonMises(Distribution):
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, torch.Size(), validate_args)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         along = self.concentration * torch.cos(self._mstorch_checked(value) - self.loc)
         return along - math.log(2 * math.pi) - _log_modified_bessel_fn(self.concentration, order=0)
 
@@ -71,7 +72,7 @@ class VonMises(Distribution):
         # Near 0 the difference cancels; the series takes over.
         return torch.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
         """Return random angles, by rejection from a wrapped Cauchy distribution (Best and Fisher, 1979), in float64."""
         with torch.no_grad():
             return self._rejection(self._extended_shape(sample_shape)).to(self.loc.dtype)
@@ -91,7 +92,7 @@ class VonMises(Distribution):
             done = done | accept
         return (found + math.pi + loc) % (2 * math.pi) - math.pi
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         loc, concentration = self.loc.expand(batch_shape), self.concentration.expand(batch_shape)
         return type(self)(loc, concentration, validate_args=self.__dict__.get("_validate_args"))
 
@@ -105,7 +106,7 @@ class VonMises(Distribution):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # type: ignore[override]
+    def variance(self) -> Tensor:
         """The circular variance."""
         kappa = self.concentration
         return 1 - (_log_modified_bessel_fn(kappa, order=1) - _log_modified_bessel_fn(kappa, order=0)).exp()

@@ -1,6 +1,7 @@
 """The Weibull distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mstorch as torch
@@ -29,7 +30,7 @@ class Weibull(TransformedDistribution):
     def _steps(self) -> list[Any]:
         return [PowerTransform(exponent=self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         # The transforms hold the parameters, which grow too.
         new = self._get_checked_instance(Weibull, _instance)
         new.scale = self.scale.expand(batch_shape)
@@ -40,7 +41,7 @@ class Weibull(TransformedDistribution):
         return new
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.scale * torch.exp(torch.lgamma(1 + self.concentration_reciprocal))
 
     @property
@@ -53,7 +54,7 @@ class Weibull(TransformedDistribution):
         square = torch.exp(torch.lgamma(1 + 2 * power)) - torch.exp(2 * torch.lgamma(1 + power))
         return self.scale.pow(2) * square
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         power = self.concentration_reciprocal
         return euler_constant * (1 - power) + torch.log(self.scale * power) + 1
 

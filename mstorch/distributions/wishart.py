@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import mstorch as torch
 
+from .._core.tensor_base import TensorBase
 from .._core.warned import warn
 from .._tensor import Tensor
 from . import constraints
@@ -140,7 +142,7 @@ class Wishart(ExponentialFamily):
     def _any_of_batch(self, checked: Tensor) -> Tensor:
         return checked.amax(self._batch_dims) if self._batch_shape else checked
 
-    def rsample(self, sample_shape: Any = torch.Size(), max_try_correction: int | None = None) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size(), max_try_correction: int | None = None) -> Tensor:
         """Return random matrices; singular ones are resampled, up to ``max_try_correction`` (10) times, as torch does."""
         sample_shape = torch.Size(sample_shape)
         sample = self._bartlett_sampling(sample_shape)
@@ -156,7 +158,7 @@ class Wishart(ExponentialFamily):
                     break
         return sample
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> TensorBase:
         value, nu, p = self._mstorch_checked(value), self.df, self._event_shape[-1]
         scale = -nu * (p * _log_2 / 2 + log_diagonal(self._unbroadcasted_scale_tril)) - torch.mvlgamma(nu / 2, p=p)
         trace = torch.cholesky_solve(value, self._unbroadcasted_scale_tril).diagonal(dim1=-2, dim2=-1).sum(dim=-1)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._compile.exporting import exporting
@@ -13,6 +13,7 @@ from ..fx.graph_module import GraphModule
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..utils._pytree import tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
+from ..utils._trees.spec import TreeSpec
 from ._file import load as read
 from ._file import save as write
 from ._trace import traced
@@ -63,7 +64,8 @@ class ExportedProgram:
     """
 
     def __init__(
-        self, graph_module: GraphModule | None, signature: ExportGraphSignature | None, out_spec: Any, state: Any, args: tuple[Any, ...],
+        self, graph_module: GraphModule | None, signature: ExportGraphSignature | None, out_spec: TreeSpec | None, state: Any,
+        args: tuple[Any, ...],
         kwargs: dict[str, Any], reason: str = "", is_dynamic: bool = False,
     ) -> None:  # fmt: skip
         self._graph_module, self._signature, self.out_spec, self._reason = graph_module, signature, out_spec, reason
@@ -80,7 +82,7 @@ class ExportedProgram:
     @property
     def graph_module(self) -> GraphModule:
         """The GraphModule, whose inputs are the parameters, the buffers and the user inputs."""
-        return self._made(self._graph_module, "graph_module")  # type: ignore[no-any-return]
+        return self._made(self._graph_module, "graph_module")
 
     @property
     def graph(self) -> Graph:
@@ -90,7 +92,7 @@ class ExportedProgram:
     @property
     def graph_signature(self) -> ExportGraphSignature:
         """Roles of the graph's inputs and outputs."""
-        return self._made(self._signature, "graph_signature")  # type: ignore[no-any-return]
+        return self._made(self._signature, "graph_signature")
 
     @property
     def state_dict(self) -> dict[str, Any]:
@@ -98,19 +100,19 @@ class ExportedProgram:
         kept = self._state.state_dict()
         return {name: kept[name] for name, _ in (*self.named_parameters(), *self.named_buffers()) if name in kept}
 
-    def named_parameters(self) -> Any:
+    def named_parameters(self) -> Iterator[tuple[str, Any]]:
         """Yield the parameters with their names."""
         return self._state.named_parameters(remove_duplicate=False)
 
-    def parameters(self) -> Any:
+    def parameters(self) -> Iterator[Any]:
         """Yield the parameters."""
         return self._state.parameters()
 
-    def named_buffers(self) -> Any:
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the buffers with their names."""
         return self._state.named_buffers(remove_duplicate=False)
 
-    def buffers(self) -> Any:
+    def buffers(self) -> Iterator[Tensor]:
         """Yield the buffers."""
         return self._state.buffers()
 
@@ -229,7 +231,7 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_ve
 
 
 def _of_file(
-    module: GraphModule, signature: ExportGraphSignature, form: Any, parameters: dict[str, Any], buffers: dict[str, Any],
+    module: GraphModule, signature: ExportGraphSignature, form: TreeSpec, parameters: dict[str, Any], buffers: dict[str, Any],
     example: tuple[tuple[Tensor, ...], dict[Any, Any]]
 ) -> ExportedProgram:
     state = Module()

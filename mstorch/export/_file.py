@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import ops, serialization
 from .._core.device import device
@@ -28,6 +28,9 @@ from .graph_signature import (
     OutputSpec,
     TensorArgument,
 )
+
+if TYPE_CHECKING:
+    from . import ExportedProgram
 
 _FORM = "mstorch.export 2"
 _FORMS = ("mstorch.export 1", _FORM)  # of the first, structures stand in the file as values
@@ -68,7 +71,7 @@ def _read(value: Any, nodes: dict[str, Node]) -> Any:
     return _READERS[word](text)
 
 
-def _target(text: str) -> Any:
+def _target(text: str) -> OpOverload | Callable[..., Any]:
     if text == "getitem":
         return operator.getitem
     namespace, packet, overload = text.split(".")
@@ -134,7 +137,7 @@ def save(program: Any, f: Any) -> None:
     }, f)  # fmt: skip
 
 
-def load(f: Any, make: Callable[..., Any]) -> Any:
+def load(f: Any, make: Callable[..., Any]) -> ExportedProgram:
     """Load a program, constructed by ``make`` from its parts. Raise ValueError for other files."""
     data = serialization.load(f, weights_only=True)
     if not isinstance(data, dict) or data.get("form") not in _FORMS:

@@ -85,7 +85,7 @@ class within(Block):
         state.maps = [*state.maps[: self.map.depth - 1], self.map]
 
 
-def _refusing(error: type[Exception], words: str) -> Any:
+def _refusing(error: type[Exception], words: str) -> Callable[..., Any]:
     def refuse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         raise error(words)
 
@@ -105,23 +105,23 @@ class BatchedTensor(Tensor):
     # What a tensor is asked about itself
 
     @property
-    def _shape(self) -> tuple[int, ...]:  # type: ignore[override]
+    def _shape(self) -> tuple[int, ...]:
         shape = self.value._shape
         return shape[: self.bdim] + shape[self.bdim + 1 :]
 
     @property
-    def _dtype(self) -> dtype:  # type: ignore[override]
+    def _dtype(self) -> dtype:
         return self.value._dtype
 
     # Autograd follows the values.
-    _node = _auto = property(lambda self: None)  # type: ignore[assignment]
-    _number = property(lambda self: 0)  # type: ignore[assignment]
+    _node = _auto = property(lambda self: None)
+    _number = property(lambda self: 0)
 
     @property
-    def _storage(self) -> Any:  # type: ignore[override]
+    def _storage(self) -> Any:
         raise NotImplementedError("mstorch: this function does not take the tensors of vmap")
 
-    _array = _raw = _counter = _offset = _stride = _storage  # type: ignore[assignment]
+    _array = _raw = _counter = _offset = _stride = _storage
 
     @property
     def shape(self) -> Size:
@@ -349,7 +349,7 @@ def everywhere(tensor: Any, maps: Sequence[Map]) -> Tensor:
     return batched(everywhere(spread, rest), 0, last)
 
 
-def aligned(tensor: Any, like: Any) -> Any:
+def aligned(tensor: Any, like: Tensor) -> Tensor:
     """Return a tensor expanded to the logical shape of ``like``, with the same vmaps and batch dimensions."""
     if type(like) is not BatchedTensor:
         return tensor

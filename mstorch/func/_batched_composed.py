@@ -114,7 +114,7 @@ def _dist(op: Op, given: Given) -> Any:
 
 
 @composed("functional.tensordot tensordot")
-def _tensordot(op: Op, given: Given) -> Any:
+def _tensordot(op: Op, given: Given) -> Tensor:
     a, b, dims = given["input"], given["b"], given.get("dims", 2)
     if isinstance(dims, int):
         dims = (tuple(range(len(a._shape) - dims, len(a._shape))), tuple(range(dims)))
@@ -267,7 +267,7 @@ _ODD = ("bias_k", "bias_v", "static_k", "static_v", "q_proj_weight", "k_proj_wei
 
 
 @composed("nn.functional.multi_head_attention_forward")
-def _multi_head_attention(op: Op, given: Given) -> Any:
+def _multi_head_attention(op: Op, given: Given) -> tuple[Tensor | None, ...]:
     query, key, value = given["input"], given["key"], given["value"]
     dropout = given["dropout_p"] and given.get("training", True)
     masks = (given.get("key_padding_mask"), given.get("attn_mask"))

@@ -12,7 +12,7 @@ from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._core.trees import broadcast_to, tree_flatten, tree_map, tree_unflatten
 from .._tape.moving import beside
 from .._tensor import Tensor
-from ..autograd.function import Function
+from ..autograd.function import Function, FunctionCtx
 from ._batched import (
     NO_BACKWARD,
     BatchedTensor,
@@ -124,7 +124,7 @@ class _Context:
     saved.
     """
 
-    def __init__(self, ctx: Any, map: Map, dims: Sequence[Any] = ()) -> None:
+    def __init__(self, ctx: FunctionCtx | _Context, map: Map, dims: Sequence[Any] = ()) -> None:
         self.__dict__["_kept"] = (ctx, map, list(dims))
 
     def later(self, map: Map) -> _Context:
@@ -184,7 +184,7 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
         with within(map):
             cls.setup_context(inner[0], _tensors(map, inputs, dims_in), _tensors(map, output, dims_out))
 
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
         with Map(map.size, map.randomness, draw) as again:
             given = [
                 gradient if gradient is None or dim is None else batched(gradient, dim, again) for gradient, dim in zip(gradients, dims_out)
@@ -213,7 +213,7 @@ def _fitted(gradient: Tensor | None, shape: tuple[int, ...] | None) -> Any:
     return gradient if gradient is None or shape is None or gradient._shape == shape else gradient.sum_to_size(shape)
 
 
-def _of_values(map: Map, gradient: Any, dim: int | None) -> Any:
+def _of_values(map: Map, gradient: Any, dim: int | None) -> Tensor | None:
     """Return the gradient of an input's value, summed over the batch if the input is not batched."""
     if gradient is None:
         return None
@@ -241,7 +241,7 @@ def backward_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 
 @ruled("autograd.backward.grad")
-def grad_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def grad_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
     """Return gradients under vmap; if outputs are not batched but their gradients are, one pass is run per slice."""
     given = bound(op, args, kwargs)
     outputs, inputs = _tuple(given.pop("input")), _tuple(given.pop("inputs"))

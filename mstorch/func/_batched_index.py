@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Number
 from .._core.dtype import bool_, uint8
 from .._core.tensor_base import TensorBase
 from .._ops.memory.creation import arange
@@ -160,7 +161,7 @@ def _has_places_in_slices(index: Any, op: Op) -> bool:
     return False
 
 
-def _put(op: Op, target: Any, index: Any, value: Any, accumulate: bool) -> None:
+def _put(op: Op, target: Any, index: Any, value: Tensor | Number, accumulate: bool) -> None:
     """Write into an indexed part of a batched tensor."""
     places = Places(index, len(target._shape))
     inner = front(target)[(slice(None), *places.basic)]

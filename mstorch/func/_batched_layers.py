@@ -28,7 +28,7 @@ _STATISTICS = (
 )
 
 
-def _affine(op: Op, found: Tensor, weight: Any, bias: Any, shape: tuple[int, ...]) -> Any:
+def _affine(op: Op, found: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...]) -> Tensor:
     """Return the normalized tensor times a weight plus a bias, both reshaped to ``shape``."""
     with within(op.map):
         if weight is not None:
@@ -95,7 +95,7 @@ def batch_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @ruled("instance_norm nn.functional.instance_norm")
-def instance_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def instance_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Normalize each channel of each sample."""
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
@@ -134,7 +134,7 @@ def _parted(result: Any, lead: tuple[int, ...]) -> Tensor:
     return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
 
 
-def _image_rule(spatial: int) -> Any:
+def _image_rule(spatial: int) -> Callable[..., Any]:
     def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         return _images(op, args, kwargs, spatial)
 

@@ -94,7 +94,7 @@ def by_slices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return looped(op, args, kwargs, target)
 
 
-def looped(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any = None) -> Any:
+def looped(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], target: Tensor | None = None) -> Any:
     """Compute the call slice by slice, with random numbers drawn according to the vmap's randomness."""
     map = op.map
     count = map.size or 1

@@ -172,7 +172,7 @@ def conv(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         return found + bias.reshape(-1, *(1,) * spatial)
 
 
-def _by_groups(op: Op, input: Any, weight: Any, given: dict[str, Any], single: bool) -> Tensor:
+def _by_groups(op: Op, input: Tensor, weight: Any, given: dict[str, Any], single: bool) -> Tensor:
     """Run one convolution in which each slice's weights are a group of channels."""
     map, groups = op.map, given.pop("groups", 1)
     kernels = front(weight)

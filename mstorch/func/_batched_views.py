@@ -315,7 +315,7 @@ def _list_of(op: Op, tensors: Sequence[Any]) -> list[Any]:
 
 
 @ruled("cat concat concatenate stack")
-def join(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def join(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorBase:
     """Concatenate or stack along a dimension."""
     given = bound(op, args, kwargs)
     tensors = next((given.pop(name) for name in ("tensors", "input") if name in given), ())

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.modes import modes
 from .._core.overriding import state
 from .._core.tangents import LEVELS
@@ -26,6 +27,7 @@ from .._tape.node import Accumulate, Node, bare, bare_twin, dressed, edge_of, na
 from .._tape.windows import Linear
 from .._tensor import Tensor
 from ._batched import (
+    Map,
     aligned,
     batched,
     core,
@@ -39,11 +41,11 @@ from ._batched import (
 )
 
 
-def _same(array: np.ndarray) -> np.ndarray:
+def _same(array: Array) -> Array:
     return array
 
 
-def _alias(tensor: Any, source: Any) -> Any:
+def _alias(tensor: Tensor, source: Any) -> Any:
     """Return an alias of ``tensor`` whose gradient flows to ``source``."""
     made = bare_twin(tensor)
     node = named(Linear, "AliasBackward0")((edge_of(source),))
@@ -116,7 +118,7 @@ class Level:
         found = engine.run(roots, True, create, self.ends)
         return [None if item is None else dressed_like(like, fresh(item)) for item, like in zip(found, self.tensors)]
 
-    def _by_slices(self, outputs: Sequence[Any], seeds: Sequence[Any], create: bool, map: Any) -> list[Any]:
+    def _by_slices(self, outputs: Sequence[Any], seeds: Sequence[Any], create: bool, map: Map) -> list[Any]:
         """Return the gradients for batched seeds of an unbatched function: one pass per slice."""
         rows = []
         with outside(map.depth):
@@ -137,18 +139,18 @@ class Level:
         ]
 
 
-def fresh(value: Tensor | np.ndarray) -> Tensor:
+def fresh(value: Tensor | Array) -> Tensor:
     """Return a gradient as a tensor with its own memory."""
     if isinstance(value, np.ndarray) and value.base is not None and not _holds_all(value):
         value = np.array(value, order="C")
     return dressed(value)
 
 
-def _holds_all(array: np.ndarray) -> bool:
+def _holds_all(array: Array) -> bool:
     """Return whether a contiguous view covers all the memory of its base."""
     base = array.base
     return (
-        base.__class__ is np.ndarray and base.base is None and base.nbytes == array.nbytes  # type: ignore[union-attr]
+        base.__class__ is np.ndarray and base.base is None and base.nbytes == array.nbytes
         and array.flags.c_contiguous and array.flags.writeable and sys.getrefcount(base) <= 3
     )  # fmt: skip
 

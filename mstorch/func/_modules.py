@@ -106,7 +106,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     return wrapped
 
 
-def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Any:
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """Return the tensor inside a BatchedTensor, for debugging; with ``recurse``, inside the BatchedTensors of all vmaps, else of the
     innermost only.
 

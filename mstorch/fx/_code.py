@@ -11,7 +11,8 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from .._core.device import device
@@ -20,6 +21,7 @@ from .._core.formats import layout, memory_format
 from .._tensor import Tensor
 from ..utils import _pytree as pytree
 from ..utils._pytree import tree_unflatten
+from ..utils._trees.spec import TreeSpec
 from . import _pytree
 from ._pytree import tree_flatten_spec
 from .node import Node, _get_qualified_name
@@ -80,7 +82,7 @@ class Namespace:
         self._used.add(name)
 
 
-def _package() -> Any:
+def _package() -> ModuleType:
     return sys.modules[__name__.partition(".")[0]]
 
 
@@ -228,7 +230,7 @@ class CodeGen:
             free_vars.insert(0, "self")
         return f"def forward({', '.join(free_vars)}){maybe_return_annotation}:"
 
-    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
+    def generate_output(self, output_args: Any, *, descs: Sequence[str] | None = None) -> str:
         """Return the function's last line."""
         return f"return {output_args!r}"
 
@@ -278,7 +280,7 @@ class CodeGen:
 class PyTreeCodeGen(CodeGen):
     """Generates code that flattens nested arguments by a TreeSpec, and unflattens the result."""
 
-    def __init__(self, names: list[str], in_spec: Any, out_spec: Any) -> None:
+    def __init__(self, names: list[str], in_spec: TreeSpec, out_spec: TreeSpec) -> None:
         self.names, self.in_spec, self.out_spec = names, in_spec, out_spec
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:

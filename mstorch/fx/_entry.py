@@ -25,7 +25,7 @@ class Patches(Block):
         self._undo[:0] = (undo,)  # directly before what it undoes: no interrupt comes between
         setattr(owner, name, value)
 
-    def item(self, owner: dict[str, Any], name: str, value: Any) -> None:
+    def item(self, owner: dict[str, Any], name: str, value: Callable[..., Any]) -> None:
         """Replace or add an item until the block ends."""
         self._undo[:0] = (item_again(owner, name),)
         owner[name] = value

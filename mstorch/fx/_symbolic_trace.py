@@ -20,6 +20,7 @@ from ._compatibility import compatibility as compatibility
 from ._entry import Patches, wrapped
 from .graph import Graph
 from .graph_module import GraphModule
+from .node import Node
 from .proxy import Proxy, TracerBase
 
 _wrapped_names: dict[tuple[int, str], dict[str, Any]] = {}  # which global names `wrap` named, and where they stand
@@ -36,7 +37,7 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> str | Callable[..., Any]:
     """Make calls of a function in the calling module be recorded instead of traced into; also a decorator."""
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
-    name = fn_or_name.__code__.co_name if callable(fn_or_name) else fn_or_name  # type: ignore[attr-defined]
+    name = fn_or_name.__code__.co_name if callable(fn_or_name) else fn_or_name
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
@@ -96,7 +97,7 @@ class Tracer(TracerBase):
         """Return the result of reading a module's attribute: a node for the root's parameters, else the value."""
         return self._getattr(attr, attr_val, parameter_proxy_cache)
 
-    def _getattr(self, attr: str, value: Any, cache: dict[str, Any]) -> Any:
+    def _getattr(self, attr: str, value: Any, cache: dict[str, Any]) -> Tensor | Module | Proxy:
         if isinstance(value, Parameter):
             named: Any = self.root.named_parameters()
         elif self.proxy_buffer_attributes and isinstance(value, Tensor):
@@ -121,7 +122,7 @@ class Tracer(TracerBase):
             raise NameError("module is not installed as a submodule")
         return super().create_arg(a)
 
-    def _tensor_node(self, tensor: Tensor) -> Any:
+    def _tensor_node(self, tensor: Tensor) -> Node:
         for named in (self.root.named_parameters(), self.root.named_buffers()):
             for name, known in named:
                 if known is tensor:
@@ -143,7 +144,7 @@ class Tracer(TracerBase):
     ) -> tuple[Callable[..., Any], list[Any]]:
         """Return the function, and its inputs as proxies, except for concrete arguments."""
         function = inspect.unwrap(root_fn)
-        code = function.__code__  # type: ignore[attr-defined]
+        code = function.__code__
         count = code.co_argcount + code.co_kwonlyargcount
         names = list(code.co_varnames[:count])
         args: list[Any] = []
@@ -221,7 +222,7 @@ class Tracer(TracerBase):
         def traced_call(module: Module, *args: Any, **kwargs: Any) -> Proxy:
             return self.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
 
-        def traced_read(module: Module, name: str) -> Any:
+        def traced_read(module: Module, name: str) -> Tensor | Module | Proxy:
             return self.getattr(name, read(module, name), cache)
 
         patches.attribute(Module, "__call__", traced_call)
@@ -260,14 +261,14 @@ def _calling(function: Callable[..., Any], starred: bool, named: dict[str, Any],
 
     Proxies cannot be unpacked, so the function's code runs with these as ordinary parameters.
     """
-    code = function.__code__  # type: ignore[attr-defined]
+    code = function.__code__
     flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
     names = list(code.co_varnames)
     first, keywords = code.co_argcount, code.co_kwonlyargcount
     count = first + keywords + starred + (double is not None)
     plain = types.FunctionType(
         code.replace(co_flags=flags, co_argcount=count, co_kwonlyargcount=0, co_posonlyargcount=0),
-        function.__globals__, function.__name__, None, function.__closure__,  # type: ignore[attr-defined]
+        function.__globals__, function.__name__, None, function.__closure__,
     )  # fmt: skip
 
     def call(*args: Any) -> Any:

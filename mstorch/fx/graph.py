@@ -5,12 +5,17 @@ import copy
 import functools
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._leaving import Block
+from .._tensor import Tensor
 from ._code import CodeGen, Namespace, PythonCode
+from .immutable_collections import immutable_dict
 from .node import Argument as Argument
 from .node import Node, Target, map_arg
+
+if TYPE_CHECKING:
+    from .graph_module import GraphModule
 
 
 class _NodeList:
@@ -44,7 +49,9 @@ def _snake_case(text: str) -> str:
 class Graph:
     """A list of nodes. New ones are appended, or inserted at the insertion point."""
 
-    def __init__(self, owning_module: Any = None, tracer_cls: type | None = None, tracer_extras: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, owning_module: GraphModule | None = None, tracer_cls: type | None = None, tracer_extras: dict[str, Any] | None = None
+    ) -> None:
         self._root = Node(self, "", "root", "", (), {})
         self._place: Callable[[Node], None] = self._root.prepend
         self._length = 0
@@ -181,7 +188,7 @@ class Graph:
             memo[id(self)] = copied
         return copied
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError("mstorch: a torch.fx.Graph is pickled as part of its GraphModule only")
 
     # Upkeep
@@ -232,11 +239,11 @@ class Graph:
         """Set the code generator."""
         self._codegen = codegen
 
-    def process_inputs(self, *args: Any) -> Any:
+    def process_inputs(self, *args: Any) -> tuple[Any, ...]:
         """Convert the inputs to the values of the placeholders."""
         return self._codegen.process_inputs(*args)
 
-    def process_outputs(self, out: Any) -> Any:
+    def process_outputs(self, out: Any) -> Tensor | immutable_dict:
         """Convert the outputs to the return value of the function."""
         return self._codegen.process_outputs(out)
 

@@ -48,7 +48,7 @@ def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, str]], tracer: type, name: str) -> Any:
+def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, str]], tracer: type, name: str) -> GraphModule:
     """Return an unpickled GraphModule, whose code is traced again."""
     space: dict[str, Any] = {"torch": sys.modules[__name__.partition(".")[0]]}
     for alias, (module, qualname) in imports.items():
@@ -59,7 +59,7 @@ def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, st
     code_only = _CodeOnlyModule(members)
     type(code_only).forward = _compiled(PythonCode(src, space))  # type: ignore[method-assign]
 
-    class KeepModules(tracer or above.tracer):  # type: ignore[misc]
+    class KeepModules(tracer or above.tracer):
         def is_leaf_module(self, _: Module, __: str) -> bool:
             return True
 
@@ -266,7 +266,7 @@ class GraphModule(Module):
         made.meta = dict(self.meta)
         return made
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         members = {name: value for name, value in self.__getstate__().items() if name not in ("_graph", "_written", "_tracer_cls")}
         written = self.__dict__["_written"]
         return _rebuilt, (members, written.src, _imports(written), self.__dict__.get("_tracer_cls"), self._get_name())

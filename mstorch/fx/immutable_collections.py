@@ -23,26 +23,26 @@ def _refuse(self: immutable_list, *args: Any, **kwargs: Any) -> NoReturn:
 class immutable_list(list):  # type: ignore[type-arg]
     """An immutable list."""
 
-    append = extend = insert = pop = remove = clear = reverse = sort = _refuse  # type: ignore[assignment]
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
+    append = extend = insert = pop = remove = clear = reverse = sort = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
 
-    def __hash__(self) -> int:  # type: ignore[override]
+    def __hash__(self) -> int:
         return hash(tuple(self))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return immutable_list, (tuple(self),)
 
 
 class immutable_dict(dict):  # type: ignore[type-arg]
     """An immutable dict."""
 
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse
+    __setitem__ = __delitem__ = __ior__ = _refuse
 
-    def __hash__(self) -> int:  # type: ignore[override]
+    def __hash__(self) -> int:
         return hash(frozenset(self.items()))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return immutable_dict, (iter(tuple(self.items())),)
 
 

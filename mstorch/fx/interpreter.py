@@ -1,13 +1,15 @@
 """torch.fx.interpreter: running a graph node by node, or transforming it."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from .._tensor import Tensor
 from ..nn.modules.module import Module
 from ._symbolic_trace import Tracer
 from .graph import Graph
 from .graph_module import GraphModule
+from .immutable_collections import immutable_dict
 from .node import Node, map_aggregate, map_arg
 from .proxy import Proxy
 
@@ -62,7 +64,7 @@ class Interpreter:
 
     # Kinds of nodes
 
-    def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def placeholder(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the next input, or its default."""
         if target.startswith("*"):
             return list(self.args_iter)
@@ -72,23 +74,23 @@ class Interpreter:
             return args[0]
         raise RuntimeError(f"Expected positional argument for parameter {target}, but one was not passed in!")
 
-    def get_attr(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def get_attr(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         """Return an attribute of the module."""
         return self.fetch_attr(target)
 
-    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_function(self, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a function call."""
         return target(*args, **kwargs)
 
-    def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_method(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a method of the first argument."""
         return getattr(args[0], target)(*args[1:], **kwargs)
 
-    def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_module(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         """Return the result of a child module."""
         return self.fetch_attr(target)(*args, **kwargs)
 
-    def output(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def output(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | immutable_dict:
         """Return the graph's result."""
         return args[0]
 
@@ -129,20 +131,20 @@ class Transformer(Interpreter):
         self.tracer = _Tracer(self.new_graph, module)
         self.tracer.root = module
 
-    def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
+    def placeholder(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
         """Add an input to the new graph."""
         default = args[0] if args else ...
         return Proxy(self.new_graph.placeholder(target, default_value=default), self.tracer)
 
-    def get_attr(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
+    def get_attr(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
         """Add an attribute node to the new graph."""
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
-    def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_module(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
         """Add a child module's call to the new graph."""
         return self.tracer.call_module(self.fetch_attr(target), lambda *a, **k: None, args, kwargs)
 
-    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_function(self, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
         """Add a function call to the new graph."""
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 

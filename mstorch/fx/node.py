@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._hook import theirs
+from ..ops import OpOverload
 from .immutable_collections import immutable_dict, immutable_list
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _homes() -> list[types.ModuleType]:
         "nn.functional", "linalg", "special", "fft"))]  # fmt: skip
 
 
-def _get_qualified_name(func: Any) -> str:
+def _get_qualified_name(func: OpOverload | Callable[..., Any]) -> str:
     """Return the dotted name by which code refers to a function: ``torch.relu``, ``operator.add``, ``package.module.function``."""
     name = getattr(func, "__name__", None)
     if name is None:

@@ -104,7 +104,7 @@ class TracerBase:
             "flow can be traced, and check out the Proxy docstring for help troubleshooting Proxy iteration errors"
         )
 
-    def keys(self, obj: Proxy) -> Any:
+    def keys(self, obj: Proxy) -> Proxy:
         """Return a proxy's keys, for ``**`` unpacking."""
         return Attribute(obj, "keys")()
 
@@ -167,7 +167,7 @@ class Proxy(_Operators):
             "torch.fx.wrap('len') at module scope"
         )
 
-    def keys(self) -> Any:
+    def keys(self) -> Proxy:
         """Return the keys, for ``**`` unpacking."""
         return self.tracer.keys(self)
 
@@ -175,7 +175,9 @@ class Proxy(_Operators):
         return self
 
     @classmethod
-    def __torch_function__(cls, orig_method: Any, types: tuple[type, ...], args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, orig_method: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         return record(orig_method, args, kwargs or {})
 
 
@@ -219,7 +221,7 @@ class Attribute(Proxy):
         self._node: Node | None = None
 
     @property
-    def node(self) -> Node:  # type: ignore[override]
+    def node(self) -> Node:
         """The node of the attribute, recorded on first access."""
         if self._node is None:
             self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node

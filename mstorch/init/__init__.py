@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.cell import is_raw
 from .._backend.initializers import initial
 from .._core.above import above
@@ -93,7 +94,7 @@ def trunc_normal_(
     return tensor
 
 
-def _fill(tensor: Tensor, array: np.ndarray) -> Tensor:
+def _fill(tensor: Tensor, array: Array) -> Tensor:
     """Store an array's values in the tensor, outside of autograd."""
     with no_grad():
         if is_taken(tensor):  # who takes calls is to see where the values come from

@@ -1,14 +1,13 @@
 """Conversion between tensors of the two libraries."""
 from __future__ import annotations
 
-from typing import Any
-
+from .._backend.arrays import Array
 from .._backend.raw import Raw
 from .._core.tensor_base import TensorBase
 from .._tensor import from_mindspore
 
 
-def to_mindspore(tensor: Any) -> Raw:
+def to_mindspore(tensor: TensorBase | Array | Raw) -> Raw:
     """Return the mindspore.Tensor of a tensor, which shares memory and the tape. Raise TypeError for anything else."""
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"to_mindspore expects a torch.Tensor, not {type(tensor).__name__}")

@@ -5,9 +5,12 @@ import hashlib
 import io
 import pickle
 import zipfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import serialization
+
+if TYPE_CHECKING:
+    from ._script import _Callable
 
 OBJECT = "mstorch_jit/object.pt"
 EXTRA = "extra/"
@@ -19,7 +22,7 @@ def wrote(content: bytes) -> bool:
     return hashlib.sha256(content).digest() in _written
 
 
-def write(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:
+def write(m: _Callable, f: Any, extra_files: dict[str, Any] | None) -> None:
     """Write the object, with extra files by name, to a path or a file. Raise RuntimeError if it cannot be pickled."""
     content = io.BytesIO()
     try:

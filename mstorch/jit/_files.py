@@ -11,10 +11,10 @@ from typing import Any
 from .. import serialization
 from .._hook import not_yet
 from ._archive import EXTRA, OBJECT, write, wrote
-from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule
+from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, _Callable
 
 
-def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+def save(m: _Callable, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     """Save a scripted or traced module or function, with extra files by name, to a path or a file.
 
     Differs from torch: the file holds the Python object, whose classes are imported when it is loaded; torch cannot load it.
@@ -99,6 +99,6 @@ def freeze(
     return frozen
 
 
-def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> Any:
+def optimize_for_inference(mod: ScriptModule, other_methods: list[str] | None = None) -> ScriptModule:
     """Return the frozen module."""
     return freeze(mod.eval(), other_methods)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .._core.formats import memory_format
 from .._core.promotion import WORDS
 from .._tensor import Tensor
 
@@ -260,7 +261,7 @@ class Graph:
         self._param = Node(self, "prim::Param", [])
         self._count = 0
 
-    def _value(self, node: Node, kind: Type, constant: Any = None) -> Value:
+    def _value(self, node: Node, kind: Type, constant: Tensor | float | memory_format | None = None) -> Value:
         found = Value(node, self._count, kind, constant)
         self._count += 1
         node._outputs.append(found)

@@ -27,7 +27,7 @@ class _Callable:
     def __getattr__(self, name: str) -> Any:
         if name in _NO_GRAPH:
             raise AttributeError(f"mstorch: torch.jit runs Python, '{type(self).__name__}' has no '{name}' {not_yet()}")
-        return super().__getattr__(name)  # type: ignore[misc]
+        return super().__getattr__(name)
 
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
         """Save to a file for ``torch.jit.load``."""
@@ -171,7 +171,8 @@ def wrapped(module: Module, kind: type[RecursiveScriptModule], outer: type[Recur
 
 
 def script(
-    obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
+    obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Callable[..., Any] | None = None,
+    example_inputs: dict[Callable[..., Any], list[tuple[Any, ...]]] | list[tuple[Any, ...]] | None = None
 ) -> Any:
     """Return a function or module that follows TorchScript's rules: ``is_scripting()`` is True while it runs.
 

@@ -8,7 +8,7 @@ from typing import Any
 from .._jit_internal import mode, running
 from .._tensor import Tensor
 from ..nn.modules.module import Module
-from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, wrapped
+from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, _Callable, wrapped
 from ._trace_graph import _get_trace_graph as _get_trace_graph
 
 
@@ -38,7 +38,7 @@ class TracedModule(RecursiveScriptModule):
     def _get_name(self) -> str:
         return self.original_name
 
-    def train(self, mode: bool = True) -> Any:
+    def train(self, mode: bool = True) -> TracedModule:
         """Set the training flag; the traced module keeps running in the mode in which it was traced."""
         return super(RecursiveScriptModule, self).train(mode)
 
@@ -93,7 +93,7 @@ def trace(
     func: Any, example_inputs: Tensor | None = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
     check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
     _compilation_unit: Any = None, example_kwarg_inputs: dict[str, Any] | None = None, _store_inputs: bool = True,
-) -> Any:
+) -> _Callable:
     """Run a function or module once with the example inputs, while ``is_tracing()`` is True, and return its traced form.
 
     Raise RuntimeError for results that a trace cannot hold. A module's copy shares parameters and buffers with the module. Differs from

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +48,11 @@ class State:
 
 def _convolved(rank: int, transposed: bool) -> Callable[..., Any]:
     def form(
-        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        output_padding: Any = 0,
-    ) -> Any:  # fmt: skip
-        def spread(value: Any) -> list[int]:
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1,
+        padding: int | str | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1,
+        output_padding: int | Sequence[int] = 0,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        def spread(value: int | Sequence[int]) -> list[int]:
             return [value] * rank if isinstance(value, int) else list(value)
 
         if isinstance(padding, str):
@@ -68,42 +69,48 @@ def _transposed(rank: int) -> Callable[..., Any]:
     form = _convolved(rank, True)
 
     def turned(
-        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-        dilation: Any = 1,
-    ) -> Any:  # fmt: skip
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0, groups: int = 1,
+        dilation: int | Sequence[int] = 1,
+    ) -> tuple[Any, ...]:  # fmt: skip
         return form(input, weight, bias, stride, padding, dilation, groups, output_padding)
 
     return turned
 
 
 def _normalized(
-    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
+    input: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None = None, bias: Tensor | None = None,
+    training: bool = False, momentum: float = 0.1,
     eps: float = 1e-5,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     return "batch_norm", (input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
 def _embedded(
-    input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+    input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
     sparse: bool = False,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     return "embedding", (weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
 
 
-def _dropped(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def _dropped(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> tuple[Any, ...]:
     return "dropout_" if inplace else "dropout", (input, p, training)
 
 
-def _layer_normed(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def _layer_normed(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> tuple[Any, ...]:
     return "layer_norm", (input, list(normalized_shape), weight, bias, eps, True)
 
 
-def _group_normed(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def _group_normed(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> tuple[Any, ...]:
     return "group_norm", (input, num_groups, weight, bias, eps, True)
 
 
 def _soft(name: str) -> Callable[..., Any]:
-    def form(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    def form(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
         return name, (input, dim, dtype)
 
     return form
@@ -195,7 +202,9 @@ class _Functions(TorchFunctionMode):
         super().__init__()
         self._writer = writer
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if name == "__get__":
@@ -211,7 +220,7 @@ class _Functions(TorchFunctionMode):
         self._writer.write(form[0], *form[1], result)
         return result
 
-    def _form(self, func: Any, name: str, args: Any, kwargs: Any) -> tuple[str, _Bound] | None:
+    def _form(self, func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, _Bound] | None:
         if name == "to" and len(args) == 2 and not kwargs and isinstance(args[1], above.torch.dtype):
             return name, ([(args[0], "Tensor"), (args[1], "int"), (False, "bool"), (False, "bool"), (None, "Optional[int]")], True)
         special = _FORMS.get(name) if getattr(Tensor, name, None) is not func else None
@@ -252,7 +261,7 @@ class _Operators(TorchDispatchMode):
         super().__init__()
         self._writer = writer
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         wanted = func._schema.arguments
         given = {one.name: one.default_value for one in wanted if one.has_default_value()}
         given |= dict(zip((one.name for one in wanted), args)) | (kwargs or {})
@@ -357,9 +366,10 @@ def _code(value: Any) -> Any:
 
 
 def _get_trace_graph(
-    f: Any, args: Any = (), kwargs: Any = None, strict: bool = True, _force_outplace: bool = False, return_inputs: bool = False,
+    f: Module | Callable[..., Any], args: Any = (), kwargs: Any = None, strict: bool = True, _force_outplace: bool = False,
+    return_inputs: bool = False,
     _return_inputs_states: bool = False,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """Return the graph of one run of a function or module, and its result; with ``return_inputs`` also the graph's inputs.
 
     A module's parameters and buffers are inputs of the graph, after the arguments.

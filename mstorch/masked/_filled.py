@@ -57,7 +57,7 @@ def filled(input: Tensor, mask: Tensor | None, neutral: float, dtype: dtype | No
 _IN_SHAPE = frozenset("softmax log_softmax softmin normalize cumsum cumprod".split())
 
 
-def _input_mask(input: Any, *args: Any, **kwargs: Any) -> Any:
+def _input_mask(input: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Return the boolean mask in a masked operation's arguments, broadcast to the input's shape; raise ValueError without one."""
     mask = kwargs.get("mask")
     if mask is None:
@@ -65,7 +65,7 @@ def _input_mask(input: Any, *args: Any, **kwargs: Any) -> Any:
     return input_mask(input, mask)
 
 
-def _output_mask(op: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Return which elements of a masked operation's result depend on any unmasked element; raise ValueError for other operations."""
     if not callable(op):
         raise ValueError(f"_output_mask expected masked operation (got {type(op).__name__} object)")

@@ -28,7 +28,7 @@ def _over(function: Callable[..., Any], input: Tensor, dims: tuple[int, ...], ke
 
 
 @for_maps
-def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
     """Return the sum of the unmasked elements; 0 if there are none."""
     values = filled(input, mask, 0, _summed(input, dtype))
     dims = canonical_dims(dim, len(shape_of(input)))
@@ -36,20 +36,20 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any
 
 
 @for_maps
-def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Return the product of the unmasked elements; 1 if there are none."""
     values = filled(input, mask, 1, _summed(input, dtype))
     return _over(above.torch.prod, values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
 
 @for_maps
-def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
+def cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
     """Return cumulative sums, with masked elements as 0."""
     return _running("cumsum", above.torch.cumsum, 0, input, dim, dtype, mask)
 
 
 @for_maps
-def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
+def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Return cumulative products, with masked elements as 1."""
     return _running("cumprod", above.torch.cumprod, 1, input, dim, dtype, mask)
 
@@ -65,7 +65,7 @@ def _running(
 
 
 @for_maps
-def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Return the maximum of the unmasked elements; -inf (the smallest integer) if there are none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, lowest("amax", kind), kind)
@@ -73,7 +73,7 @@ def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 
 
 @for_maps
-def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Return the minimum of the unmasked elements; inf (the largest integer) if there are none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, highest("amin", kind), kind)
@@ -82,7 +82,7 @@ def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 
 @for_maps
 def argmax(
-    input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
+    input: Tensor, dim: int | None = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None
 ) -> Any:
     """Return the index of the maximum of the unmasked elements, in the dtype of the input as in torch."""
     kind = input._dtype if dtype is None else dtype
@@ -91,8 +91,8 @@ def argmax(
 
 @for_maps
 def argmin(
-    input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
-) -> Any:
+    input: Tensor, dim: int | None = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None
+) -> Tensor:
     """Return the index of the minimum of the unmasked elements, in the dtype of the input as in torch."""
     kind = input._dtype if dtype is None else dtype
     return above.torch.argmin(filled(input, mask, highest("argmin", kind), kind), dim, bool(keepdim)).to(kind)
@@ -106,7 +106,7 @@ def _counted(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor |
 
 
 @for_maps
-def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Return the mean of the unmasked elements; NaN if there are none."""
     kind = input._dtype if dtype is None else dtype
     if kind.is_integral:
@@ -120,7 +120,7 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 
 
 @for_maps
-def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Return the lower median of the unmasked elements along a dimension; NaN if there are none."""
     dims = canonical_dims(dim, len(shape_of(input)))
     place = dims[0] if dims else 0
@@ -135,7 +135,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
 
 
 @for_maps
-def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
     """Return the logsumexp of the unmasked elements; -inf if there are none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, lowest("logsumexp", kind), kind)
@@ -144,8 +144,9 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
 
 @for_maps
 def norm(
-    input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
-) -> Any:
+    input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False, dtype: dtype | None = None,
+    mask: Tensor | None = None
+) -> Tensor:
     """Return the vector norm of the unmasked elements; for ``ord=-inf``, inf if there are none."""
     neutral = float("inf") if ord == float("-inf") else 0
     values = filled(input, mask, neutral, dtype)
@@ -175,17 +176,17 @@ def _variance(
 
 @for_maps
 def var(
-    input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: Any = None, keepdim: bool | None = False,
-    dtype: Any = None, mask: Any = None,
-) -> Any:  # fmt: skip
+    input: Tensor, dim: int | None = None, unbiased: bool | None = None, *, correction: float | None = None, keepdim: bool | None = False,
+    dtype: dtype | None = None, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Return the variance of the unmasked elements, divided by their count minus ``correction`` (1)."""
     return _variance("var", input, dim, unbiased, correction, bool(keepdim), dtype, mask)
 
 
 @for_maps
 def std(
-    input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: int | None = None,
-    keepdim: bool | None = False, dtype: Any = None, mask: Any = None,
-) -> Any:  # fmt: skip
+    input: Tensor, dim: int | None = None, unbiased: bool | None = None, *, correction: int | None = None,
+    keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Return the standard deviation of the unmasked elements."""
     return above.torch.sqrt(_variance("std", input, dim, unbiased, correction, bool(keepdim), dtype, mask))

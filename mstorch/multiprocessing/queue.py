@@ -27,9 +27,9 @@ class ConnectionWrapper:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute 'conn'")
 
 
-class Queue(multiprocessing.queues.Queue):
+class Queue(multiprocessing.queues.Queue):  # type: ignore[type-arg]  # the class at run time takes no arguments
     """Queue between processes."""
 
 
-class SimpleQueue(multiprocessing.queues.SimpleQueue):
+class SimpleQueue(multiprocessing.queues.SimpleQueue):  # type: ignore[type-arg]  # the class at run time takes no arguments
     """Queue between processes without a feeder thread."""

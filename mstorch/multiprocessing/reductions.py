@@ -7,7 +7,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from .. import storage as storages
-from .._core.dtype import by_name
+from .._core.dtype import by_name, dtype
 from .._core.shared import Block
 from .._core.storage import Storage
 from .._core.tensor_base import strides_of, window
@@ -61,7 +61,7 @@ def reduce_typed_storage(storage: TypedStorage) -> tuple[Any, ...]:
     return rebuild_typed_storage, (storage._untyped_storage, storage.dtype)
 
 
-def rebuild_typed_storage(storage: UntypedStorage, dtype: Any) -> TypedStorage:
+def rebuild_typed_storage(storage: UntypedStorage, dtype: dtype) -> TypedStorage:
     """Return a typed storage over an untyped one."""
     return TypedStorage(wrap_storage=storage, dtype=dtype)
 

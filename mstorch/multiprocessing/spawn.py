@@ -41,7 +41,7 @@ class ProcessException(Exception):
         self.error_index = error_index
         self.error_pid = error_pid
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.msg, self.error_index, self.error_pid)
 
 
@@ -59,7 +59,7 @@ class ProcessExitedException(ProcessException):
         self.exit_code = exit_code
         self.signal_name = signal_name
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
 
 
@@ -108,7 +108,7 @@ class ProcessContext:
         if not self.sentinels:
             return True
         for sentinel in wait(list(self.sentinels), timeout):
-            number = self.sentinels.pop(sentinel)  # type: ignore[call-overload]
+            number = self.sentinels.pop(sentinel)
             self.processes[number].join()
             if self.processes[number].exitcode:
                 self._end(grace_period)

@@ -6,9 +6,12 @@ one dimension. Differs from torch: strided nested tensors have a class of their 
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .._core.above import above as _above
+from .._core.device import device
+from .._core.dtype import dtype
 from .._core.formats import jagged, layout, strided
 from .._core.nested_parts import is_nested
 from .._hook import missing as _missing
@@ -35,7 +38,7 @@ ENTERED = (_shapes, _strided_views)  # importing them fills the tables of operat
 
 def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
     """Return a dense tensor of a nested tensor's components, padded with ``padding``."""
-    return input.to_padded_tensor(padding, output_size)  # type: ignore[no-any-return]
+    return input.to_padded_tensor(padding, output_size)
 
 
 def _unsupported(layout: layout, what: str = "tensors") -> RuntimeError:
@@ -43,23 +46,24 @@ def _unsupported(layout: layout, what: str = "tensors") -> RuntimeError:
 
 
 def nested_tensor(
-    tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    tensor_list: Sequence[Any], *, dtype: dtype | None = None, layout: layout | None = None, device: int | str | device | None = None,
+    requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
     """Return a nested tensor, a leaf, with copies of tensors or data."""
     if layout is None or layout is strided:
         if not isinstance(tensor_list, (list, tuple)):
             raise TypeError(f"nested_tensor(): argument 'list' must be tuple of Tensors, not {type(tensor_list).__name__}")
-        return leaf_of(tensor_list, dtype, device, requires_grad, pin_memory)  # type: ignore[no-any-return]
+        return leaf_of(tensor_list, dtype, device, requires_grad, pin_memory)
     if layout is not jagged:
         raise _unsupported(layout)
     with _no_grad():
         tensors = [item if isinstance(item, Tensor) else _as_tensor(item) for item in tensor_list]
         nested = jagged_from_list([item.detach() for item in tensors], None, dtype, device)[0]
     nested.requires_grad_(requires_grad)
-    return nested.pin_memory() if pin_memory else nested  # type: ignore[no-any-return]
+    return nested.pin_memory() if pin_memory else nested
 
 
-def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
+def as_nested_tensor(ts: Any, dtype: Any = None, device: int | str | device | None = None, layout: Any = None) -> Tensor:
     """Return a nested tensor of the rows of a tensor, or of copies of a list of tensors; gradients flow back to them."""
     several = isinstance(ts, (list, tuple)) and all(isinstance(item, Tensor) for item in ts)
     if not isinstance(ts, Tensor) and not several:
@@ -72,18 +76,18 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     if layout is not strided and layout is not jagged:
         raise _unsupported(layout)
     if several:
-        return from_list(ts, dtype, device) if layout is strided else jagged_from_list(ts, None, dtype, device)[0]  # type: ignore[no-any-return]
+        return from_list(ts, dtype, device) if layout is strided else jagged_from_list(ts, None, dtype, device)[0]
     kind = {"device": ts.device if device is None else device, "dtype": ts.dtype if dtype is None else dtype}
     if is_nested(ts):
-        return ts.to(**kind)  # type: ignore[no-any-return]
+        return ts.to(**kind)
     if layout is strided:
-        return in_buffer(alias(ts.reshape(-1)).to(**kind), sizes_of(ts.shape[1:], ts.shape[0]))  # type: ignore[no-any-return]
+        return in_buffer(alias(ts.reshape(-1)).to(**kind), sizes_of(ts.shape[1:], ts.shape[0]))
     values, length = ts.contiguous().flatten(0, 1).to(**kind), ts.shape[1]
     offsets = _arange(0, ts.shape[0] * length + 1, max(length, 1), device=values.device)
-    return nested_view_from_values_offsets(values, offsets, 1, length, length)  # type: ignore[no-any-return]
+    return nested_view_from_values_offsets(values, offsets, 1, length, length)
 
 
-def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = strided) -> Tensor:
+def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: layout = strided) -> Tensor:
     """Return a jagged nested tensor of a slice of each row of a tensor; ``start`` and ``length`` may be given per row."""
     for name, value in (("start", start), ("length", length)):
         if not isinstance(value, (int, Tensor)):
@@ -97,7 +101,7 @@ def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, 
     if dim != 1:
         raise RuntimeError("jagged layout only supports dim=1")
     begin, long = (item if isinstance(item, Tensor) else _tensor([item], device=tensor.device) for item in (start, length))
-    return jagged_from_tensor_and_lengths(tensor, begin, long)[0]  # type: ignore[no-any-return]
+    return jagged_from_tensor_and_lengths(tensor, begin, long)[0]
 
 
 def nested_tensor_from_jagged(
@@ -120,7 +124,7 @@ def nested_tensor_from_jagged(
         offsets, lengths = _F.pad(lengths.cumsum(0), (1, 0)), None
     if jagged_dim is not None and jagged_dim < 1:
         raise ValueError(f"Expected jagged_dim >=1, but got {jagged_dim}.")
-    return nested_view_from_values_offsets_lengths(values, offsets, lengths, jagged_dim or 1, min_seqlen, max_seqlen)  # type: ignore[no-any-return]
+    return nested_view_from_values_offsets_lengths(values, offsets, lengths, jagged_dim or 1, min_seqlen, max_seqlen)
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
@@ -129,7 +133,7 @@ def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
         if item.layout is not strided:
             raise RuntimeError(f"torch.nested.masked_select requires a {what} {item.layout}")
     lengths = mask.expand(tensor.shape).sum(tensor.dim() - 1).view(-1)
-    return nested_view_from_values_offsets(tensor.masked_select(mask), _F.pad(lengths.cumsum(0), (1, 0)))  # type: ignore[no-any-return]
+    return nested_view_from_values_offsets(tensor.masked_select(mask), _F.pad(lengths.cumsum(0), (1, 0)))
 
 
 __all__ = ["as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor"]

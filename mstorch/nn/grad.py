@@ -1,7 +1,7 @@
 """torch.nn.grad: gradients of convolutions as functions."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.above import above
@@ -39,42 +39,48 @@ def _of_weight(conv: Callable[..., Any], input: Tensor, size: tuple[int, ...], g
 
 
 def conv1d_input(
-    input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+    input_size: Any, weight: Tensor, grad_output: Tensor, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, groups: int = 1
+) -> Tensor:
     """Return the gradient of ``conv1d`` with respect to its input, of size ``input_size``."""
     return _of_input(above.torch.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv1d_weight(
-    input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+    input: Any, weight_size: Any, grad_output: Tensor, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, groups: int = 1
+) -> Tensor:
     """Return the gradient of ``conv1d`` with respect to its weight, of size ``weight_size``."""
     return _of_weight(above.torch.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_input(
-    input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+    input_size: Any, weight: Tensor, grad_output: Tensor, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, groups: int = 1
+) -> Tensor:
     """Return the gradient of ``conv2d`` with respect to its input, of size ``input_size``."""
     return _of_input(above.torch.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_weight(
-    input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+    input: Any, weight_size: Any, grad_output: Tensor, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, groups: int = 1
+) -> Tensor:
     """Return the gradient of ``conv2d`` with respect to its weight, of size ``weight_size``."""
     return _of_weight(above.torch.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_input(
-    input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+    input_size: Any, weight: Tensor, grad_output: Tensor, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, groups: int = 1
+) -> Tensor:
     """Return the gradient of ``conv3d`` with respect to its input, of size ``input_size``."""
     return _of_input(above.torch.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_weight(
-    input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+    input: Any, weight_size: Any, grad_output: Tensor, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, groups: int = 1
+) -> Tensor:
     """Return the gradient of ``conv3d`` with respect to its weight, of size ``weight_size``."""
     return _of_weight(above.torch.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)

@@ -2,12 +2,16 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._backend.cell import as_parameter, is_raw, set_value, share, when_changed
 from .._backend.initializers import drawn
+from .._backend.raw import Raw
 from .._backend.runtime import keep_interrupts
 from .._core.above import above
+from .._core.device import device
+from .._core.dtype import dtype
 from .._core.ends import ENDS
 from .._core.naming import is_torch
 from .._core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, level_set_to, overrides
@@ -18,7 +22,7 @@ from .._tape.mirrored import resolved
 from .._tensor import Tensor, from_mindspore
 
 
-class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
+class _ParameterMeta(type(Tensor)):
     def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance) or (
             cls is Parameter and isinstance(instance, TensorBase) and getattr(instance, "_is_param", False)
@@ -34,7 +38,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     __slots__ = ()
-    __torch_function__ = disabled  # type: ignore[assignment]
+    __torch_function__ = disabled
     _copied_at = 0
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
@@ -57,26 +61,26 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Tensor:
         made = super().__copy__()
         made.__class__ = Parameter  # as in torch, a shallow copy and a pickle lose a subclass
         return made
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         """Return a copy of the values: as in torch, neither the gradient nor attributes are copied."""
         made = memo.get(id(self))
         if made is None:
             made = memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return made
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented
         if found is not NotImplemented:
             return found
         rebuild, (_, *parts) = super().__reduce_ex__(protocol)
         return rebuild, (Parameter, *parts)
 
-    def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
+    def set_data(self, data: Tensor | Raw | float, slice_shape: bool = False) -> Parameter:
         """Copy a number, or the values of a tensor of either library; MindSpore's name for ``copy_``. Return the parameter."""
         set_data(self, data)
         return self
@@ -93,7 +97,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 join(Parameter)
 
 
-def set_data(tensor: Tensor, data: Any) -> None:
+def set_data(tensor: Tensor, data: Tensor | Raw | float) -> None:
     """Copy ``data`` (a mindspore.Tensor, a tensor or a number) into ``tensor``. Raise ValueError if a tensor has another shape."""
     if is_raw(data):
         data = from_mindspore(drawn(data))
@@ -144,7 +148,7 @@ def _follow(tensor: Tensor, raw: Any) -> None:
     share(raw, tensor)
 
 
-class _BufferMeta(type(Tensor)):  # type: ignore[misc]
+class _BufferMeta(type(Tensor)):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TensorBase) and bool(getattr(instance, "_is_buffer", False))
 
@@ -186,7 +190,9 @@ class UninitializedTensorMixin:
     cls_to_become: type
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         if getattr(func, "__name__", "") not in _BEFORE_SIZE:
             raise ValueError(
                 f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a `LazyModule` or "
@@ -196,7 +202,7 @@ class UninitializedTensorMixin:
         with level_set_to(WITHOUT_SUBCLASSES):
             return func(*args, **(kwargs or {}))
 
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+    def materialize(self, shape: int | Sequence[int], device: int | str | device | None = None, dtype: dtype | None = None) -> None:
         """Give the tensor a shape; its values are uninitialized."""
         tensor: Any = self
         tensor.data = creation.empty(shape, device=device or tensor.device, dtype=dtype or tensor.dtype)
@@ -220,13 +226,13 @@ class UninitializedTensorMixin:
     def __copy__(self) -> Any:
         return type(self)(self.requires_grad)  # type: ignore[attr-defined, call-arg]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         made = memo.get(id(self))
         if made is None:
             made = memo[id(self)] = self.__copy__()
         return made
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         return type(self), (self.requires_grad,)  # type: ignore[attr-defined]
 
 

@@ -166,19 +166,19 @@ def current_device() -> int:
     return binding.index()
 
 
-def set_device(device: Any) -> None:
+def set_device(device: int | str | _device) -> None:
     """Select the device. Raise RuntimeError once the process computes on another device."""
     require()
     binding.choose(_index_of(device))
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: int | str | _device | None = None) -> str:
     """Return the name of a device."""
     require()
     return runtime.device_name(_index_of(device))
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: int | str | _device | None = None) -> None:
     """Wait until the device has completed all work."""
     require()
     _index_of(device)
@@ -190,7 +190,7 @@ def is_bf16_supported() -> bool:
     return is_available()
 
 
-def get_device_capability(device: Any = None) -> None:
+def get_device_capability(device: int | str | _device | None = None) -> None:
     """Return None, with a warning: Ascend devices have no compute capability."""
     require()
     _index_of(device)
@@ -212,7 +212,7 @@ class DeviceProperties:
         return f"_NPUDeviceProperties(name='{self.name}', total_memory={self.total_memory >> 20}MB)"
 
 
-def get_device_properties(device: Any = None) -> DeviceProperties:
+def get_device_properties(device: int | str | _device | None = None) -> DeviceProperties:
     """Return a device's name and its memory in bytes (the host's for the stand-in device)."""
     return DeviceProperties(get_device_name(device))
 

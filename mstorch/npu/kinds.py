@@ -21,13 +21,13 @@ class _OnDevice(type):
         return cls._base(*args, **kwargs).to("npu")
 
 
-def _tensor(name: str) -> Any:
+def _tensor(name: str) -> _OnDevice:
     base = getattr(legacy_types, name)
     members = {"_base": base, "_legacy_dtype": base._legacy_dtype, "_place": "npu", "dtype": base._legacy_dtype}
     return _OnDevice(name, (), {**members, "__module__": "mstorch.npu", "__doc__": f"Tensors of {base._legacy_dtype!r} on the device."})
 
 
-def _storage_of(name: str) -> Any:
+def _storage_of(name: str) -> _OnDevice:
     base = getattr(_storage, name)
     return _OnDevice(name, (), {"_base": base, "__module__": "mstorch.npu", "__doc__": f"Storages of the device: {name}."})
 

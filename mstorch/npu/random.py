@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .._core.device import device
 from .._core.generator import device_generator, seed_devices
 from .state import is_available, require
 
@@ -24,13 +25,13 @@ def initial_seed() -> int:
     return device_generator().initial_seed()
 
 
-def get_rng_state(device: Any = "npu") -> Any:
+def get_rng_state(device: int | str | device = "npu") -> Any:
     """Return the state of the device's generator, a uint8 tensor of 16 bytes."""
     require()
     return device_generator().get_state()
 
 
-def set_rng_state(new_state: Any, device: Any = "npu") -> None:
+def set_rng_state(new_state: Any, device: int | str | device = "npu") -> None:
     """Restore the state of the device's generator."""
     require()
     device_generator().set_state(new_state)

@@ -1,7 +1,7 @@
 """The operations that one run of a model executes, in order and in functional form, without in-place writes."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._aten.calling import unseen
@@ -160,7 +160,7 @@ class _Operators(TorchDispatchMode):
         super().__init__()
         self._run = run
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
         if func.namespace != "aten":
             raise OnnxExporterError(f"mstorch: torch.onnx.export has no translation of {func} to ONNX")
@@ -186,7 +186,9 @@ class _Functions(TorchFunctionMode):
         super().__init__()
         self._run = run
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         kwargs = kwargs or {}
         name = whole_name(func)
         if name is None:

@@ -36,7 +36,8 @@ class ONNXProgram:
         return self.model_proto
 
     def save(
-        self, destination: Any, *, include_initializers: bool = True, keep_initializers_as_inputs: bool = False, external_data: Any = None
+        self, destination: Any, *, include_initializers: bool = True, keep_initializers_as_inputs: bool = False,
+        external_data: bool | None = None
     ) -> None:
         """Write the model to a file. With ``external_data``, the weights go to a separate file, by default if they exceed 1.5 GiB."""
         onnx = package("onnx")
@@ -60,7 +61,7 @@ class ONNXProgram:
         """Release the session."""
         self._session = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Sequence[Tensor]:
         """Run the model by ``onnxruntime`` and return its result."""
         if self._session is None:
             self.initialize_inference_session()

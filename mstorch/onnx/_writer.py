@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._core.dtype import dtype as torch_dtype
 from .._core.tensor_base import array_of
 from .._ops.memory.from_data import tensor
@@ -84,7 +85,7 @@ class Writer:
         self.initializers[name] = self._proto(array(value.array), name, word(value.dtype))
         return name
 
-    def _proto(self, values: np.ndarray, name: str, kind: str) -> Any:
+    def _proto(self, values: Array, name: str, kind: str) -> Any:
         helper = self.onnx.helper
         return helper.make_tensor(name, NUMBERS[kind], values.shape, np.ascontiguousarray(values).tobytes(), raw=True)
 
@@ -155,7 +156,7 @@ class Writer:
         return self.op("Concat", *(self.size(number) for number in numbers), axis=0) if len(numbers) > 1 else self.size(numbers[0])
 
 
-def array(tensor: Any) -> np.ndarray:
+def array(tensor: Any) -> Array:
     """Return the elements of a constant; bfloat16 as 16-bit integers."""
     host = tensor.detach().cpu().contiguous()
     found = array_of(host.resolve_conj() if host.is_conj() else host)

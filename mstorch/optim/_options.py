@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor import Tensor
+from .optimizer import Optimizer
 
 
-def require(condition: Any, message: str) -> None:
+def require(condition: Tensor | bool, message: str) -> None:
     """Raise ValueError unless a condition holds."""
     if not condition:
         raise ValueError(message)
@@ -40,7 +41,7 @@ def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) 
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
 
-def refuse_spread(optimizer: Any) -> None:
+def refuse_spread(optimizer: Optimizer) -> None:
     """Raise NotImplementedError for DTensor parameters, if the optimizer's step is not elementwise."""
     for group in optimizer.param_groups:
         for parameter in group["params"]:

@@ -158,7 +158,7 @@ class Stepping:
         for group in optimizer.param_groups:
             params: list[Tensor] = []
             grads: list[Tensor] = []
-            lists: dict[str, list] = {name: [] for name in self.lists}
+            lists: dict[str, list[Any]] = {name: [] for name in self.lists}
             found = optimizer._init_group(group, params, grads, *lists.values())
             options = {name: group[name] for name in self.passed}
             for name, parts in self.split.items():
@@ -175,7 +175,7 @@ class Stepping:
                             optimizer.state[param][entry] = value
         return loss
 
-    def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list]) -> bool:
+    def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list[Any]]) -> bool:
         """Return whether one device call may update all parameters of a group, like ``foreach``: gradients are disabled and no gradient is
         missing.
         """
@@ -185,7 +185,7 @@ class Stepping:
             return False
         return not any(value is None for values in lists.values() for value in values)
 
-    def _gather(self, optimizer: Any, group: Group, params_with_grad: list, grads: list, lists: Sequence[list]) -> Any:
+    def _gather(self, optimizer: Optimizer, group: Group, params_with_grad: list[Any], grads: list[Any], lists: Sequence[list[Any]]) -> Any:
         params, slopes = [], []
         for param in group["params"]:
             grad = param.grad
@@ -222,7 +222,7 @@ class Stepping:
         flags = {"has_sparse_grad": has_sparse, "has_complex": has_complex}
         return tuple(flags[name] for name in self.flags) if len(self.flags) > 1 else flags[self.flags[0]]
 
-    def _restore(self, optimizer: Any) -> None:
+    def _restore(self, optimizer: Optimizer) -> None:
         counters = {entry: start for entry, start in self.state.items() if isinstance(start, Counter)}
         for group in optimizer.param_groups:
             for name, value in self.later.items():
@@ -259,7 +259,7 @@ def check_no_grad_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> 
         raise AssertionError("Expected grad_scale and found_inf to be None")
 
 
-def tracked(x: Any) -> bool:
+def tracked(x: Tensor | float) -> bool:
     """Return whether an option is a tensor that requires grad."""
     return isinstance(x, Tensor) and x.requires_grad
 
@@ -296,5 +296,5 @@ def prepared(
         yield param, grad, step, *state
 
 
-def _as_real(*tensors: Any) -> list[Any]:
+def _as_real(*tensors: Tensor | None) -> list[Any]:
     return [None if tensor is None else view_as_real(tensor) for tensor in tensors]

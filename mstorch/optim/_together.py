@@ -12,7 +12,7 @@ from .._tensor import Tensor
 # Elements that are updated at once: a copy of so many gradients is made for it.
 _MOST = 1 << 25
 
-Lists = dict[str, list]
+Lists = dict[str, list[Any]]
 
 
 @ways(host=lambda counter: float(counter) if counter.__class__ is Tensor and not counter.requires_grad else None)

@@ -23,7 +23,7 @@ __all__ = ["Adam", "adam"]
 
 
 def _update(
-    param: Tensor, grad: Tensor, count: Tensor, mean: Tensor, square: Tensor, largest: Tensor | None, beta1: Any, beta2: Any,
+    param: Tensor, grad: Tensor, count: Tensor, mean: Tensor, square: Tensor, largest: Tensor | None, beta1: Any, beta2: Tensor | float,
     lr: Tensor | float, eps: float, as_tensors: bool, differentiable: bool,
 ) -> None:  # fmt: skip
     """Update one parameter by its gradient; ``as_tensors`` keeps the counter and the corrections tensors."""
@@ -75,7 +75,7 @@ def adam(
             adamw_on_device(*state, _get_value(lr), _get_value(beta1), _get_value(beta2), decay, penalty, eps, maximize)
         return
     if plain and (weight_decay == 0 or decoupled_weight_decay) and can_fuse(params, grads, exp_avgs, exp_avg_sqs):
-        numbers: tuple = _get_value(lr), beta1, beta2, eps, weight_decay
+        numbers: tuple[Any, ...] = _get_value(lr), beta1, beta2, eps, weight_decay
         with Steps() as steps:
             for param, grad, mean, square, count in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
                 steps.before(param, grad, mean, square)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -174,7 +174,7 @@ def _add_fused(place: Tensor, step: Tensor, factor: float) -> None:
     place.copy_(place.double().add(step.double(), alpha=float(np.float32(factor))))
 
 
-def _remember(state: dict, y: Tensor, s: Tensor, history_size: int) -> None:
+def _remember(state: dict[Any, Any], y: Tensor, s: Tensor, history_size: int) -> None:
     """Append a change of the gradient, ``y``, and of the parameters, ``s``, to the history, unless the curvature is not positive."""
     curvature = y.dot(s)
     if not curvature > 1e-10:
@@ -188,7 +188,7 @@ def _remember(state: dict, y: Tensor, s: Tensor, history_size: int) -> None:
     state["H_diag"] = curvature / y.dot(y)
 
 
-def _direction(state: dict, grad: Tensor, history_size: int) -> Tensor:
+def _direction(state: dict[Any, Any], grad: Tensor, history_size: int) -> Tensor:
     """Return minus the approximate inverse Hessian times the gradient, by the two-loop recursion."""
     ys, ss, ro = state["old_dirs"], state["old_stps"], state["ro"]
     weights = state.setdefault("al", [None] * history_size)

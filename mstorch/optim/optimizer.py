@@ -28,8 +28,8 @@ StateDict: TypeAlias = dict[str, Any]
 
 _FUSED_DEVICES = _get_fused_kernels_supported_devices()
 
-_global_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
-_global_post_hooks: OrderedDict[int, Callable] = OrderedDict()
+_global_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
 
 class _Required:
@@ -40,17 +40,17 @@ class _Required:
 required = _Required()
 
 
-def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Register ``hook(optimizer, args, kwargs)`` to run before every step of every optimizer; return a removable handle."""
     return _register(_global_pre_hooks, hook)
 
 
-def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Register ``hook(optimizer, args, kwargs)`` to run after every step of every optimizer; return a removable handle."""
     return _register(_global_post_hooks, hook)
 
 
-def _register(hooks: OrderedDict[int, Callable], hook: Callable, first: bool = False) -> RemovableHandle:
+def _register(hooks: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any], first: bool = False) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     if first:
@@ -75,12 +75,12 @@ class Optimizer:
     two groups.
     """
 
-    _optimizer_step_pre_hooks: OrderedDict[int, Callable]
-    _optimizer_step_post_hooks: OrderedDict[int, Callable]
-    _optimizer_state_dict_pre_hooks: OrderedDict[int, Callable]
-    _optimizer_state_dict_post_hooks: OrderedDict[int, Callable]
-    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable]
-    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable]
+    _optimizer_step_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _optimizer_step_post_hooks: OrderedDict[int, Callable[..., Any]]
+    _optimizer_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _optimizer_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
+    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -128,7 +128,7 @@ class Optimizer:
             cls.step = wrapped  # type: ignore[method-assign]
 
     @staticmethod
-    def profile_hook_step(func: Callable) -> Callable:
+    def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap ``func`` (a ``step`` method) to call the registered hooks around it."""
 
         for watch in step_watchers:
@@ -154,27 +154,27 @@ class Optimizer:
 
         return wrapper
 
-    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(optimizer, args, kwargs)`` to run before each step; it may return new ``(args, kwargs)``."""
         return _register(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(optimizer, args, kwargs)`` to run after each step."""
         return _register(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Register ``hook(optimizer)`` to run before ``state_dict`` is built."""
         return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Register ``hook(optimizer, state_dict)`` to run on the result of ``state_dict``; it may return a replacement."""
         return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Register ``hook(optimizer, state_dict)`` to run before loading; it may return another state dict."""
         return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Register ``hook(optimizer)`` to run after loading."""
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
@@ -334,7 +334,7 @@ def _cast_state(value: Any, param: Tensor, group: dict[str, Any], key: str | Non
 # What steps use, under torch's names, which optimisers in other packages import
 
 
-def _use_grad_for_differentiable(func: Callable) -> Callable:
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a ``step`` method to run with gradients disabled, unless the optimizer has differentiable=True."""
 
     @functools.wraps(func)
@@ -373,7 +373,7 @@ def _get_scalar_dtype(is_fused: bool | None = None) -> dtype:
     return float64 if not is_fused and get_default_dtype() == float64 else float32
 
 
-def _to_scalar(x: Any) -> Any:
+def _to_scalar(x: Tensor | float) -> Any:
     """Return a one-element tensor of any rank as a 0-d tensor, another library's scalar as a Python number."""
     if isinstance(x, Tensor):
         return x.squeeze() if x.dim() != 0 else x

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from .._core.above import above
 from .._sparse.base import like
@@ -62,7 +63,7 @@ class SparseAdam(Optimizer):
         return loss
 
 
-def _update(param: Tensor, grad: Tensor, state: dict, group: dict) -> None:
+def _update(param: Tensor, grad: Tensor, state: dict[Any, Any], group: dict[Any, Any]) -> None:
     # A place counts once: the update is not linear in the gradient.
     rows = (-grad if group["maximize"] else grad).coalesce()
     values = rows.values()

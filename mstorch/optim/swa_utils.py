@@ -105,8 +105,8 @@ class AveragedModel(Module):
         self,
         model: Module,
         device=None,
-        avg_fn: Callable | None = None,
-        multi_avg_fn: Callable | None = None,
+        avg_fn: Callable[..., Any] | None = None,
+        multi_avg_fn: Callable[..., Any] | None = None,
         use_buffers=False,
     ) -> None:
         super().__init__()

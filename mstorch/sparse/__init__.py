@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Number
 from .._core.dtype import int64
-from .._core.formats import sparse_coo, sparse_csc, sparse_csr
+from .._core.formats import layout, sparse_coo, sparse_csc, sparse_csr
 from .._core.sparse_parts import is_sparse
 from .._core.tensor_base import array_of
 from .._hook import missing as _missing
@@ -29,20 +30,21 @@ from .._sparse.products import sampled_addmm
 from .._sparse.products import sparse_mm as mm
 from .._sparse.reduce import log_softmax, softmax
 from .._sparse.reduce import sparse_sum as sum
+from .._tensor import Tensor
 
 
-def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) -> Any:
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1.0, alpha: Number = 1.0) -> Tensor:
     """Return ``beta * mat + alpha * (mat1 @ mat2)`` for a sparse ``mat1``, differentiable in all three."""
     if not is_sparse(mat1):
         return mat.addmm(mat1, mat2, beta=beta, alpha=alpha)
     return _addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
-def _word(layout: Any) -> str:
+def _word(layout: layout) -> str:
     return WORDS.get(layout, "Strided")
 
 
-def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: layout | None = None) -> Tensor:
     """Return a sparse matrix with the rows of ``diagonals`` at ``offsets`` (0: main diagonal, positive: above it)."""
     if diagonals.dim() not in (1, 2):
         raise RuntimeError("Diagonals must be vector or matrix")
@@ -118,7 +120,7 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``gradcheck`` for functions of sparse tensors, which are passed by their values."""
 
     @functools.wraps(gradcheck)
-    def checked(func: Callable[..., Any], inputs: Any, **kwargs: Any) -> Any:
+    def checked(func: Callable[..., Any], inputs: Sequence[Tensor], **kwargs: Any) -> bool:
         kwargs.pop("masked", None)
         given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
         whole = [coalesce(item) if is_sparse(item) and item._layout is coo.sparse_coo else item for item in given]

@@ -11,6 +11,7 @@ from typing_extensions import deprecated
 
 import mstorch as torch
 
+from .._backend.arrays import Array, Number
 from .._tensor import Tensor
 
 _PRECISIONS = {
@@ -98,13 +99,13 @@ def _text(
     return "\n".join(lines)
 
 
-def _scalar_text(actual: Any, expected: Any, tolerances: tuple[float, float], what: str = "Scalars") -> str:
+def _scalar_text(actual: Number, expected: Number, tolerances: tuple[float, float], what: str = "Scalars") -> str:
     absolute = abs(actual - expected)
     relative = float("inf") if expected == 0 else absolute / abs(expected)
     return _text(what, f"Expected {expected} but got {actual}.", (absolute, None), (relative, None), tolerances)
 
 
-def _none(actual: Tensor | float, expected: Tensor | float | np.ndarray, options: Options) -> bool:
+def _none(actual: Tensor | float, expected: Tensor | float | Array, options: Options) -> bool:
     if actual is not None and expected is not None:
         return False
     if actual is not expected:
@@ -112,7 +113,7 @@ def _none(actual: Tensor | float, expected: Tensor | float | np.ndarray, options
     return True
 
 
-def _booleans(actual: Tensor | float, expected: Tensor | float | np.ndarray, options: Options) -> bool:
+def _booleans(actual: Tensor | float, expected: Tensor | float | Array, options: Options) -> bool:
     if not all(isinstance(value, (bool, np.bool_)) for value in (actual, expected)):
         return False
     if bool(actual) is not bool(expected):
@@ -152,12 +153,12 @@ def _tensors(actual: Any, expected: Any, options: Options) -> bool:
     return True
 
 
-def _class_of(value: Tensor | type | np.ndarray) -> type:
+def _class_of(value: Tensor | type | Array) -> type:
     """Return the value's class; sparse tensors, which have a class of their own in mstorch, count as Tensor."""
     return torch.Tensor if isinstance(value, torch.Tensor) and value.layout != torch.strided else type(value)
 
 
-def _as_tensor(value: Tensor | type | np.ndarray) -> Any:
+def _as_tensor(value: Tensor | type | Array) -> Any:
     if isinstance(value, torch.Tensor):
         return value
     with suppress(TypeError, ValueError, RuntimeError):
@@ -199,7 +200,7 @@ def _parts(actual: Any, expected: Any, tolerances: tuple[float, float]) -> Itera
     """Yield the dense tensors that make up both, each with its name in messages (None for a strided tensor) and its tolerances."""
     exact = (0, 0)
 
-    def compare(name: str, one: int, other: Any) -> None:
+    def compare(name: str, one: int, other: Number) -> None:
         if one != other:
             raise Mismatch(AssertionError, f"The number of {name} tensors does not match: {one} != {other}")
 
@@ -427,7 +428,8 @@ class TensorLikePair(_Close):
     """Pair of tensors, or of values convertible to tensors; one class must be a subclass of the other."""
 
     def __init__(
-        self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), allow_subclasses: bool = True, rtol: float | None = None,
+        self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), allow_subclasses: bool = True,
+        rtol: float | None = None,
         atol: float | None = None, equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True,
         check_layout: bool = True, check_stride: bool = False, **other_parameters: Any,
     ) -> None:  # fmt: skip
@@ -437,7 +439,9 @@ class TensorLikePair(_Close):
         self._settle([actual.dtype, expected.dtype], options)
         self.check_device, self.check_dtype, self.check_layout, self.check_stride = options[4:]
 
-    def _process_inputs(self, actual: Any, expected: Any, *, id: tuple[Any, ...], allow_subclasses: bool) -> tuple[Any, Any]:
+    def _process_inputs(
+        self, actual: Tensor | Array | type[Any], expected: Any, *, id: tuple[Any, ...], allow_subclasses: bool
+    ) -> tuple[Any, Any]:
         """Convert the values to tensors."""
         one, other = _class_of(actual), _class_of(expected)
         if not (issubclass(one, other) or issubclass(other, one)) or not allow_subclasses and one is not other:
@@ -456,7 +460,7 @@ class TensorLikePair(_Close):
     def _equalize_attributes(self, actual: Any, expected: Any) -> tuple[Any, Any]:
         return _alike(actual, expected)
 
-    def _compare_values(self, actual: Any, expected: Any) -> None:
+    def _compare_values(self, actual: Tensor, expected: Tensor) -> None:
         try:
             for what, left, right, allowed in _parts(actual, expected, (self.rtol, self.atol)):
                 _check_values(what, left, right, allowed, self.equal_nan)
@@ -516,7 +520,8 @@ _OLD_PRECISIONS = {torch.float16: (1e-3, 1e-3), torch.float32: (1e-4, 1e-5), tor
     category=FutureWarning,
 )
 def assert_allclose(
-    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+    actual: Tensor, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
+    msg: str = ""
 ) -> None:
     """Raise AssertionError unless the values are close; deprecated form of ``assert_close``, with wider tolerances and ignoring dtypes."""
     actual = actual if isinstance(actual, torch.Tensor) else torch.tensor(actual)

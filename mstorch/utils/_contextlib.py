@@ -48,7 +48,7 @@ class _DecoratorContextManager:
         if inspect.isclass(orig_func):
             warn(DECORATED_CLASS, FutureWarning)
             function: Any = orig_func
-            return context_decorator(self.clone, lambda *args, **kwargs: function(*args, **kwargs))  # type: ignore[return-value]
+            return context_decorator(self.clone, lambda *args, **kwargs: function(*args, **kwargs))
         return context_decorator(self.clone, orig_func)
 
     def __enter__(self) -> None:

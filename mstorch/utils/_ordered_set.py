@@ -52,7 +52,7 @@ class OrderedSet(MutableSet[T], Reversible[T]):
     def update(self, *others: Iterable[T]) -> None:
         """Append the elements of iterables."""
         for other in others:
-            self |= other  # type: ignore[operator,arg-type]
+            self |= other
 
     def union(self, *others: Iterable[T]) -> OrderedSet[T]:
         """Return the elements of this set, then those of others."""
@@ -68,7 +68,7 @@ class OrderedSet(MutableSet[T], Reversible[T]):
         """Return the elements that are in no other, in this set's order."""
         return OrderedSet(one for one in self if not any(one in other for other in others))
 
-    def __ior__(self, other: Any) -> OrderedSet[T]:  # type: ignore[override,misc]
+    def __ior__(self, other: Iterable[Any]) -> OrderedSet[T]:
         self._dict.update(dict.fromkeys(other))
         return self
 

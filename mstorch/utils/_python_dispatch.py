@@ -6,6 +6,7 @@ NotImplementedError, and so do operators whose decomposition is not known; optim
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -29,7 +30,9 @@ class TorchDispatchMode(Block):
         if _dispatch_key is not None:
             raise NotImplementedError("mstorch: modes of infrastructure have no keys of their own")
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         """Handle a call; subclasses define it."""
         raise NotImplementedError
 
@@ -54,12 +57,14 @@ class TorchDispatchMode(Block):
 class BaseTorchDispatchMode(TorchDispatchMode):
     """A mode that calls every operator unchanged."""
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         """Return the operator's own result."""
         return func(*args, **(kwargs or {}))
 
 
-def _get_current_dispatch_mode() -> Any:
+def _get_current_dispatch_mode() -> TorchDispatchMode | None:
     """Return the innermost active mode, or None."""
     return state.dispatchers[-1] if state.dispatchers else None
 

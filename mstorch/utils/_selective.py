@@ -127,7 +127,9 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
         return tree_map(lambda x: x.get_val(self.allow_cache_entry_mutation), entry)
 
 
-def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
+) -> tuple[Any, Any]:
     """Return the two contexts for ``checkpoint(..., context_fn=...)``.
 
     ``policy_fn_or_list`` is a list of operators (``torch.ops.aten.mm.default``) whose results are saved, or a function of a

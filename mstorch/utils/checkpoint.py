@@ -17,7 +17,7 @@ from .._tensor import Tensor
 from ..amp import _settings
 from ..autograd import backward
 from ..autograd.backward import checkpoints
-from ..autograd.function import Function
+from ..autograd.function import Function, FunctionCtx
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..nn.modules.container import Sequential
@@ -51,7 +51,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 def _accelerated(args: tuple[Tensor, ...]) -> list[Any]:
-    return [leaf for leaf in tree_flatten(args)[0] if isinstance(leaf, TensorBase) and leaf.device.type != "cpu"]  # type: ignore[attr-defined]
+    return [leaf for leaf in tree_flatten(args)[0] if isinstance(leaf, TensorBase) and leaf.device.type != "cpu"]
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
@@ -85,7 +85,7 @@ class DefaultDeviceType:
 class _Surroundings:
     """The global state that a computation depends on: RNG states and autocast."""
 
-    def __init__(self, preserve_rng_state: bool, args: Any) -> None:
+    def __init__(self, preserve_rng_state: bool, args: Sequence[Any]) -> None:
         self.preserve = preserve_rng_state
         self.state = random.get_rng_state() if preserve_rng_state else None
         self.devices, self.device_states = get_device_states(*args) if preserve_rng_state else ([], [])
@@ -115,7 +115,7 @@ class CheckpointFunction(Function):
     """The reentrant variant: backward reruns the function and starts a nested backward."""
 
     @staticmethod
-    def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
+    def forward(ctx: FunctionCtx, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Tensor:
         """Run the function without keeping its activations."""
         check_backward_validity(args)
         ctx.run_function = run_function
@@ -127,7 +127,7 @@ class CheckpointFunction(Function):
             return run_function(*args)
 
     @staticmethod
-    def backward(ctx: Any, *args: Any) -> Any:
+    def backward(ctx: FunctionCtx, *args: Any) -> tuple[Tensor | None, ...]:
         """Run the function again and return the gradients of its arguments; gradients of other leaves are accumulated."""
         if not checkpoints.valid:
             raise RuntimeError(
@@ -143,12 +143,12 @@ class CheckpointFunction(Function):
         outputs = (outputs,) if isinstance(outputs, TensorBase) else outputs
         pairs = [
             (output, gradient) for output, gradient in zip(outputs, args)
-            if isinstance(output, TensorBase) and output.requires_grad  # type: ignore[attr-defined]
+            if isinstance(output, TensorBase) and output.requires_grad
         ]  # fmt: skip
         if not pairs:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         backward([output for output, _ in pairs], [gradient for _, gradient in pairs])
-        return (None, None, *(value.grad if isinstance(value, TensorBase) else None for value in detached))  # type: ignore[attr-defined]
+        return (None, None, *(value.grad if isinstance(value, TensorBase) else None for value in detached))
 
 
 def noop_context_fn() -> tuple[Any, Any]:
@@ -288,8 +288,8 @@ def checkpoint(
 
 
 def checkpoint_sequential(
-    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
-) -> Any:
+    functions: Any, segments: int, input: Tensor, use_reentrant: bool | None = None, **kwargs: Any
+) -> Tensor:
     """Run functions (or the layers of a Sequential) in sequence, with each segment but the last checkpointed."""
     if use_reentrant is None:
         warn(
@@ -305,7 +305,7 @@ def checkpoint_sequential(
     layers = list(functions.children()) if isinstance(functions, Sequential) else functions
 
     def segment(first: int, last: int) -> Callable[[Any], Any]:
-        def run(value: Any) -> Any:
+        def run(value: Tensor) -> Any:
             for layer in layers[first:last]:
                 value = layer(value)
             return value

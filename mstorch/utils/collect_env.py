@@ -69,7 +69,7 @@ def get_env_info() -> SystemEnv:
         torch_version=str(torch.__version__), is_debug_build="False", cuda_compiled_version=torch.version.cuda,
         os=f"{platform.system()} {platform.release()} ({platform.machine()})", libc_version=get_libc_version(),
         python_version=python_version(), python_platform=get_python_platform(),
-        is_cuda_available=str(torch.cuda.is_available()), is_xpu_available=torch.xpu.is_available(), pip_version="pip3",  # type: ignore[attr-defined]
+        is_cuda_available=str(torch.cuda.is_available()), is_xpu_available=torch.xpu.is_available(), pip_version="pip3",
         pip_packages="\n".join(packages()), conda_packages="", is_xnnpack_available="False", cpu_info=platform.processor() or None,
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from .._core.warned import warn
 from .._hook import missing as _missing
 from .._leaving import Block, Undo, all_of
 from .._tensor import Tensor
+from ..nn.modules.module import Module
 from ..ops import OpOverloadPacket, aten
 from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_leaves, tree_map
@@ -44,7 +45,7 @@ def shape_wrapper(f: Formula) -> Formula:
     return of_tensors
 
 
-def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Formula], Formula]:
+def register_flop_formula(targets: OpOverloadPacket, get_raw: bool = False) -> Callable[[Formula], Formula]:
     """Return a decorator that registers a FLOP formula of operators (``torch.ops.mylib.foo``), a function of shapes and ``out_shape``.
 
     With ``get_raw`` it gets the tensors and ``out_val``.
@@ -67,27 +68,27 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Form
 
 
 @register_flop_formula(aten.mm)
-def mm_flop(a_shape: Shape, b_shape: Shape, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+def mm_flop(a_shape: Shape, b_shape: Shape, *args: Any, out_shape: Sequence[int] | None = None, **kwargs: Any) -> int:
     """Return ``2 m n k`` for (m, k) @ (k, n)."""
     (m, k), (_, n) = a_shape, b_shape
     return m * n * 2 * k
 
 
 @register_flop_formula(aten.addmm)
-def addmm_flop(self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
+def addmm_flop(self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Sequence[int] | None = None, **kwargs: Any) -> int:
     """Return the FLOPs of the matmul; the addition is not counted."""
     return mm_flop(a_shape, b_shape)
 
 
 @register_flop_formula(aten.bmm)
-def bmm_flop(a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
+def bmm_flop(a_shape: Shape, b_shape: Shape, out_shape: Sequence[int] | None = None, **kwargs: Any) -> int:
     """Return ``2 b m n k`` for (b, m, k) @ (b, k, n)."""
     (b, m, k), (_, _, n) = a_shape, b_shape
     return b * m * n * 2 * k
 
 
 @register_flop_formula(aten.baddbmm)
-def baddbmm_flop(self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
+def baddbmm_flop(self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Sequence[int] | None = None, **kwargs: Any) -> int:
     """Return the FLOPs of the batched matmul; the addition is not counted."""
     return bmm_flop(a_shape, b_shape)
 
@@ -100,7 +101,8 @@ def conv_flop_count(x_shape: Shape, w_shape: Shape, out_shape: Shape, transposed
 
 @register_flop_formula(aten.convolution)
 def conv_flop(
-    x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool, *args: Any,
+    x_shape: Shape, w_shape: Shape, _bias: Sequence[int] | None, _stride: Sequence[int], _padding: Sequence[int],
+    _dilation: Sequence[int], transposed: bool, *args: Any,
     out_shape: Any = None, **kwargs: Any,
 ) -> int:  # fmt: skip
     """Return the FLOPs of a convolution; the bias is not counted."""
@@ -113,8 +115,9 @@ def _exchanged(shape: Shape) -> list[int]:
 
 @register_flop_formula(aten.convolution_backward)
 def conv_backward_flop(
-    grad_out_shape: Shape, x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool,
-    _output_padding: Any, _groups: Any, output_mask: Sequence[bool], out_shape: Any, **kwargs: Any,
+    grad_out_shape: Shape, x_shape: Shape, w_shape: Shape, _bias: Sequence[int], _stride: Sequence[int], _padding: Sequence[int],
+    _dilation: Sequence[int], transposed: bool,
+    _output_padding: Sequence[int], _groups: int, output_mask: Sequence[bool], out_shape: Sequence[Any], **kwargs: Any,
 ) -> int:  # fmt: skip
     """Return the FLOPs of the requested gradients: the input's is computed by a transposed convolution, the weight's by a convolution with
     the gradient.
@@ -153,7 +156,7 @@ class FlopCounterMode(Block):
     """
 
     def __init__(
-        self, mods: Any = None, depth: int = 2, display: bool = True, custom_mapping: dict[Any, Any] | None = None
+        self, mods: Module | list[Module] | None = None, depth: int = 2, display: bool = True, custom_mapping: dict[Any, Any] | None = None
     ) -> None:
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.depth = depth

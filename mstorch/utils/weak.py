@@ -38,7 +38,7 @@ class WeakIdKeyDictionary(MutableMapping):  # type: ignore[type-arg]
         if dict is not None:
             self.update(dict)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Tensor) -> Any:
         return self.data[self.ref_type(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -75,7 +75,7 @@ class WeakIdKeyDictionary(MutableMapping):  # type: ignore[type-arg]
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo: Any) -> WeakIdKeyDictionary:
+    def __deepcopy__(self, memo: dict[int, Any]) -> WeakIdKeyDictionary:
         made = type(self)(ref_type=self.ref_type)
         for key, value in self.items():
             made[key] = deepcopy(value, memo)

@@ -1,6 +1,7 @@
 """torch.xpu: Intel's GPUs, on which MindSpore does not run; functions behave as torch's without one."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
@@ -61,7 +62,7 @@ def set_rng_state(new_state: Tensor, device: Any = "xpu") -> None:
     """Do nothing without a device, as in torch."""
 
 
-def set_rng_state_all(new_states: Any) -> None:
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
     """Do nothing without a device, as in torch."""
 
 

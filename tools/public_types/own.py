@@ -91,7 +91,7 @@ def _words(annotation: str) -> str:
 
 
 def _type(function: str, parameter: inspect.Parameter, default: str | None) -> str:
-    declared = _words(str(parameter.annotation))
+    declared = _words(str(parameter.annotation)).replace("Sequence[Int]", "Ints")
     if "Any" in declared:
         declared = OF_FUNCTION.get((function, parameter.name)) or BY_NAME.get(parameter.name, declared)
     return union(declared, "None") if default == "None" else declared

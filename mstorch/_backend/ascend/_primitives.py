@@ -12,7 +12,7 @@ from ..table import ALL, HALVES, Function, absent_on, define_on, kernel, same_on
 from .documented import DOCUMENTED, PAGE_OF
 
 
-def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
+def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Raw:
     """Run a primitive, with contiguous copies of the arguments if its kernel does not support strides."""
     if refuses_steps(name, args):
         args = _in_rows(name, args)
@@ -67,7 +67,7 @@ def by_host(op: str, x: Raw, *args: Any) -> Any:
 def of_vectors(function: Function) -> Function:
     """Wrap a function along a dimension to accept 0-d tensors, which the device's kernels reject."""
 
-    def call(x: Any, *args: Any) -> Any:
+    def call(x: Raw, *args: Any) -> Raw:
         if x.shape:
             return function(x, *args)
         return run("Reshape", function(run("Reshape", x, (1,)), *args), ())

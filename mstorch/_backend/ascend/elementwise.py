@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..arrays import Number
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, NAME_OF, Raw
 from ..table import FLOATS, HALVES
@@ -20,7 +22,7 @@ def _divide(first: Raw, second: Raw, how: str) -> Raw:
     return run("RemainderTensorTensor" if how == "remainder" else "FmodTensor", first, second)
 
 
-def _passing_over_nan(name: str) -> Any:
+def _passing_over_nan(name: str) -> Callable[..., Any]:
     def extreme(first: Raw, second: Raw) -> Raw:
         found = run("Select", run("NotEqual", second, second), first, run(name, first, second))
         return run("Select", run("NotEqual", first, first), second, found)
@@ -54,7 +56,7 @@ def _square(x: Raw) -> Raw:
     return run("Mul", x, x)
 
 
-def _scalar_power(x: Raw, exponent: Any) -> Raw:
+def _scalar_power(x: Raw, exponent: Number) -> Raw:
     """Return the power with a Python number, which MindSpore rounds to single precision."""
     if NAME_OF[x.dtype] in ("float64", "complex128"):
         return run("Pow", x, constant(exponent, x))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
     return run("Log", run("Div", x, run("SubExt", constant(1, x), x, 1)))
 
 
-def _together(name: str) -> Any:
+def _together(name: str) -> Callable[..., Any]:
     """Return a function that broadcasts two tensors for a primitive that does not broadcast."""
 
     def call(x: Raw, y: Raw) -> Raw:

@@ -39,12 +39,12 @@ def _max(name: str, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilati
     return run("Reshape", found[0], shape), run("Reshape", found[1], shape) if name.endswith("Indices") else found[1]
 
 
-def _max_pool(x: Raw, *numbers: Any) -> Raw:
+def _max_pool(x: Raw, *numbers: tuple[int, ...]) -> Raw:
     found = _max("MaxPoolWithMask", x, *numbers)
     return found[0] if isinstance(found, tuple) else found
 
 
-def _max_pool_indices(x: Raw, *numbers: Any) -> tuple[Raw, Raw]:
+def _max_pool_indices(x: Raw, *numbers: tuple[int, ...]) -> tuple[Raw, Raw]:
     return _max("MaxPoolWithIndices", x, *numbers)
 
 

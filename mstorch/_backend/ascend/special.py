@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..kernels._nodes import constant
@@ -29,7 +30,7 @@ def _both(*conditions: Raw) -> Raw:
     return found
 
 
-def _incomplete(name: str, at_zero: float) -> Any:
+def _incomplete(name: str, at_zero: float) -> Callable[..., Any]:
     """Return an incomplete gamma function that gives the limits at zero and infinity, where the device's kernel gives NaN."""
 
     def row(a: Raw, x: Raw) -> Raw:

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ._heap import make_heap, sort_heap
 
 FEW = 4096
 _BITS = 20
 _SHORT = 16
-
-Array = np.ndarray[Any, Any]
 
 
 def sort_few(ranks: Array) -> Array | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ..arrays import Array
 
 
 def sink(keys: list[Any], items: list[Any], hole: int, count: int, key: Any, item: Any) -> None:

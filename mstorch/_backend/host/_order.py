@@ -12,10 +12,10 @@ recursion takes a few passes. Segments without equal elements are skipped, becau
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ._few import FEW, median_of_three, sort_few
 from ._heap import sort_by_heap
 
@@ -23,8 +23,6 @@ SHORT = 16  # segments of so many elements are left to an insertion sort, which 
 _LONG = 8192  # longer segments are partitioned one by one
 _DIGITS = 1 << 16  # rows that are not longer have ranks of 16 bits, which NumPy sorts by their digits
 _BLOCK = 1 << 17  # so many elements of short segments at once: their arrays fit the cache
-
-Array = np.ndarray[Any, Any]
 
 
 class Ranks:

@@ -6,15 +6,13 @@ Quicksort Programs", 1978). These algorithms move elements together with their i
 """
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..arrays import Array
 from ._few import FEW, select_few
 from ._heap import few_smallest, select_by_heap
 from ._order import Sides, equal_neighbours, exchange, partition_many, ranks_of, sort_rows
 
-Array = np.ndarray[Any, Any]
 _NONE = np.empty(0, np.int64)
 _BLOCK = 1 << 18  # so many elements of rows at once
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
+
 Sizes = tuple[int, ...]
 
 
@@ -16,7 +18,7 @@ def slices(kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Iterato
         yield (..., *(slice(k * d, k * d + (o - 1) * s + 1, s) for k, s, d, o in zip(place, stride, dilation, out)))
 
 
-def padded(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes, fill: Any) -> np.ndarray:
+def padded(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes, fill: float) -> Array:
     """Return the input padded to the extent of the windows."""
     reach = [(o - 1) * s + (k - 1) * d + 1 for k, s, d, o in zip(kernel, stride, dilation, out)]
     after = [max(r - n - p, 0) for r, n, p in zip(reach, x.shape[2:], padding)]

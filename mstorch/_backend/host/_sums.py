@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..halves import BFLOAT16, widened
 from ..onednn.gemm import gemm
 from ..onednn.library import FOUND_HALVES
@@ -15,7 +16,7 @@ _SERIAL = 1024  # additions one after the other whose rounding is let be
 _PART = 256
 
 
-def sum_along(x: np.ndarray, axes: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: Any = None) -> Any:
+def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: np.dtype[Any] | None = None) -> Any:
     """Sum along dimensions (None: all), with the accuracy of NumPy's innermost dimension along outer dimensions too."""
     if x.size >= _MANY and x.dtype.char in "fd" and (dtype is None or dtype == x.dtype) and x.strides[-1] == x.itemsize:
         found = _along_last(x, axes, keepdims) if x.flags.c_contiguous else _along_last_of_window(x, axes, keepdims)
@@ -87,7 +88,7 @@ def _outer(x: np.ndarray, chosen: set[int]) -> set[int]:
     return chosen
 
 
-def _shortened(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
+def _shortened(x: Array, axis: int, dtype: np.dtype[Any] | None) -> Array:
     """Sum parts of bounded length along one dimension; return the sums of the parts."""
     length = x.shape[axis]
     if length < 2 * _PART:
@@ -105,7 +106,7 @@ _LONGEST = 1 << 12  # numbers of a sum that are added one after the other, but f
 _ONES = np.full(_LONGEST, 0x3F80, np.uint16)  # of bfloat16
 
 
-def halves_along(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
+def halves_along(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     """Return float32 sums of a half-precision array along dimensions; bfloat16 is summed by matrix products with ones."""
     chosen = sorted({axis % x.ndim for axis in axes})
     found = None
@@ -116,7 +117,7 @@ def halves_along(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.nda
     return found.reshape([1 if axis in chosen else n for axis, n in enumerate(x.shape) if keepdims or axis not in chosen])
 
 
-def _products_with_ones(x: np.ndarray, axes: list[int]) -> np.ndarray | None:
+def _products_with_ones(x: Array, axes: list[int]) -> Array | None:
     """Return the sums along outer or inner dimensions, or both; None along other dimensions, or if rows are too long."""
     inner, last = 1, x.ndim
     while axes and axes[-1] == last - 1:
@@ -136,7 +137,7 @@ def _products_with_ones(x: np.ndarray, axes: list[int]) -> np.ndarray | None:
     return None if found is None else np.asarray(sum_along(found.reshape(outer, -1), 0))
 
 
-def _sums_of_rows(bits: np.ndarray) -> np.ndarray | None:
+def _sums_of_rows(bits: Array) -> Array | None:
     count, length = bits.shape
     parts = 1
     while length > _LONGEST:
@@ -149,7 +150,7 @@ def _sums_of_rows(bits: np.ndarray) -> np.ndarray | None:
     return found if parts == 1 else np.asarray(np.add.reduce(found.reshape(count, parts), 1))
 
 
-def _sums_of_columns(bits: np.ndarray) -> np.ndarray:
+def _sums_of_columns(bits: Array) -> Array:
     rows, width = bits.shape
     found = np.empty((-(-rows // _LONGEST), width), np.float32)
     for part, start in enumerate(range(0, rows, _LONGEST)):

@@ -21,11 +21,11 @@ INTS = ("uint8", "int8", "int16", "int32", "int64")
 REAL = ("bool", *INTS, "float16", *FLOATS)
 
 
-def one(function: Any) -> Callable[[np.ndarray], np.ndarray]:
+def one(function: Any) -> Callable[[Array], Array]:
     """Return a unary ufunc as a kernel."""
     function = quietly(function)
 
-    def kernel(x: np.ndarray) -> np.ndarray:
+    def kernel(x: Array) -> Array:
         if x.size >= WIDE:
             return _on_threads(function, x.shape, x)
         found = function(x)
@@ -34,14 +34,14 @@ def one(function: Any) -> Callable[[np.ndarray], np.ndarray]:
     return kernel
 
 
-def _wider(char: str, size: int) -> Any:
+def _wider(char: str, size: int) -> type[Any] | None:
     """Return the wider dtype in which ``size`` numbers of a dtype are computed; None if they are computed in the dtype itself."""
     if char == "f" and size <= FEW:
         return np.float64
     return np.longdouble if char == "d" and size <= _FEW_DOUBLES else None
 
 
-def exact(function: Any) -> Callable[[np.ndarray], np.ndarray]:
+def exact(function: Any) -> Callable[[Array], Array]:
     """Return a unary ufunc as a kernel that computes small arrays in a wider dtype and rounds once.
 
     NumPy's float32 loops have errors up to 3 ulp, torch's at most one: exp differs in 40 % of its results (25 % for float64). Computing in
@@ -49,7 +49,7 @@ def exact(function: Any) -> Callable[[np.ndarray], np.ndarray]:
     """
     plain, function = one(function), quietly(function)
 
-    def kernel(x: np.ndarray) -> np.ndarray:
+    def kernel(x: Array) -> Array:
         wide = _wider(x.dtype.char, x.size)
         if wide is None:
             return plain(x)
@@ -60,11 +60,11 @@ def exact(function: Any) -> Callable[[np.ndarray], np.ndarray]:
     return kernel
 
 
-def two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def two(function: Any) -> Callable[[Array, Array], Array]:
     """Return a binary ufunc as a kernel."""
     function = quietly(function)
 
-    def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def kernel(x: Array, y: Array) -> Array:
         if x.size >= WIDE or y.size >= WIDE:
             return _on_threads(function, x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape), x, y)
         found = function(x, y)
@@ -73,11 +73,11 @@ def two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     return kernel
 
 
-def exact_two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def exact_two(function: Any) -> Callable[[Array, Array], Array]:
     """Return a binary ufunc as a kernel that rounds small arrays once, see ``exact``."""
     plain, function = two(function), quietly(function)
 
-    def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def kernel(x: Array, y: Array) -> Array:
         wide = None if x.dtype != y.dtype else _wider(x.dtype.char, max(x.size, y.size))
         if wide is None:
             return plain(x, y)
@@ -88,7 +88,7 @@ def exact_two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     return kernel
 
 
-def _on_threads(function: Any, shape: tuple[int, ...], *operands: np.ndarray) -> np.ndarray:
+def _on_threads(function: Callable[..., Any], shape: tuple[int, ...], *operands: Array) -> Array:
     """Run a ufunc on large arrays, on several threads that each compute a part of the first dimension."""
     out = np.empty(shape, function(*[operand[(slice(0, 0),) * operand.ndim] for operand in operands]).dtype)
     if all(operand.shape == shape and operand.flags.c_contiguous for operand in operands):
@@ -106,7 +106,7 @@ def _on_threads(function: Any, shape: tuple[int, ...], *operands: np.ndarray) ->
     return out
 
 
-def number(value: Any, like: np.ndarray) -> Any:
+def number(value: Any, like: Array) -> Any:
     """Return a Python number as a scalar of an array's dtype: NumPy 1 computes 0-d arrays with Python numbers in float64."""
     return like.dtype.type(value)
 

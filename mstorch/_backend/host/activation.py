@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import erf
 
 from ..._quiet import quiet, silent
+from ..arrays import Array
 from ..blocks import blocked
 from ..geometry import rough_sum
 from ..halves import BFLOAT16, widened
@@ -20,16 +21,16 @@ from ._ufunc import FLOATS, HALF, INTS, beside_number, exact, number
 from .math import numpy_sigmoid, share_blocks
 
 
-def numpy_relu(x: np.ndarray) -> np.ndarray:
+def numpy_relu(x: Array) -> Array:
     """Return the positive part; NaN propagates."""
     return np.asarray(beside_number(np.maximum, number(0, x), x))  # of two zeros NumPy gives the second, torch x
 
 
-def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int = 0) -> Callable[[np.ndarray], np.ndarray]:
+def _by_onednn(kind: int, spare: Callable[[Array], Array], least: int = 0) -> Callable[[Array], Array]:
     """Return a kernel that uses oneDNN's activation for row-major float32 of at least ``least`` elements, and ``spare`` for other arrays.
     """
 
-    def kernel(x: np.ndarray) -> np.ndarray:
+    def kernel(x: Array) -> Array:
         if x.size >= least and elementwise.usable(x):
             return elementwise.forward(kind, x, share_blocks, 1.0)
         with quiet():
@@ -38,7 +39,7 @@ def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int 
     return kernel
 
 
-def activation_slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
+def activation_slope(kind: int, x: Array, g: Array) -> Array | None:
     """Return ``g`` times the derivative of a oneDNN activation at ``x``; None unless both are row-major float32 or bfloat16."""
     if g.dtype == BFLOAT16:
         return bfloat16.slope(kind, x, g)
@@ -48,7 +49,7 @@ def activation_slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | No
 _FEW = 1 << 12  # elements for which a call of the library takes longer than NumPy
 
 
-def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
+def relu_slope(result: Array, g: Array) -> Array | None:
     """Return ``g`` where the result of ReLU is positive, else 0. Return None for other dtypes, or if the result contains NaN, where torch
     passes ``g`` on.
     """
@@ -59,12 +60,12 @@ def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
     return elementwise.backward(elementwise.RELU, result, g, share_blocks)
 
 
-def numpy_silu(x: np.ndarray) -> np.ndarray:
+def numpy_silu(x: Array) -> Array:
     """Return ``x * sigmoid(x)``."""
     return np.asarray(silent.multiply(x, numpy_sigmoid(x)))
 
 
-def numpy_leaky_relu(x: np.ndarray, slope: float) -> np.ndarray:
+def numpy_leaky_relu(x: Array, slope: float) -> Array:
     """Return ``x`` where positive, else ``slope * x``."""
     return np.where(x > 0, x, silent.multiply(x, number(slope, x)))
 
@@ -76,7 +77,7 @@ _ABOVE = [0.142586590499, 0.1229151627825, 0.2156744430835, -0.1740371834740, 0.
 _REACH = 0.5 * 0.7071067811865476
 
 
-def _tail(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _tail(size: Array) -> tuple[Array, Array]:
     """Return the upper tail of the normal distribution at nonnegative float32 numbers, and ``exp(-size * size / 2)``."""
     inner = np.multiply(size, np.float32(_REACH))
     inner += np.float32(1)
@@ -93,7 +94,7 @@ def _tail(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @blocked
-def numpy_gelu(x: np.ndarray) -> np.ndarray:
+def numpy_gelu(x: Array) -> Array:
     """Return ``x`` times the standard normal CDF at ``x``."""
     if x.dtype == np.float32 and x.ndim:
         size = np.absolute(x)
@@ -112,7 +113,7 @@ def numpy_gelu(x: np.ndarray) -> np.ndarray:
     return np.asarray(found)
 
 
-def numpy_gelu_tanh(x: np.ndarray) -> np.ndarray:
+def numpy_gelu_tanh(x: Array) -> Array:
     """Return GELU by its tanh approximation."""
     inner = np.multiply(x, x)
     inner *= number(0.044715, x)
@@ -127,7 +128,7 @@ def numpy_gelu_tanh(x: np.ndarray) -> np.ndarray:
 
 
 @blocked
-def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+def gelu_slope(x: Array, g: Array) -> Array:
     """Return ``g`` times the derivative of ``gelu`` where oneDNN does not compute it."""
     if x.dtype == np.float32:
         share, density = _tail(np.absolute(x))
@@ -155,7 +156,7 @@ def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
 _gelu = _by_onednn(elementwise.GELU, numpy_gelu)
 
 
-def gelu(x: np.ndarray) -> np.ndarray:
+def gelu(x: Array) -> Array:
     """Return GELU; infinity is kept for float16 (oneDNN, which torch uses for it only on processors with float16 arithmetic, gives NaN)."""
     if x.dtype != np.float16:
         return _gelu(x)
@@ -177,10 +178,10 @@ define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
 _exp, _log1p, _expm1, _tanh = exact(np.exp), exact(np.log1p), exact(np.expm1), exact(np.tanh)
 
 
-def _enter(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
+def _enter(op: str, function: Callable[..., Any], dtypes: tuple[str, ...] = FLOATS) -> None:
     """Register a kernel of an array and numbers, which are cast to the array's dtype."""
 
-    def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
+    def kernel(x: Array, *rest: Any) -> Array:
         with quiet():
             values = [item if item.__class__ is np.ndarray else number(item, x) for item in rest]
             return np.asarray(function(x, *values)).astype(x.dtype, copy=False)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..blocks import WORTH, share, threads
 from ..geometry import rough_sum
 from ..onednn import rows
@@ -31,7 +32,7 @@ Group = tuple[slice, slice]
 
 
 @functools.lru_cache(16)
-def triangle(length: int, keys: int) -> np.ndarray:
+def triangle(length: int, keys: int) -> Array:
     """Return the additive causal mask: 0 or -inf, (L, S) float32."""
     found = np.full((length, keys), -np.inf, np.float32)
     found[np.tril(np.ones((length, keys), bool))] = 0.0
@@ -55,7 +56,7 @@ def _chunks(group: Group, length: int, keys: int) -> Iterator[slice]:
     return (slice(start, min(start + step, length)) for start in range(0, length, step))
 
 
-def _multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+def _multiply(a: Array, b: Array, out: Array) -> None:
     # A single row, as when words are generated, meets one more key each time: no kernel is made for each number of them.
     if FOUND and a.dtype == np.float32 and out.size * a.shape[-1] >= LEAST and a.shape[-2] > 1:
         products(a, b, out)
@@ -63,22 +64,22 @@ def _multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         out[...] = numpy_bmm(a, b)
 
 
-def _turned(a: np.ndarray) -> np.ndarray:
+def _turned(a: Array) -> Array:
     return a.swapaxes(-1, -2)
 
 
 class _Scores:
     """Computes attention weights from query, key and mask."""
 
-    def __init__(self, q: np.ndarray, k: np.ndarray, bias: np.ndarray | None, factor: np.floating[Any]) -> None:
+    def __init__(self, q: Array, k: Array, bias: Array | None, factor: np.floating[Any]) -> None:
         self.q, self.k, self.bias, self.factor = q, k, bias, factor
-        self.hollow: np.ndarray | None = None
+        self.hollow: Array | None = None
         if bias is not None:
             hollow = np.maximum.reduce(bias, axis=-1) == -np.inf
             self.bias = np.broadcast_to(bias, (*q.shape[:3], k.shape[2]))
             self.hollow = np.broadcast_to(hollow, q.shape[:3]) if hollow.any() else None
 
-    def weigh(self, group: Group, chunk: slice, out: np.ndarray) -> np.ndarray:
+    def weigh(self, group: Group, chunk: slice, out: Array) -> Array:
         """Write the weights of some rows into a contiguous array; fully masked rows are zero unless a score is NaN."""
         place = (*group, chunk)
         _multiply(self.q[place], _turned(self.k[group]), out)
@@ -114,8 +115,8 @@ def _shared(work: Callable[[Group], None], batch: int, heads: int, scores: int, 
 
 
 def attention(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, bias: np.ndarray | None, scale: float, keep: bool
-) -> tuple[np.ndarray, np.ndarray | None]:
+    q: Array, k: Array, v: Array, bias: Array | None, scale: float, keep: bool
+) -> tuple[Array, Array | None]:
     """Return attention of (B, H, L, E), (B, H, S, E) and (B, H, S, E), in the shape and layout of ``q``, and with ``keep`` the attention
     weights.
 
@@ -137,8 +138,8 @@ def attention(
 
 
 def attention_slope(
-    g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, bias: np.ndarray | None, scale: float, whole: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    g: Array, q: Array, k: Array, v: Array, bias: Array | None, scale: float, whole: Array | None
+) -> tuple[Array, Array, Array]:
     """Return the gradients for query, key and value, with the heads of a position adjacent in memory, as in torch's kernel."""
     (batch, heads, length, width), keys = q.shape, k.shape[2]
     factor = q.dtype.type(scale)
@@ -166,7 +167,7 @@ def attention_slope(
     return by_q, by_k, by_v
 
 
-def _through_softmax(weights: np.ndarray, g: np.ndarray) -> None:
+def _through_softmax(weights: Array, g: Array) -> None:
     """Convert the gradient of the attention weights to that of the scores, in place."""
     y, slope = weights.reshape(-1, weights.shape[-1]), g.reshape(-1, g.shape[-1])
     if FOUND and y.dtype == np.float32 and math.isfinite(rough_sum(y)):  # its rounding of infinities is its own

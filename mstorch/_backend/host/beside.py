@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..table import COMPLEX, FLOATS, HALVES, VIA_HALF, define_host
 from .fft import numpy_angle
 from .index import numpy_index
@@ -17,7 +18,7 @@ from .index import numpy_index
 Sizes = tuple[int, ...]
 
 
-def numpy_small_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def numpy_small_matmul(a: Array, b: Array) -> Array:
     """Multiply (…, n, m) × (…, m, p), m > 0, rounding each product and adding in order."""
     with quiet():
         total = a[..., :, :1] * b[..., :1, :]
@@ -27,33 +28,33 @@ def numpy_small_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def numpy_linear_index(
-    first: np.ndarray, shape: Sizes, dims: Sizes, indices: tuple[np.ndarray, ...], common: Sizes, adjacent: bool
-) -> np.ndarray:
+    first: Array, shape: Sizes, dims: Sizes, indices: tuple[Array, ...], common: Sizes, adjacent: bool
+) -> Array:
     """Return the flat positions, in an array of ``shape``, of the elements that an index selects."""
     return numpy_index(np.arange(math.prod(shape), dtype=np.int64).reshape(shape), dims, indices, common, adjacent)
 
 
-def numpy_storage_gather(x: np.ndarray, index: np.ndarray) -> np.ndarray:
+def numpy_storage_gather(x: Array, index: Array) -> Array:
     """Gather elements at flat positions."""
     return np.asarray(x.reshape(-1)[index])
 
 
-def numpy_storage_scatter(x: np.ndarray, index: np.ndarray, new: np.ndarray) -> np.ndarray:
+def numpy_storage_scatter(x: Array, index: Array, new: Array) -> Array:
     """Return a copy with elements written at flat positions."""
     found = np.array(x, order="C")
     found.reshape(-1)[index.reshape(-1)] = new.reshape(-1)
     return found
 
 
-def _complex(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    def kernel(*args: Any) -> np.ndarray:
+def _complex(function: Callable[..., Any]) -> Callable[..., Array]:
+    def kernel(*args: Any) -> Array:
         with quiet():
             return np.asarray(function(*args), args[0].dtype)
 
     return kernel
 
 
-def _sinc(x: np.ndarray) -> np.ndarray:
+def _sinc(x: Array) -> Array:
     turned = x * np.pi
     return np.where(x == 0, 1, np.sin(turned) / np.where(x == 0, 1, turned))
 

@@ -6,9 +6,11 @@ contains zeros, the operands show whether a subnormal number may be among them; 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..blocks import share
 from ..halves import BFLOAT16, FLOAT16, has_zeros, smallest
 from ..onednn import bfloat16 as library
@@ -27,7 +29,7 @@ class _Tiny(Exception):
     """Raised if a zero in a result may be a number that the rounding instruction flushed to zero."""
 
 
-def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: np.ndarray) -> None:
+def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: Array) -> None:
     """Call ``step`` on parts of flat arrays that are whole rows of ``width``; long arrays are split into blocks and run on threads."""
     rows = arrays[0].size // width
     if rows * width <= _BLOCK:
@@ -43,7 +45,7 @@ def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: np.ndarray) -
     share(some, rows, nanoseconds * width, few)
 
 
-def _made(step: Step, nanoseconds: float, x: np.ndarray, *others: np.ndarray, width: int = 1) -> np.ndarray | None:
+def _made(step: Step, nanoseconds: float, x: Array, *others: Array, width: int = 1) -> Array | None:
     """Return the result of a step on the bits of row-major arrays; None if the step raises _Tiny."""
     out = np.empty(x.shape, _BITS)
     arrays = [array.view(_BITS).reshape(-1) for array in (x, *others)]
@@ -54,11 +56,11 @@ def _made(step: Step, nanoseconds: float, x: np.ndarray, *others: np.ndarray, wi
     return out.view(BFLOAT16)
 
 
-def _usable(x: np.ndarray) -> bool:
+def _usable(x: Array) -> bool:
     return x.size >= _FEW and x.dtype == BFLOAT16 and x.flags.c_contiguous
 
 
-def _enter(op: str, kernel: Callable[..., np.ndarray | None]) -> None:
+def _enter(op: str, kernel: Callable[..., Array | None]) -> None:
     if FOUND_HALVES:
         define_direct(op, "bfloat16", kernel, _FEW)
 
@@ -76,7 +78,7 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
     """Register an operation of two arrays of one shape, of an array and a number, or of an array and a row; also with ``swapped`` operands.
     """
 
-    def refuse(x: np.ndarray, y: np.ndarray | None) -> None:
+    def refuse(x: Array, y: Array | None) -> None:
         if bound == _IN_SUMS and np.minimum.reduce(x + x) > bound:
             return  # where a sum is next to nothing, the two are of one size
         tiny = smallest(x) < bound
@@ -85,12 +87,12 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
         if tiny:
             raise _Tiny
 
-    def same(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    def same(x: Array, y: Array, out: Array) -> None:
         library.binary(kind, x, y, out)
         if has_zeros(out):
             refuse(x, y)
 
-    def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    def kernel(x: Array, y: Array) -> Array | None:
         if swapped and x.size < y.size:
             x, y = y, x
         if not _usable(x):
@@ -102,7 +104,7 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
             if number.dtype.char not in "Hf" or not _SMALLEST < abs(float(y)) < _LARGEST:
                 return None
 
-            def beside(x: np.ndarray, out: np.ndarray) -> None:
+            def beside(x: Array, out: Array) -> None:
                 library.with_number(kind, x, number, out)
                 if has_zeros(out):
                     refuse(x, None)
@@ -112,7 +114,7 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
             return None
         row = y.view(_BITS)
 
-        def along(x: np.ndarray, out: np.ndarray) -> None:
+        def along(x: Array, out: Array) -> None:
             library.with_row(kind, x, row, out)
             if has_zeros(out):
                 refuse(x, row)
@@ -131,16 +133,16 @@ _arithmetic("div", library.DIV, _IN_PRODUCTS, swapped=False)
 # ---- functions of one number ----------------------------------------------------------------------------------------------------
 
 
-def _plain(x: np.ndarray, out: np.ndarray) -> None:
+def _plain(x: Array, out: Array) -> None:
     """Skip the check: the function has no tiny values, or torch's kernel is oneDNN's too."""
 
 
-def _no_zeros(x: np.ndarray, out: np.ndarray) -> None:
+def _no_zeros(x: Array, out: Array) -> None:
     if has_zeros(out):
         raise _Tiny
 
 
-def _finite(x: np.ndarray, out: np.ndarray) -> None:
+def _finite(x: Array, out: Array) -> None:
     """Raise _Tiny if an exponential is 0, infinite or NaN."""
     if not np.minimum.reduce(out) or np.maximum.reduce(out) >= _INFINITE:
         raise _Tiny
@@ -152,7 +154,7 @@ def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
     ``bound`` is compared with twice the bits of x, ``lowest`` (the bits of a negative number) with its bits.
     """
 
-    def look(x: np.ndarray, out: np.ndarray) -> None:
+    def look(x: Array, out: Array) -> None:
         if has_zeros(out) and (smallest(x) < bound or np.maximum.reduce(x) > lowest):
             raise _Tiny
 
@@ -164,7 +166,7 @@ _BELOW_40 = 0xC220  # the bits of -40
 
 
 def _function(op: str, kind: int, look: Step, nanoseconds: float) -> None:
-    def step(x: np.ndarray, out: np.ndarray) -> None:
+    def step(x: Array, out: Array) -> None:
         library.function(kind, x, out)
         look(x, out)
 
@@ -181,8 +183,8 @@ _function("gelu_tanh", library.GELU_TANH, _by_itself(_NORMAL, _BELOW_40), 0.4)
 _function("square", library.SQUARE, _by_itself(_IN_PRODUCTS), 0.1)
 
 
-def _by_bits(op: str, step: Step, least: int = 0, dtype: np.dtype = BFLOAT16) -> None:
-    def kernel(x: np.ndarray) -> np.ndarray:
+def _by_bits(op: str, step: Step, least: int = 0, dtype: np.dtype[Any] = BFLOAT16) -> None:
+    def kernel(x: Array) -> Array:
         bits = x.view(_BITS)
         out = np.empty_like(bits)
         step(bits, out)
@@ -191,7 +193,7 @@ def _by_bits(op: str, step: Step, least: int = 0, dtype: np.dtype = BFLOAT16) ->
     define_direct(op, dtype.name, kernel, least)
 
 
-def _positive(bits: np.ndarray, out: np.ndarray, infinite: int = _INFINITE) -> None:
+def _positive(bits: Array, out: Array, infinite: int = _INFINITE) -> None:
     """Write numbers whose sign bit is clear, NaN and -0.0 unchanged, and 0 in place of all others."""
     signed = bits.view(np.int16)
     np.invert(bits, out=out)
@@ -211,17 +213,17 @@ _by_bits("neg", lambda bits, out: np.bitwise_xor(bits, np.uint16(_SIGN), out=out
 # ---- slopes ---------------------------------------------------------------------------------------------------------------------
 
 
-def _small_slopes(x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
+def _small_slopes(x: Array, g: Array, out: Array) -> None:
     if has_zeros(out) and (smallest(g) < _IN_PRODUCTS or np.maximum.reduce(x) > _BELOW_40):
         raise _Tiny
 
 
-def slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
+def slope(kind: int, x: Array, g: Array) -> Array | None:
     """Return ``g`` times the derivative of a oneDNN function at ``x``; None if oneDNN does not compute it in bfloat16."""
     if not (FOUND_HALVES and _usable(x) and _usable(g) and x.shape == g.shape):
         return None
 
-    def step(x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
+    def step(x: Array, g: Array, out: Array) -> None:
         library.slope(kind, x, g, out)
         if kind != library.GELU:
             _small_slopes(x, g, out)
@@ -229,7 +231,7 @@ def slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
     return _made(step, 0.4, x, g)
 
 
-def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
+def relu_slope(result: Array, g: Array) -> Array | None:
     """Return ``g`` where the result of ReLU is positive or NaN, else 0; None if the layouts differ."""
     if result.shape != g.shape or result.strides != g.strides or g.dtype != BFLOAT16:
         return None

@@ -1,28 +1,30 @@
 """Bitwise operations on integers on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..table import define_host
 from ._ufunc import INTS
 
 
-def _bits(function: Any) -> Any:
-    def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _bits(function: np.ufunc) -> Callable[..., Any]:
+    def kernel(x: Array, y: Array) -> Array:
         return np.asarray(function(x, y))
 
     return kernel
 
 
-def numpy_bitwise_not(x: np.ndarray) -> np.ndarray:
+def numpy_bitwise_not(x: Array) -> Array:
     """Return the bitwise complement."""
     return np.asarray(np.invert(x))
 
 
-def _shifted(function: Any, beyond: Any) -> Any:
-    def kernel(x: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def _shifted(function: np.ufunc, beyond: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(x: Array, counts: Array) -> Array:
         # C leaves counts outside the width undefined; torch has fixed results.
         outside = (counts < 0) | (counts >= x.dtype.itemsize * 8)
         found = function(x, np.where(outside, counts.dtype.type(0), counts))

@@ -5,10 +5,12 @@ Grouped convolutions then use MindSpore's, except in forked processes, where tho
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..blocks import on_threads, share
 from ..forked import forked
 from ..halves import BFLOAT16, rounded, widened
@@ -26,13 +28,13 @@ Sizes = tuple[int, ...]
 Geometry = tuple[Sizes, Sizes, Sizes]
 
 
-def _with_bias(y: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+def _with_bias(y: Array, bias: Array | None) -> Array:
     if bias is not None:
         y += bias.reshape(-1, *([1] * (y.ndim - 2)))
     return y
 
 
-def _contract(columns: np.ndarray, w: np.ndarray, groups: int, out: Sizes) -> np.ndarray:
+def _contract(columns: Array, w: Array, groups: int, out: Sizes) -> Array:
     """Multiply unfolded windows (N, C, K, L) by weights (groups, out channels / groups, C / groups * K); return (N, out channels, *out)."""
     n, c, k, length = columns.shape
     wide = columns.reshape(n, groups, c // groups * k, length).transpose(1, 2, 0, 3).reshape(groups, c // groups * k, n * length)
@@ -40,11 +42,11 @@ def _contract(columns: np.ndarray, w: np.ndarray, groups: int, out: Sizes) -> np
     return np.array(flat.reshape(-1, n, length).transpose(1, 0, 2), order="C").reshape(n, -1, *out)
 
 
-def _grouped(w: np.ndarray, groups: int) -> np.ndarray:
+def _grouped(w: Array, groups: int) -> Array:
     return np.ascontiguousarray(w).reshape(groups, w.shape[0] // groups, int(np.prod(w.shape[1:])))
 
 
-def _crossed(w: np.ndarray, groups: int) -> np.ndarray:
+def _crossed(w: Array, groups: int) -> Array:
     """Rearrange (C, out / groups, *kernel) to (groups, out / groups, C / groups * kernel elements)."""
     parts = np.ascontiguousarray(w).reshape(groups, w.shape[0] // groups, w.shape[1], int(np.prod(w.shape[2:])))
     return parts.transpose(0, 2, 1, 3).reshape(groups, w.shape[1], -1)
@@ -70,7 +72,7 @@ def _by_channels(kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray]) -
 
 
 def _share(
-    kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: Geometry,
+    kind: str, arrays: tuple[Array, Array, Array], bias: Array | None, geometry: Geometry,
     groups: int,
 ) -> bool:  # fmt: skip
     """Run oneDNN's convolution on threads, split by images or channels; return False if oneDNN has no kernel."""
@@ -107,18 +109,18 @@ def _share(
     return all(done)
 
 
-def _single(*arrays: np.ndarray | None) -> bool:
+def _single(*arrays: Array | None) -> bool:
     """Return whether oneDNN supports these arrays: non-empty float32."""
     return FOUND and all(array is None or (array.dtype == np.float32 and array.size > 0) for array in arrays)
 
 
-def _laid(array: np.ndarray) -> np.ndarray:
+def _laid(array: Array) -> Array:
     """Return the array; a contiguous copy if it is expanded or has negative strides."""
     return array if all(step > 0 for step in array.strides) else np.ascontiguousarray(array)
 
 
 def _by_onednn(
-    kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: Geometry,
+    kind: str, arrays: tuple[Array, Array, Array], bias: Array | None, geometry: Geometry,
     groups: int,
 ) -> bool:  # fmt: skip
     if not _single(*arrays, bias) or min(geometry[1]) < 0:
@@ -127,7 +129,7 @@ def _by_onednn(
     return _share(kind, (_laid(source), _laid(weights), _laid(result)), bias, geometry, groups)
 
 
-def _onednn_conv(x: np.ndarray, w: np.ndarray, bias: Any, geometry: Geometry, groups: int) -> np.ndarray | None:
+def _onednn_conv(x: Array, w: Array, bias: Array | None, geometry: Geometry, groups: int) -> Array | None:
     if is_pointwise(x, w.shape[2:], geometry, groups):
         return pointwise(x, w, bias)
     out = _out_sizes(x.shape[2:], w.shape[2:], *geometry)
@@ -135,14 +137,14 @@ def _onednn_conv(x: np.ndarray, w: np.ndarray, bias: Any, geometry: Geometry, gr
     return found if _by_onednn(FORWARD, (x, w, found), bias, geometry, groups) else None
 
 
-def _onednn_conv_input(g: np.ndarray, w: np.ndarray, shape: Sizes, geometry: Geometry, groups: int) -> np.ndarray | None:
+def _onednn_conv_input(g: Array, w: Array, shape: Sizes, geometry: Geometry, groups: int) -> Array | None:
     if is_pointwise(g, w.shape[2:], geometry, groups) and g.shape[2:] == tuple(shape[2:]):
         return pointwise_input(g, w)
     found = np.empty(shape, g.dtype)
     return found if _by_onednn(INPUT, (found, w, g), None, geometry, groups) else None
 
 
-def _onednn_conv_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, geometry: Geometry, groups: int) -> np.ndarray | None:
+def _onednn_conv_weight(g: Array, x: Array, shape: Sizes, geometry: Geometry, groups: int) -> Array | None:
     if is_pointwise(g, tuple(shape[2:]), geometry, groups):
         own = pointwise_weight(g, x, shape)
         if own is not None:
@@ -152,8 +154,8 @@ def _onednn_conv_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, geometry: Ge
 
 
 def numpy_conv(
-    x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
-) -> np.ndarray:
+    x: Array, w: Array, bias: Array | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> Array:
     """Convolve (N, C, *spatial), padded on both sides, with weights (out, C / groups, *kernel) to (N, out, *spatial')."""
     sizes, kernel = x.shape[2:], w.shape[2:]
     out = _out_sizes(sizes, kernel, stride, padding, dilation)
@@ -176,9 +178,9 @@ def _transposed_sizes(
 
 
 def numpy_conv_transpose(
-    x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
+    x: Array, w: Array, bias: Array | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
     groups: int,
-) -> np.ndarray:  # fmt: skip
+) -> Array:  # fmt: skip
     """Convolve (N, C, *spatial), transposed, with weights (C, out / groups, *kernel) to (N, out, *spatial')."""
     out = _transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)
     return _with_bias(_transposed(x, w, out, stride, padding, dilation, groups), bias)
@@ -187,7 +189,7 @@ def numpy_conv_transpose(
 _SMALL = 1 << 15  # products of positions and weights that are added up one kernel element after the other
 
 
-def _in_small_sums(x: np.ndarray, w: np.ndarray, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
+def _in_small_sums(x: Array, w: Array, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
     """Sum over channels first, then over kernel elements: half the rounding error of one long sum, as in torch."""
     kernel_, sizes = w.shape[2:], x.shape[2:]
     rows = np.ascontiguousarray(w).reshape(w.shape[0], -1).T
@@ -198,7 +200,7 @@ def _in_small_sums(x: np.ndarray, w: np.ndarray, out: Sizes, stride: Sizes, padd
     return np.ascontiguousarray(whole[inner(out, padding)])[None]
 
 
-def _transposed(x: np.ndarray, w: np.ndarray, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
+def _transposed(x: Array, w: Array, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Array:
     if not x.size or not w.size or 0 in out:
         return np.zeros((x.shape[0], w.shape[1] * groups, *out), x.dtype)
     found = _onednn_conv_input(x, w, (x.shape[0], w.shape[1] * groups, *out), (stride, padding, dilation), groups)
@@ -208,14 +210,14 @@ def _transposed(x: np.ndarray, w: np.ndarray, out: Sizes, stride: Sizes, padding
     return _contract(windows(x, table), _crossed(w, groups), groups, out)
 
 
-def numpy_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, *attributes: Any) -> np.ndarray:
+def numpy_conv2d_input(g: Array, w: Array, shape: Sizes, *attributes: Any) -> Array:
     """Return the gradient of ``conv2d`` for an input of ``shape``."""
     return _transposed(g, w, tuple(shape[2:]), *attributes)
 
 
 def numpy_conv2d_weight(
-    g: np.ndarray, x: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
-) -> np.ndarray:
+    g: Array, x: Array, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> Array:
     """Return the gradient of ``conv2d`` for weights of ``shape``."""
     n, channels = g.shape[:2]
     columns = windows(x, strided_table(x.shape[2:], tuple(shape[2:]), stride, padding, dilation, g.shape[2:]))
@@ -229,13 +231,15 @@ def numpy_conv2d_weight(
 _MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bounds the memory
 
 
-def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
+def _by_products(op: str, by_onednn: Callable[..., Any], spare: Callable[..., Any], by_product: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that uses oneDNN, or a matrix product for one group in two dimensions, else MindSpore's kernel or the general one.
 
     MindSpore's kernels are oneDNN's too, and exist in the same cases.
     """
 
-    def conv(first: np.ndarray, second: np.ndarray, third: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
+    def conv(
+        first: Array, second: Array, third: Array | tuple[int, ...] | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+    ) -> Array:
         own = by_onednn(first, second, third, (stride, padding, dilation), groups)
         if own is not None:
             return np.asarray(own)
@@ -255,7 +259,7 @@ def _blocks(count: int, size: int) -> list[slice]:
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
 
-def _columns(x: np.ndarray, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> np.ndarray:
+def _columns(x: Array, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> Array:
     """Unfold (N, C, H, W) to (C * kernel elements, N * windows)."""
     n, c = x.shape[:2]
     columns = np.empty((c, int(np.prod(kernel_)), n, *out), x.dtype)
@@ -270,12 +274,12 @@ def _columns(x: np.ndarray, kernel_: Sizes, stride: Sizes, padding: Sizes, dilat
     return columns.reshape(-1, n * out[0] * out[1])
 
 
-def _rows(g: np.ndarray) -> np.ndarray:
+def _rows(g: Array) -> Array:
     """Rearrange (N, C, H, W) to (C, N * H * W)."""
     return np.ascontiguousarray(g.transpose(1, 0, 2, 3)).reshape(g.shape[1], -1)
 
 
-def product_conv2d(x: np.ndarray, w: np.ndarray, bias: Any, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
+def product_conv2d(x: Array, w: Array, bias: Any, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
     """Return ``conv2d`` as products of the weights and the unfolded windows, in blocks of images."""
     kernel_ = w.shape[2:]
     out = _out_sizes(x.shape[2:], kernel_, stride, padding, dilation)
@@ -289,7 +293,7 @@ def product_conv2d(x: np.ndarray, w: np.ndarray, bias: Any, stride: Sizes, paddi
     return found
 
 
-def product_conv2d_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
+def product_conv2d_weight(g: Array, x: Array, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
     """Return the gradient of ``conv2d`` for weights of ``shape``, as a sum of products of gradients and windows."""
     found: Any = None
     for part in _blocks(g.shape[0], int(np.prod(shape[1:])) * g.shape[2] * g.shape[3]):
@@ -298,7 +302,7 @@ def product_conv2d_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, stride: Si
     return np.asarray(found).reshape(shape)
 
 
-def _add_windows(columns: np.ndarray, keys: list[Any], whole: np.ndarray) -> None:
+def _add_windows(columns: Array, keys: list[Any], whole: Array) -> None:
     """Add (C, kernel elements, N, *windows) at their positions in (C, N, H, W)."""
 
     def work(start: int, end: int) -> None:
@@ -308,7 +312,7 @@ def _add_windows(columns: np.ndarray, keys: list[Any], whole: np.ndarray) -> Non
     on_threads(work, len(columns), columns[0].size, 3)
 
 
-def product_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
+def product_conv2d_input(g: Array, w: Array, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
     """Return the gradient of ``conv2d`` for an input of ``shape``: products of weights and gradients, summed where windows overlap."""
     n, c, height, width = shape
     out = g.shape[2:]
@@ -324,9 +328,9 @@ def product_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, stride: Siz
 
 
 def numpy_conv_transpose2d(
-    x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
+    x: Array, w: Array, bias: Array | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
     groups: int,
-) -> np.ndarray:  # fmt: skip
+) -> Array:  # fmt: skip
     """Return the transposed convolution of (N, C, H, W) with (C, out / groups, kH, kW): the gradient of ``conv2d`` for its input."""
     out = _transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)
     few = x.ndim == 5 and groups == len(x) == 1 and w.size // max(len(w), 1) * (x.size // max(x.shape[1], 1)) <= _SMALL
@@ -336,7 +340,7 @@ def numpy_conv_transpose2d(
     return _with_bias(run(x, w, (x.shape[0], w.shape[1] * groups, *out), stride, padding, dilation, groups), bias)
 
 
-def _half(kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, *attributes: Any) -> bool:
+def _half(kind: str, arrays: tuple[Array, Array, Array], bias: Array | None, *attributes: Any) -> bool:
     """Run oneDNN's convolution on bfloat16 bits; return False if oneDNN has no kernel."""
     stride, padding, dilation, groups = attributes
     if not all(array.size for array in arrays) or min(padding) < 0:
@@ -345,11 +349,11 @@ def _half(kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np
     return _share(kind, (source, weights, result), bias, (stride, padding, dilation), groups)
 
 
-def _are_halves(*arrays: np.ndarray | None) -> bool:
+def _are_halves(*arrays: Array | None) -> bool:
     return FOUND_HALVES and all(array is None or array.dtype == BFLOAT16 for array in arrays)
 
 
-def _half_conv(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, *attributes: Any) -> np.ndarray | None:
+def _half_conv(x: Array, w: Array, bias: Array | None, *attributes: Any) -> Array | None:
     if not _are_halves(x, w, bias):
         return None
     found = np.empty((x.shape[0], w.shape[0], *_out_sizes(x.shape[2:], w.shape[2:], *attributes[:3])), np.uint16)
@@ -357,14 +361,14 @@ def _half_conv(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, *attribute
     return found.view(BFLOAT16) if _half(FORWARD, (x.view(np.uint16), w.view(np.uint16), found), wide, *attributes) else None
 
 
-def _half_conv_input(g: np.ndarray, w: np.ndarray, shape: Sizes, *attributes: Any) -> np.ndarray | None:
+def _half_conv_input(g: Array, w: Array, shape: Sizes, *attributes: int | tuple[int, ...]) -> Array | None:
     if not _are_halves(g, w):
         return None
     found = np.empty(shape, np.uint16)
     return found.view(BFLOAT16) if _half(INPUT, (found, w.view(np.uint16), g.view(np.uint16)), None, *attributes) else None
 
 
-def _half_conv_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, *attributes: Any) -> np.ndarray | None:
+def _half_conv_weight(g: Array, x: Array, shape: Sizes, *attributes: int | tuple[int, ...]) -> Array | None:
     if not _are_halves(g, x):
         return None
     found = np.empty(shape, np.float32)  # parts of it are added up

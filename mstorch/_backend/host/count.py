@@ -3,18 +3,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import Array
 from ..table import define_host
 from ._ufunc import FLOATS, HALF
 
 
-def numpy_segment_sum(values: np.ndarray, positions: np.ndarray, count: int) -> np.ndarray:
+def numpy_segment_sum(values: Array, positions: Array, count: int) -> Array:
     """Return, for each of ``count`` bins, the sum of the vector of values at that position (int64)."""
     found = np.zeros(count, values.dtype)
     np.add.at(found, positions, values)
     return found
 
 
-def numpy_count_positions(positions: np.ndarray, count: int) -> np.ndarray:
+def numpy_count_positions(positions: Array, count: int) -> Array:
     """Return how often each number below ``count`` occurs among the positions, int64."""
     return np.asarray(np.bincount(positions.reshape(-1), minlength=count)[:count], np.int64)
 

@@ -1,11 +1,13 @@
 """Elementwise arithmetic on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._quiet import quiet, silent
+from ..arrays import Array
 from ..halves import narrowed, widened
 from ..table import define_direct, define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS, REAL, beside_number, exact_two, number, one, two
@@ -23,7 +25,7 @@ numpy_pow = exact_two(np.power)
 _PASS = 32  # elements that torch's vectors take at once; of the rest it keeps the exponent of a power in double precision
 
 
-def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
+def numpy_scalar_power(x: Array, exponent: float) -> Array:
     """Return the power with a Python number as exponent; for frequent exponents it is computed by arithmetic, as in torch."""
     if x.dtype.itemsize == 2:  # as torch, of the number as 16 bits have it
         rounded = float(np.float32(exponent).astype(x.dtype))
@@ -59,7 +61,7 @@ _BITS = {np.dtype(real): bits for size, bits in (("4", np.int32), ("8", np.int64
 _FEW = 1 << 10  # elements that NumPy chooses in less time than three more calls take
 
 
-def numpy_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def numpy_where(condition: Array, x: Array, y: Array) -> Array:
     """Select from ``x`` where the condition holds, else from ``y``."""
     bits = _BITS.get(x.dtype)
     if bits is None or x.dtype != y.dtype or max(condition.size, x.size, y.size) < _FEW:
@@ -91,12 +93,12 @@ def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
     return np.array(found) if found is x else np.asarray(found)
 
 
-def numpy_abs(x: np.ndarray) -> np.ndarray:
+def numpy_abs(x: Array) -> Array:
     """Return the absolute value, real for complex numbers."""
     return np.asarray(silent.absolute(x))
 
 
-def numpy_rsqrt(x: np.ndarray) -> np.ndarray:
+def numpy_rsqrt(x: Array) -> Array:
     """Return the reciprocal square root."""
     if x.dtype.itemsize == 2:
         root = np.asarray(silent.sqrt(x.astype(np.float32, order="C")))
@@ -106,7 +108,7 @@ def numpy_rsqrt(x: np.ndarray) -> np.ndarray:
     return np.asarray(silent.divide(number(1, x), silent.sqrt(x)))
 
 
-def numpy_square(x: np.ndarray) -> np.ndarray:
+def numpy_square(x: Array) -> Array:
     """Return the square."""
     return np.asarray(silent.multiply(x, x))
 
@@ -115,10 +117,10 @@ define_host("add", numpy_add, (*_ALL, "bool"), _BFLOAT16)
 define_host("sub", numpy_sub, _ALL, _BFLOAT16)
 
 
-def _in_single(function: Any) -> Any:
+def _in_single(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that computes large float16 arrays in float32, because NumPy converts float16 numbers one by one."""
 
-    def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def kernel(x: Array, y: Array) -> Array:
         return narrowed(function(widened(x), widened(y)), x.dtype)
 
     return kernel
@@ -144,13 +146,13 @@ define_host("minimum", two(np.minimum), REAL, _BFLOAT16)
 define_host("conj", one(np.conjugate), COMPLEX)
 
 
-def numpy_integer_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def numpy_integer_power(x: Array, y: Array) -> Array:
     """Return the power of integers with nonnegative exponents, wrapping as in C."""
     return np.asarray(np.power(x, y))
 
 
-def _counted(how: str) -> Any:
-    def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _counted(how: str) -> Callable[..., Any]:
+    def kernel(x: Array, y: Array) -> Array:
         """Return a remainder, or a quotient computed from the exact remainder without rounding."""
         with quiet():
             rest = np.fmod(x, y)
@@ -161,7 +163,7 @@ def _counted(how: str) -> Any:
     return kernel
 
 
-def numpy_floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def numpy_floor_divide(x: Array, y: Array) -> Array:
     """Return Python's ``//``, computed from the exact remainder without rounding the quotient."""
     with quiet():
         plain = np.divide(x, y)
@@ -174,19 +176,19 @@ def numpy_floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(np.where(y == 0, plain, down), x.dtype)
 
 
-def numpy_trunc_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def numpy_trunc_divide(x: Array, y: Array) -> Array:
     """Return the quotient truncated toward zero."""
     with quiet():
         return np.asarray(np.trunc(np.divide(x, y)))
 
 
-def _first_of_equal(function: Any) -> Any:
+def _first_of_equal(function: np.ufunc) -> Callable[..., Any]:
     """Return a kernel that picks the first of two equal numbers (zeros of both signs). NumPy's own choice depends on its release and on the
     position.
     """
     kernel = two(function)
 
-    def first(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def first(x: Array, y: Array) -> Array:
         found = kernel(x, y)
         if found.dtype.kind == "f":
             np.copyto(found, x, where=found == x)
@@ -195,12 +197,12 @@ def _first_of_equal(function: Any) -> Any:
     return first
 
 
-def numpy_sign(x: np.ndarray) -> np.ndarray:
+def numpy_sign(x: Array) -> Array:
     """Return -1, 0 or 1; 0 for NaN, as in torch."""
     return np.asarray(np.subtract(x > 0, x < 0, dtype=np.int8)).astype(x.dtype)
 
 
-def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
+def numpy_integer_divide(x: Array, y: Array, how: str) -> Array:
     """Return the integer quotient rounded by ``how`` (floor, trunc), or the remainder (remainder, fmod); divisors must be nonzero."""
     if how in ("remainder", "fmod"):
         return np.asarray((np.remainder if how == "remainder" else np.fmod)(x, y))
@@ -210,13 +212,13 @@ def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
     return np.asarray(quotient, x.dtype)
 
 
-def numpy_sgn(x: np.ndarray) -> np.ndarray:
+def numpy_sgn(x: Array) -> Array:
     """Return a complex number divided by its absolute value; 0 for 0."""
     size = np.absolute(x)
     return np.asarray(silent.divide(x, np.where(size == 0, size.dtype.type(1), size)))
 
 
-def numpy_signbit(x: np.ndarray) -> np.ndarray:
+def numpy_signbit(x: Array) -> Array:
     """Return whether the sign bit is set, also for -0.0 and NaN."""
     return np.asarray(np.signbit(x) if x.dtype.kind == "f" else x < 0)
 

@@ -6,19 +6,20 @@ from __future__ import annotations
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..table import FLOATS, HALVES, define_host
 
-Arrays = tuple[np.ndarray, ...]
+Arrays = tuple[Array, ...]
 WIDTH = 8
 """Number of copies of the maximum and the sum of a row of scores that devices write."""
 
 
-def _grouped(x: np.ndarray, heads: int) -> np.ndarray:
+def _grouped(x: Array, heads: int) -> Array:
     """Expand keys or values, cast to float32, to one per query head: adjacent query heads share a head of keys or values."""
     return np.repeat(x.astype(np.float32), heads // x.shape[1], 1)
 
 
-def _scores(q: np.ndarray, k: np.ndarray, hidden: np.ndarray | None, scale: float, causal: bool) -> np.ndarray:
+def _scores(q: Array, k: Array, hidden: Array | None, scale: float, causal: bool) -> Array:
     scores = np.matmul(q.astype(np.float32), np.swapaxes(_grouped(k, q.shape[1]), -2, -1)) * np.float32(scale)
     if causal:
         scores[..., np.triu(np.ones(scores.shape[-2:], bool), 1)] = -np.inf
@@ -27,7 +28,7 @@ def _scores(q: np.ndarray, k: np.ndarray, hidden: np.ndarray | None, scale: floa
     return scores
 
 
-def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray | None, scale: float, causal: bool) -> Arrays:
+def attention(q: Array, k: Array, v: Array, hidden: Array | None, scale: float, causal: bool) -> Arrays:
     """Return attention of a query (B, N, L, E) to keys and values (B, M, S, E), and the maximum and the sum of each row, (B, N, L, 8)."""
     with quiet():
         scores = _scores(q, k, hidden, scale, causal)
@@ -39,8 +40,8 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray | 
 
 
 def attention_grad(
-    g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray | None, found: np.ndarray, top: np.ndarray,
-    total: np.ndarray, scale: float, causal: bool,
+    g: Array, q: Array, k: Array, v: Array, hidden: Array | None, found: Array, top: Array,
+    total: Array, scale: float, causal: bool,
 ) -> Arrays:  # fmt: skip
     """Return the gradients for query, key and value."""
     heads, groups = q.shape[1], k.shape[1]
@@ -54,14 +55,14 @@ def attention_grad(
         by_key = np.matmul(np.swapaxes(by_scores, -2, -1), q.astype(np.float32))
         by_value = np.matmul(np.swapaxes(weights, -2, -1), g)
 
-    def shared(x: np.ndarray) -> np.ndarray:
+    def shared(x: Array) -> Array:
         return x.reshape(x.shape[0], groups, heads // groups, *x.shape[2:]).sum(2)
 
     return by_query.astype(q.dtype), shared(by_key).astype(k.dtype), shared(by_value).astype(v.dtype)
 
 
 def adamw_step(
-    param: np.ndarray, grad: np.ndarray, mean: np.ndarray, square: np.ndarray, done: float | np.ndarray, lr: float, beta1: float,
+    param: Array, grad: Array, mean: Array, square: Array, done: float | Array, lr: float, beta1: float,
     beta2: float, decay: float, eps: float, maximize: bool,
 ) -> Arrays:  # fmt: skip
     """Return a parameter and its moments after an AdamW step that follows ``done`` earlier steps."""
@@ -73,19 +74,19 @@ def adamw_step(
     return np.asarray(param * real(1 - lr * decay) - mean / low * real(lr / (1 - beta1**step))), np.asarray(mean), np.asarray(square)
 
 
-def add_scaled(x: np.ndarray, y: np.ndarray, scale: float) -> np.ndarray:
+def add_scaled(x: Array, y: Array, scale: float) -> Array:
     """Return ``x + scale * y``."""
     return np.asarray(x + y * x.dtype.type(scale))
 
 
-def lerp_scalar(x: np.ndarray, end: np.ndarray, weight: float) -> np.ndarray:
+def lerp_scalar(x: Array, end: Array, weight: float) -> Array:
     """Return ``x + weight * (end - x)``, rounded once."""
     with quiet():
         wide = x.astype(np.float32)
         return np.asarray(wide + (end.astype(np.float32) - wide) * np.float32(weight)).astype(x.dtype)
 
 
-def scaled_product(x: np.ndarray, a: np.ndarray, b: np.ndarray, beta: float, alpha: float) -> np.ndarray:
+def scaled_product(x: Array, a: Array, b: Array, beta: float, alpha: float) -> Array:
     """Return ``beta * x + alpha * (a @ b)``, rounded once."""
     with quiet():
         product = np.matmul(a.astype(np.float32), b.astype(np.float32))

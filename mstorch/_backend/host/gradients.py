@@ -7,6 +7,7 @@ import numpy as np
 from scipy import special
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..table import HOST, define_host
 from ._slices import inner, padded, slices
 from ._ufunc import FLOATS, HALF
@@ -18,12 +19,12 @@ from .softmax import log_softmax_of
 Sizes = tuple[int, ...]
 
 
-def numpy_relu_grad(g: np.ndarray, y: np.ndarray) -> np.ndarray:
+def numpy_relu_grad(g: Array, y: Array) -> Array:
     """Return the gradient where the result of ReLU is positive or NaN, else 0."""
     return np.where(y <= 0, g.dtype.type(0), g)
 
 
-def numpy_gelu_grad(g: np.ndarray, x: np.ndarray, how: str) -> np.ndarray:
+def numpy_gelu_grad(g: Array, x: Array, how: str) -> Array:
     """Return the gradient of GELU, exact ("none") or by tanh."""
     with quiet():
         if how == "none":
@@ -34,26 +35,26 @@ def numpy_gelu_grad(g: np.ndarray, x: np.ndarray, how: str) -> np.ndarray:
         return np.asarray(g * 0.5 * (1 + inner_ + x * (1 - inner_ * inner_) * slope), g.dtype)
 
 
-def numpy_silu_grad(g: np.ndarray, x: np.ndarray) -> np.ndarray:
+def numpy_silu_grad(g: Array, x: Array) -> Array:
     """Return ``g`` times the derivative of SiLU."""
     share = special.expit(x)
     with quiet():
         return np.asarray(g * share * (1 + x * (1 - share)), g.dtype)
 
 
-def numpy_sigmoid_grad(g: np.ndarray, y: np.ndarray) -> np.ndarray:
+def numpy_sigmoid_grad(g: Array, y: Array) -> Array:
     """Return the gradient of sigmoid from its result."""
     with quiet():
         return np.asarray(g * (y * (1 - y)), g.dtype)
 
 
-def numpy_tanh_grad(g: np.ndarray, y: np.ndarray) -> np.ndarray:
+def numpy_tanh_grad(g: Array, y: Array) -> Array:
     """Return the gradient of tanh from its result."""
     with quiet():
         return np.asarray(g * (1 - y * y), g.dtype)
 
 
-def numpy_layer_norm_parts(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> tuple[np.ndarray, ...]:
+def numpy_layer_norm_parts(x: Array, weight: Array, bias: Array, begin: int, eps: float) -> tuple[Array, ...]:
     """Return layer norm over the dimensions from ``begin`` on, the means, and the inverse standard deviations."""
     normal, mean, _, inverse = standardised(x, tuple(range(begin, x.ndim)), eps)
     with quiet():
@@ -61,8 +62,8 @@ def numpy_layer_norm_parts(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, 
 
 
 def numpy_layer_norm_grad(
-    g: np.ndarray, x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, inverse: np.ndarray, begin: int
-) -> tuple[np.ndarray, ...]:  # fmt: skip
+    g: Array, x: Array, weight: Array, bias: Array, mean: Array, inverse: Array, begin: int
+) -> tuple[Array, ...]:  # fmt: skip
     """Return the gradients for input, weight and bias."""
     axes, rows = tuple(range(begin, x.ndim)), tuple(range(begin))
     with quiet():
@@ -72,9 +73,9 @@ def numpy_layer_norm_grad(
 
 
 def numpy_batch_norm_parts(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, running_mean: np.ndarray | None, running_var: np.ndarray | None, momentum: float,
+    x: Array, weight: Array, bias: Array, running_mean: Array | None, running_var: Array | None, momentum: float,
     eps: float,
-) -> tuple[np.ndarray, ...]:  # fmt: skip
+) -> tuple[Array, ...]:  # fmt: skip
     """Return batch norm by batch statistics, the means, and the inverse standard deviations; running statistics are updated in place."""
     y, mean, var = numpy_batch_norm_train(x, weight, bias, eps)
     count = x.size // x.shape[1]
@@ -86,14 +87,14 @@ def numpy_batch_norm_parts(
 
 
 def numpy_batch_norm_parts_grad(
-    g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, inverse: np.ndarray, eps: float
-) -> tuple[np.ndarray, ...]:  # fmt: skip
+    g: Array, x: Array, weight: Array, mean: Array, inverse: Array, eps: float
+) -> tuple[Array, ...]:  # fmt: skip
     """Return the gradients for input, weight and bias."""
     with quiet():
         return numpy_batch_norm_grad(g, x, weight, mean, np.asarray(1 / (inverse * inverse) - x.dtype.type(eps), x.dtype), eps)
 
 
-def numpy_max_pool_grad(g: np.ndarray, x: np.ndarray, *geometry: Sizes) -> np.ndarray:
+def numpy_max_pool_grad(g: Array, x: Array, *geometry: Sizes) -> Array:
     """Return the gradient of max pooling, at the maximum of each window."""
     kernel, stride, padding, dilation, out = geometry
     places = largest_places(x, numpy_max_pool(x, *geometry), *geometry)
@@ -104,14 +105,14 @@ def numpy_max_pool_grad(g: np.ndarray, x: np.ndarray, *geometry: Sizes) -> np.nd
     return whole if whole is empty else np.array(whole[inner(x.shape[2:], padding)], order="C")
 
 
-def numpy_conv2d_both(g: np.ndarray, x: np.ndarray, w: np.ndarray, *geometry: Any) -> tuple[np.ndarray, np.ndarray]:
+def numpy_conv2d_both(g: Array, x: Array, w: Array, *geometry: Any) -> tuple[Array, Array]:
     """Return the gradients of a convolution for input and weight."""
     return HOST["conv2d_input"].function(g, w, x.shape, *geometry), HOST["conv2d_weight"].function(g, x, w.shape, *geometry)
 
 
 def numpy_nll_parts(
-    logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    logs: Array, target: Array, weight: Array | None, ignored: int, reduction: str
+) -> tuple[Array, Array]:  # fmt: skip
     """Return the negative log-likelihood of rows of log-probabilities, and the sum of the weights."""
     shares = _shares(logs, target, weight, ignored)
     losses = -logs[np.arange(len(target)), np.where(target == ignored, 0, target)] * shares
@@ -122,15 +123,15 @@ def numpy_nll_parts(
     return np.asarray(found, logs.dtype), np.asarray(total, logs.dtype)
 
 
-def _shares(logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int) -> np.ndarray:
+def _shares(logs: Array, target: Array, weight: Array | None, ignored: int) -> Array:
     counted = target != ignored
     known = np.where(counted, target, 0)
     return np.where(counted, np.ones((), logs.dtype) if weight is None else weight[known], logs.dtype.type(0))
 
 
 def numpy_nll_grad(
-    g: np.ndarray, logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, total: np.ndarray, ignored: int, reduction: str
-) -> np.ndarray:  # fmt: skip
+    g: Array, logs: Array, target: Array, weight: Array | None, total: Array, ignored: int, reduction: str
+) -> Array:  # fmt: skip
     """Return the gradient for the log-probabilities."""
     shares = _shares(logs, target, weight, ignored)
     with quiet():
@@ -142,16 +143,16 @@ def numpy_nll_grad(
 
 
 def numpy_cross_entropy_parts(
-    x: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    x: Array, target: Array, weight: Array | None, ignored: int, reduction: str
+) -> tuple[Array, Array]:  # fmt: skip
     """Return the cross entropy of rows of logits and classes, and the log-probabilities."""
     logs = log_softmax_of(x, 1)
     return numpy_nll_parts(logs, target, weight, ignored, reduction)[0], logs
 
 
 def numpy_cross_entropy_grad(
-    g: np.ndarray, logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
-) -> np.ndarray:  # fmt: skip
+    g: Array, logs: Array, target: Array, weight: Array | None, ignored: int, reduction: str
+) -> Array:  # fmt: skip
     """Return the gradient for the logits."""
     total = np.asarray(_shares(logs, target, weight, ignored).sum(), logs.dtype)
     by_logs = numpy_nll_grad(g, logs, target, weight, total, ignored, reduction)

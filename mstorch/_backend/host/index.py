@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..table import define_host
 
 
-def numpy_index(x: np.ndarray, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool) -> np.ndarray:
+def numpy_index(x: Array, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool) -> Array:
     """Index with arrays in some dimensions."""
     found = x[index_key(x.ndim, dims, indices)]
     return found if found.flags.c_contiguous else np.ascontiguousarray(found)
@@ -22,7 +23,7 @@ def index_key(rank: int, dims: tuple[int, ...], indices: tuple[Any, ...]) -> tup
     return tuple(given.get(dim, slice(None)) for dim in range(rank))
 
 
-def numpy_gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
+def numpy_gather(x: Array, dim: int, index: Array) -> Array:
     """Gather ``x`` along a dimension at ``index``, as ``torch.gather``."""
     if not index.size:
         return np.empty(index.shape, x.dtype)
@@ -34,7 +35,7 @@ def numpy_gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
     return np.take_along_axis(part, index, dim)
 
 
-def row_places(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:
+def row_places(shape: tuple[int, ...], dim: int, index: Array) -> Array:
     """Return the flat positions that ``gather`` reads, in a row-major array of this shape."""
     starts = (_starts if index.size <= _REMEMBERED else _starts.__wrapped__)(shape, dim, index.shape)
     step = math.prod(shape[dim + 1 :])
@@ -45,7 +46,7 @@ _REMEMBERED = 1 << 14
 
 
 @functools.lru_cache(64)
-def _starts(shape: tuple[int, ...], dim: int, own: tuple[int, ...]) -> np.ndarray:
+def _starts(shape: tuple[int, ...], dim: int, own: tuple[int, ...]) -> Array:
     """Return the flat positions of the first elements of rows along a dimension, for an index of shape ``own``."""
     found = np.zeros((1,) * len(shape), np.int64)
     for d, count in enumerate(own):
@@ -55,26 +56,26 @@ def _starts(shape: tuple[int, ...], dim: int, own: tuple[int, ...]) -> np.ndarra
     return found
 
 
-def numpy_index_select(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
+def numpy_index_select(x: Array, dim: int, index: Array) -> Array:
     """Select entries along a dimension."""
     return np.take(x, index, axis=dim)
 
 
-def numpy_take(x: np.ndarray, index: np.ndarray) -> np.ndarray:
+def numpy_take(x: Array, index: Array) -> Array:
     """Take elements at flat positions."""
     return np.asarray(x.reshape(-1)[index])
 
 
 def numpy_index_placed(
-    g: np.ndarray, shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
-) -> np.ndarray:  # fmt: skip
+    g: Array, shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
+) -> Array:  # fmt: skip
     """Scatter-add elements into zeros of a shape at index arrays in some dimensions."""
     whole = np.zeros(shape, g.dtype)
     np.add.at(whole, index_key(len(shape), dims, indices), g)
     return whole
 
 
-def numpy_embedding_grad(g: np.ndarray, index: np.ndarray, rows: int, padding: int, by_frequency: bool) -> np.ndarray:
+def numpy_embedding_grad(g: Array, index: Array, rows: int, padding: int, by_frequency: bool) -> Array:
     """Return the gradient of an embedding weight."""
     whole = np.zeros((rows, g.shape[-1]), g.dtype)
     flat = index.reshape(-1)
@@ -86,7 +87,7 @@ def numpy_embedding_grad(g: np.ndarray, index: np.ndarray, rows: int, padding: i
     return whole
 
 
-def numpy_embedding(weight: np.ndarray, index: np.ndarray, padding: int, by_frequency: bool) -> np.ndarray:
+def numpy_embedding(weight: Array, index: Array, padding: int, by_frequency: bool) -> Array:
     """Return rows of an embedding weight."""
     return np.take(weight, index, axis=0)
 
@@ -100,7 +101,7 @@ define_host("take", numpy_take)
 define_host("embedding", numpy_embedding)
 
 
-def numpy_nonzero(x: np.ndarray) -> np.ndarray:
+def numpy_nonzero(x: Array) -> Array:
     """Return the indices of nonzero elements, (count, dimensions), int64."""
     return np.array(np.argwhere(x), np.int64, order="C", ndmin=2)
 

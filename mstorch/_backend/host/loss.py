@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..blocks import by_rows
 from ..table import define_host
 from ._ufunc import FLOATS, HALF
@@ -11,17 +12,17 @@ from .elementwise import numpy_where
 from .softmax import log_softmax_of
 
 
-def numpy_cross_entropy(x: np.ndarray, target: np.ndarray) -> np.ndarray:
+def numpy_cross_entropy(x: Array, target: Array) -> Array:
     """Return the mean negative log-softmax of logits (n, classes) at the targets (n)."""
     return mean_of_rows(log_softmax_of(x, 1), target)
 
 
-def mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray:
+def mean_of_rows(x: Array, target: Array) -> Array:
     """Return the negative mean of (n, classes) at the targets (n)."""
     return np.asarray(-np.add.reduce(x[np.arange(len(target)), target], dtype=np.float64) / len(target)).astype(x.dtype)
 
 
-def cross_entropy_slope(logs: np.ndarray, target: np.ndarray, g: np.ndarray) -> np.ndarray:
+def cross_entropy_slope(logs: Array, target: Array, g: Array) -> Array:
     """Return the gradient of cross entropy for logits with log-softmax ``logs``: ``(softmax - onehot) * g / n``."""
     share = g / g.dtype.type(len(target))
     found = np.empty_like(logs)
@@ -43,48 +44,48 @@ define_host("cross_entropy", numpy_cross_entropy, ("float32", "float64"))
 # Losses of differences, and their gradients by them: ``share`` is that of one loss in the result.
 
 
-def squares(difference: np.ndarray) -> np.ndarray:
+def squares(difference: Array) -> Array:
     """Return the elementwise square."""
     return difference * difference
 
 
-def squares_slope(difference: np.ndarray, g: np.ndarray, share: float) -> np.ndarray:
+def squares_slope(difference: Array, g: Array, share: float) -> Array:
     """Return the gradient of ``squares``: ``2 * difference * share * g``."""
     return difference * difference.dtype.type(2 * share) * g
 
 
-def smooth(difference: np.ndarray, beta: float) -> np.ndarray:
+def smooth(difference: Array, beta: float) -> Array:
     """Return the smooth L1 loss: the square over ``2 * beta`` below beta, else the absolute value minus ``beta / 2``."""
     size, bound = np.abs(difference), difference.dtype.type(beta)
     half = difference.dtype.type(0.5)
     return numpy_where(size >= bound, size - difference.dtype.type(0.5 * beta), size * size * half / bound)
 
 
-def smooth_slope(difference: np.ndarray, g: np.ndarray, share: float, beta: float) -> np.ndarray:
+def smooth_slope(difference: Array, g: Array, share: float, beta: float) -> Array:
     """Return the gradient of ``smooth``, a multiple of the sign beyond beta."""
     part, bound = difference.dtype.type(share), difference.dtype.type(beta)
     return numpy_where(np.abs(difference) >= bound, np.copysign(part, difference) * g, difference * part * g / bound)
 
 
-def huber(difference: np.ndarray, delta: float) -> np.ndarray:
+def huber(difference: Array, delta: float) -> Array:
     """Return the Huber loss: half the square up to delta, beyond it ``delta * (abs - delta / 2)``."""
     size, bound = np.abs(difference), difference.dtype.type(delta)
     half = difference.dtype.type(0.5)
     return numpy_where(size > bound, (size - difference.dtype.type(0.5 * delta)) * bound, size * size * half)
 
 
-def huber_slope(difference: np.ndarray, g: np.ndarray, share: float, delta: float) -> np.ndarray:
+def huber_slope(difference: Array, g: Array, share: float, delta: float) -> Array:
     """Return the gradient of ``huber``, delta times the sign beyond delta."""
     part, bound = difference.dtype.type(share), difference.dtype.type(delta)
     return numpy_where(np.abs(difference) >= bound, np.copysign(part * bound, difference) * g, difference * part * g)
 
 
-def numpy_nll(x: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def numpy_nll(x: Array, target: Array, weights: Array) -> Array:
     """Return ``-weights * x`` at the target classes: (N, C, L), int64 classes (N, L) in range, weights (N, L)."""
     return -(np.take_along_axis(x, target[:, None, :], 1)[:, 0, :] * weights)
 
 
-def numpy_binary_cross_entropy(x: np.ndarray, target: np.ndarray) -> np.ndarray:
+def numpy_binary_cross_entropy(x: Array, target: Array) -> Array:
     """Return the binary cross entropy, with logarithms clamped to -100 as in torch."""
     bound = x.dtype.type(-100)
     with quiet():

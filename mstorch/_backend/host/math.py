@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from ..._quiet import quiet, silent
+from ..arrays import Array
 from ..blocks import share
 from ..onednn import elementwise
 from ..table import define_host
@@ -23,7 +24,7 @@ def share_blocks(work: Callable[[int, int], None], length: int) -> None:
     share(work, length, _BLOCK_COST)
 
 
-def numpy_sigmoid(x: np.ndarray) -> np.ndarray:
+def numpy_sigmoid(x: Array) -> Array:
     """Return ``1 / (1 + exp(-x))``, without overflow."""
     if x.size >= _FEW and elementwise.usable(x):
         return elementwise.forward(elementwise.LOGISTIC, x, share_blocks)
@@ -50,7 +51,7 @@ define_host("erf", lambda x: np.asarray(special.erf(x)), FLOATS, HALF)
 define_host("sigmoid", numpy_sigmoid, FLOATS, HALF)
 
 
-def numpy_round(x: np.ndarray, decimals: int) -> np.ndarray:
+def numpy_round(x: Array, decimals: int) -> Array:
     """Round to the nearest, ties to even; with ``decimals`` by scaling, as in torch."""
     if not decimals:
         return np.asarray(silent.rint(x))
@@ -59,30 +60,30 @@ def numpy_round(x: np.ndarray, decimals: int) -> np.ndarray:
         return np.asarray(np.rint(x * scale) / scale if decimals > 0 else np.rint(x / scale) * scale)
 
 
-def numpy_frexp(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def numpy_frexp(x: Array) -> tuple[Array, Array]:
     """Return mantissas with absolute value in [0.5, 1) and exponents of two, int32."""
     mantissa, exponent = np.frexp(x)
     return np.asarray(mantissa), np.asarray(exponent, np.int32)
 
 
-def numpy_sinc(x: np.ndarray) -> np.ndarray:
+def numpy_sinc(x: Array) -> Array:
     """Return ``sin(pi * x) / (pi * x)``; 1 at 0."""
     with quiet():
         return np.asarray(np.sinc(x)).astype(x.dtype, copy=False)
 
 
-def numpy_frac(x: np.ndarray) -> np.ndarray:
+def numpy_frac(x: Array) -> Array:
     """Return the fractional part, with the sign of the number."""
     return np.asarray(silent.subtract(x, np.trunc(x)))
 
 
-def numpy_heaviside(x: np.ndarray, values: np.ndarray) -> np.ndarray:
+def numpy_heaviside(x: Array, values: Array) -> Array:
     """Return 0 below zero and for NaN, 1 above, the given value at zero."""
     return np.where(x == 0, values, np.asarray(x > 0).astype(x.dtype))
 
 
-def _xlog(function: Any) -> Any:
-    def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _xlog(function: np.ufunc) -> Callable[..., Any]:
+    def kernel(x: Array, y: Array) -> Array:
         with quiet():
             # In half precision torch rounds the logarithm, too.
             logarithm = function(y) if y.dtype.itemsize > 2 else np.asarray(function(y.astype(np.float32))).astype(y.dtype)
@@ -92,7 +93,7 @@ def _xlog(function: Any) -> Any:
     return kernel
 
 
-def numpy_logit(x: np.ndarray, low: float | None = None, high: float | None = None) -> np.ndarray:
+def numpy_logit(x: Array, low: float | None = None, high: float | None = None) -> Array:
     """Return ``log(x / (1 - x))`` for x clamped to ``low`` and ``high``."""
     with quiet():
         if low is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..blocks import share
 from ..halves import BFLOAT16, rounded, widened
 from ..onednn.gemm import LEAST, gemm, products
@@ -22,7 +23,7 @@ _SMALL = 512
 _BLAS = {"f": blas.sgemm, "d": blas.dgemm, "F": blas.cgemm, "D": blas.zgemm}
 
 
-def _operand(a: np.ndarray) -> tuple[np.ndarray, int]:
+def _operand(a: Array) -> tuple[Array, int]:
     """Return a matrix for BLAS in column-major order, without a copy if possible, and whether BLAS has to transpose it."""
     if a.flags.c_contiguous:
         return a.T, 1
@@ -37,7 +38,7 @@ _RATE, _HALF_RATE = 80.0, 250.0  # multiplications that oneDNN does in a nanosec
 Part = Callable[[int, int], None]
 
 
-def _parts(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> tuple[Part, int, float]:
+def _parts(a: Array, b: Array, out: Array, beta: float) -> tuple[Part, int, float]:
     """Split a float32 product along its longer side: return a function that computes a range, the length of the side, and the total cost in
     nanoseconds.
     """
@@ -55,7 +56,7 @@ def _parts(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> tuple[
 _UNIT = 16  # rows or columns that the kernel takes at once
 
 
-def two_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def two_products(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
     """Return ``a @ b`` and ``c @ d`` as ``product`` computes them; in float32 the threads compute both at the same time."""
     if not (_is_single(a, b) and _is_single(c, d)):
         return product(a, b), product(c, d)
@@ -80,7 +81,7 @@ def _place(time: float, first: float, last: float, size: int) -> int:
     return max(0, min(round((time - first) / (last - first) * size / _UNIT) * _UNIT, size))
 
 
-def _is_single(a: np.ndarray, b: np.ndarray) -> bool:
+def _is_single(a: Array, b: Array) -> bool:
     """Return whether oneDNN computes a product: float32, and large enough."""
     return FOUND and a.dtype == b.dtype == np.float32 and a.size * b.shape[1] > _FEW
 
@@ -88,7 +89,7 @@ def _is_single(a: np.ndarray, b: np.ndarray) -> bool:
 _FEW = 1 << 18  # multiplications up to which NumPy's BLAS is the quickest, and works on this thread alone
 
 
-def product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
+def product(a: Array, b: Array, into: Array | None = None) -> Array:
     """Multiply (n, m) × (m, p), row-major; the result is added to the row-major array ``into`` if given."""
     if a.shape[0] == b.shape[1] == 1 and a.size > _FEW and a.dtype.char in _BLAS:
         found = _inner(a[0], b[:, 0])
@@ -102,13 +103,13 @@ def product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.
     return found if into is None else np.add(into, found, out=into)
 
 
-def _inner(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _inner(a: Array, b: Array) -> Array:
     """Return the inner product of long vectors in parts: oneDNN sums sequentially, which loses 1 % over ten million elements."""
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     return np.asarray([[sum(wide(np.dot(a[i : i + _FEW], b[i : i + _FEW])) for i in range(0, a.size, _FEW))]], a.dtype)
 
 
-def _by_blas(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _by_blas(a: Array, b: Array) -> Array:
     blas_gemm: Any = _BLAS.get(a.dtype.char)
     if blas_gemm is None or a.size == 0 or b.size == 0:
         return np.matmul(a, b)
@@ -123,7 +124,7 @@ def is_few(count: int, n: int, m: int, k: int) -> bool:
     return n * m * k <= _FEW and count * n * m * k <= 2 * _FEW
 
 
-def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def numpy_bmm(a: Array, b: Array) -> Array:
     """Multiply (…, n, m) × (…, m, p)."""
     if a.dtype.char not in _BLAS or a.size == 0 or b.size == 0:
         with quiet():
@@ -147,7 +148,7 @@ def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return out
 
 
-def _batch_of_singles(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+def _batch_of_singles(a: Array, b: Array, out: Array) -> None:
     """Multiply a batch of float32 matrices; each thread multiplies some of them."""
     if out.ndim > 6:
         a, b, out = (x.reshape(-1, *x.shape[-2:]) for x in (a, b, out))
@@ -157,7 +158,7 @@ def _batch_of_singles(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     share(lambda start, end: products(a[start:end], b[start:end], out[start:end]), out.shape[0], cost)
 
 
-def _batch(a: np.ndarray) -> tuple[np.ndarray, int]:
+def _batch(a: Array) -> tuple[Array, int]:
     """Return batched matrices for BLAS in column-major order, in one copy if necessary, and whether BLAS has to transpose them."""
     turned = a.swapaxes(-1, -2)
     if turned.flags.c_contiguous and not a.flags.c_contiguous:
@@ -166,7 +167,7 @@ def _batch(a: np.ndarray) -> tuple[np.ndarray, int]:
     return rows.reshape(-1, *rows.shape[-2:]).swapaxes(-1, -2), 1
 
 
-def numpy_linear(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def numpy_linear(x: Array, weight: Array) -> Array:
     """Multiply (…, m) by the transpose of (p, m)."""
     if x.ndim == 2:
         return product(x, weight.T)
@@ -175,7 +176,7 @@ def numpy_linear(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
     )
 
 
-def numpy_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def numpy_linear_bias(bias: Array, x: Array, weight: Array) -> Array:
     """Multiply (…, m) by the transpose of (p, m), and add (p,)."""
     if x.ndim < 2 or not x.size or bias.ndim != 1:
         found = numpy_linear(x, weight)
@@ -192,7 +193,7 @@ def numpy_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np
     return out if x.ndim == 2 else out.reshape(*x.shape[:-1], weight.shape[0])
 
 
-def _are_halves(*arrays: np.ndarray) -> bool:
+def _are_halves(*arrays: Array) -> bool:
     """Return whether oneDNN multiplies these: non-empty matrices of bfloat16."""
     return FOUND_HALVES and all(array.dtype == BFLOAT16 and array.ndim > 1 and array.size for array in arrays)
 
@@ -200,7 +201,7 @@ def _are_halves(*arrays: np.ndarray) -> bool:
 _WORTH = 1 << 13  # multiplications that are worth oneDNN's call
 
 
-def wide_product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
+def wide_product(a: Array, b: Array, into: Array | None = None) -> Array:
     """Multiply bfloat16 bits (n, m) × (m, p) in float32; the result is added to the row-major array ``into`` if given."""
     out = np.empty((a.shape[0], b.shape[1]), np.float32) if into is None else into
     part, length, cost = _parts(a, b, out, 0.0 if into is None else 1.0)
@@ -208,7 +209,7 @@ def wide_product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -
     return out
 
 
-def _half_mm(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+def _half_mm(a: Array, b: Array) -> Array | None:
     if not _are_halves(a, b) or a.size * b.shape[1] < _WORTH or (a.shape[0] == b.shape[1] == 1 and a.size > _FEW):
         return None
     return rounded(wide_product(a.view(np.uint16), b.view(np.uint16)))
@@ -217,7 +218,7 @@ def _half_mm(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 _LEAST = 1 << 14  # multiplications that are worth a call for each of many products
 
 
-def _half_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+def _half_bmm(a: Array, b: Array) -> Array | None:
     if not _are_halves(a, b):
         return None
     lead, (n, k), m = a.shape[:-2], a.shape[-2:], b.shape[-1]
@@ -235,14 +236,14 @@ def _half_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     return rounded(out).reshape(*lead, n, m)
 
 
-def _half_linear(x: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+def _half_linear(x: Array, weight: Array) -> Array | None:
     if not _are_halves(x, weight) or x.size * len(weight) < _WORTH:
         return None
     rows = x.view(np.uint16).reshape(-1, x.shape[-1])
     return rounded(wide_product(rows, weight.view(np.uint16).T)).reshape(*x.shape[:-1], weight.shape[0])
 
 
-def _half_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+def _half_linear_bias(bias: Array, x: Array, weight: Array) -> Array | None:
     if not _are_halves(x, weight) or x.size * len(weight) < _WORTH or bias.ndim != 1 or bias.dtype != BFLOAT16:
         return None
     rows = x.view(np.uint16).reshape(-1, x.shape[-1])

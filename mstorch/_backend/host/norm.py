@@ -13,7 +13,7 @@ from ._sums import sum_along
 from ._ufunc import FLOATS, HALF, number
 
 
-def standardised(x: np.ndarray, axes: tuple[int, ...], eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def standardised(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array, Array, Array]:
     """Return the values normalized over some dimensions; the mean, the biased variance and the inverse standard deviation."""
     count = 1
     for axis in axes:
@@ -31,7 +31,7 @@ _COST = 0.5  # nanoseconds that oneDNN takes for an element
 _LONG = 1 << 18  # elements of a row from which on oneDNN's sums are less exact than NumPy's, which add pairs
 
 
-def _flat(x: np.ndarray, begin: int) -> np.ndarray:
+def _flat(x: Array, begin: int) -> Array:
     """Return an array as (rows, length), where each row is normalized separately."""
     count = 1
     for length in x.shape[:begin]:
@@ -40,8 +40,8 @@ def _flat(x: np.ndarray, begin: int) -> np.ndarray:
 
 
 def layer_norm_slope(
-    g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    g: Array, x: Array, weight: Array, begin: int, eps: float
+) -> tuple[Array, Array, Array] | None:
     """Return the gradients of ``layer_norm`` for input, weight and bias; None if oneDNN has no kernel for them."""
     if FOUND_HALVES and g.dtype == x.dtype == weight.dtype == BFLOAT16:
         return _half_slope(g, x, weight, begin, eps)
@@ -66,7 +66,7 @@ def layer_norm_slope(
     return out.reshape(x.shape), by_scale.reshape(weight.shape), by_shift.reshape(weight.shape)
 
 
-def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray:
+def numpy_layer_norm(x: Array, weight: Array, bias: Array, begin: int, eps: float) -> Array:
     """Return layer norm over the dimensions from ``begin`` on, times weight plus bias."""
     if not x.size:
         return x.copy()
@@ -91,7 +91,7 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
     return out.reshape(x.shape)
 
 
-def half_rms_norm(x: np.ndarray, weight: np.ndarray | None, dims: int, eps: float) -> np.ndarray:
+def half_rms_norm(x: Array, weight: Array | None, dims: int, eps: float) -> Array:
     """Return the RMS norm of a half-precision array over its last ``dims`` dimensions, times the weight; computed in float32 and rounded
     once.
     """
@@ -115,8 +115,8 @@ def half_rms_norm(x: np.ndarray, weight: np.ndarray | None, dims: int, eps: floa
 
 
 def _half_slope(
-    g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:  # fmt: skip
+    g: Array, x: Array, weight: Array, begin: int, eps: float
+) -> tuple[Array, Array, Array] | None:  # fmt: skip
     values, slopes = _flat(x, begin).view(np.uint16), _flat(g, begin).view(np.uint16)
     if not _SHORT <= values.shape[1] < _LONG:
         return None
@@ -137,7 +137,7 @@ def _half_slope(
 _SHORT = 2  # of one element the gradient is what rounding leaves
 
 
-def _half_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray | None:
+def _half_layer_norm(x: Array, weight: Array, bias: Array, begin: int, eps: float) -> Array | None:
     """Return layer norm in bfloat16; None without the library, or if an operand is not bfloat16."""
     if not FOUND_HALVES or not x.size or not x.dtype == weight.dtype == bias.dtype == BFLOAT16:
         return None

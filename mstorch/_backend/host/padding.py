@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import Array
 from ..table import define_host
 
 
@@ -11,7 +12,7 @@ def _pairs(rank: int, pads: tuple[int, ...]) -> list[tuple[int, int, int]]:
     return [(rank - 1 - i, pads[2 * i], pads[2 * i + 1]) for i in range(len(pads) // 2)]
 
 
-def numpy_pad(x: np.ndarray, pads: tuple[int, ...], value: float) -> np.ndarray:
+def numpy_pad(x: Array, pads: tuple[int, ...], value: float) -> Array:
     """Pad the last dimensions with a constant: (before, after) of the last first; negative numbers crop."""
     shape, source, target = list(x.shape), [slice(None)] * x.ndim, [slice(None)] * x.ndim
     for axis, before, after in _pairs(x.ndim, pads):
@@ -24,7 +25,7 @@ def numpy_pad(x: np.ndarray, pads: tuple[int, ...], value: float) -> np.ndarray:
     return found
 
 
-def _wanted(size: int, before: int, after: int, mode: str) -> np.ndarray:
+def _wanted(size: int, before: int, after: int, mode: str) -> Array:
     """Return the source index of each element of a padded axis."""
     wanted = np.arange(-before, size + after)
     if mode == "replicate":
@@ -37,7 +38,7 @@ def _wanted(size: int, before: int, after: int, mode: str) -> np.ndarray:
     return start + np.arange(-max(before, 0), length + max(after, 0)) % length
 
 
-def numpy_pad_like(x: np.ndarray, pads: tuple[int, ...], mode: str) -> np.ndarray:
+def numpy_pad_like(x: Array, pads: tuple[int, ...], mode: str) -> Array:
     """Pad the last dimensions with the array's own elements: reflect, replicate or circular."""
     found = x
     for axis, before, after in _pairs(x.ndim, pads):

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -20,8 +19,8 @@ Sizes = tuple[int, ...]
 
 
 def _pick(
-    x: np.ndarray, table: np.ndarray, out: Sizes, outside: tuple[np.ndarray, np.ndarray] | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+    x: Array, table: Array, out: Sizes, outside: tuple[Array, Array] | None = None
+) -> tuple[Array, Array]:
     """Return the maximum of each window (the first of equal ones, or the last NaN), and its position in the input."""
     n, c = x.shape[:2]
     if not x.size or not table.shape[1]:
@@ -42,7 +41,7 @@ def _pick(
     return values.reshape(n, c, *out), index.reshape(n, c, *out)
 
 
-def last_nan(columns: np.ndarray, place: np.ndarray) -> np.ndarray:
+def last_nan(columns: Array, place: Array) -> Array:
     """Return the position of the last NaN of each column (along dimension 2), or ``place`` if there is none."""
     missing = np.isnan(columns)
     if not missing.any():
@@ -50,7 +49,7 @@ def last_nan(columns: np.ndarray, place: np.ndarray) -> np.ndarray:
     return np.where(missing.any(2), columns.shape[2] - 1 - missing[:, :, ::-1].argmax(2), place)
 
 
-def lowest_of(x: np.ndarray) -> Any:
+def lowest_of(x: Array) -> float:
     """Return the lowest value of a dtype."""
     return -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
 
@@ -58,14 +57,14 @@ def lowest_of(x: np.ndarray) -> Any:
 _COST = 0.5  # nanoseconds that oneDNN takes for an element
 
 
-def _finite(x: np.ndarray) -> bool:
+def _finite(x: Array) -> bool:
     """Return whether oneDNN's pooling supports the arrays: row-major float32 without NaN and infinity, which oneDNN ignores."""
     if not (FOUND and x.dtype == np.float32 and x.flags.c_contiguous):
         return False
     return math.isfinite(rough_sum(x))
 
 
-def max_pool_slope(x: np.ndarray, g: np.ndarray, *geometry: Sizes) -> np.ndarray | None:
+def max_pool_slope(x: Array, g: Array, *geometry: Sizes) -> Array | None:
     """Return the gradient of ``max_pool`` for its input; None if oneDNN has no kernel for it."""
     if g.dtype != np.float32 or not _finite(x):
         return None
@@ -79,7 +78,7 @@ def max_pool_slope(x: np.ndarray, g: np.ndarray, *geometry: Sizes) -> np.ndarray
     return found if all(done) else None
 
 
-def _largest(x: np.ndarray, geometry: tuple[Sizes, ...]) -> np.ndarray | None:
+def _largest(x: Array, geometry: tuple[Sizes, ...]) -> Array | None:
     if not _finite(x):
         return None
     found, done = np.empty((*x.shape[:2], *geometry[-1]), x.dtype), []
@@ -91,7 +90,7 @@ def _largest(x: np.ndarray, geometry: tuple[Sizes, ...]) -> np.ndarray | None:
     return found if all(done) else None
 
 
-def numpy_max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> np.ndarray:
+def numpy_max_pool(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> Array:
     """Return the maximum of each window: (N, C, *spatial) → (N, C, *out)."""
     if not x.size or 0 in out:
         return np.zeros((*x.shape[:2], *out), x.dtype)
@@ -106,8 +105,8 @@ def numpy_max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, 
 
 
 def largest_places(
-    x: np.ndarray, y: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
-) -> list[np.ndarray]:
+    x: Array, y: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
+) -> list[Array]:
     """Yield for each position in the window where ``max_pool`` chose it: the first of equal ones, the last NaN."""
     low = lowest_of(x)
     whole = padded(x, kernel, stride, padding, dilation, out, low)
@@ -117,7 +116,7 @@ def largest_places(
     missing = np.isnan(y) if y.dtype.kind == "f" else None
     if missing is not None and not missing.any():
         missing = None
-    taken: np.ndarray | None = None
+    taken: Array | None = None
     places = []
     keys = list(slices(kernel, stride, dilation, out))
     for key in keys:
@@ -138,21 +137,21 @@ def largest_places(
 
 
 def numpy_max_pool_indices(
-    x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
-) -> tuple[np.ndarray, np.ndarray]:
+    x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
+) -> tuple[Array, Array]:
     """Return the maximum of each window and its position in the flattened spatial dimensions (int64)."""
     numbers = (x.shape[2:], kernel, stride, padding, dilation, out)
     return _pick(x, strided_table(*numbers), out, outside_windows(*numbers))
 
 
-def numpy_adaptive_max_pool(x: np.ndarray, out: Sizes) -> tuple[np.ndarray, np.ndarray]:
+def numpy_adaptive_max_pool(x: Array, out: Sizes) -> tuple[Array, Array]:
     """Return the maxima of windows that divide the input into ``out`` parts, and their positions."""
     return _pick(x, adaptive_table(x.shape[2:], out), out)
 
 
 def numpy_avg_pool(
-    x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
-) -> np.ndarray:
+    x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
+) -> Array:
     """Return the mean of each window: (N, C, *spatial) → (N, C, *out)."""
     if not x.size or 0 in out:
         return np.zeros((*x.shape[:2], *out), x.dtype)
@@ -160,7 +159,7 @@ def numpy_avg_pool(
     return np.asarray(total / window_counts(x.shape[2:], kernel, stride, padding, out, include_pad, divisor).astype(x.dtype), x.dtype)
 
 
-def window_sums(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes) -> np.ndarray:
+def window_sums(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes) -> Array:
     """Return the sum of each window: (N, C, *spatial) → (N, C, *out)."""
     ones = (1,) * len(kernel)
     whole = padded(x, kernel, stride, padding, ones, out, 0)
@@ -173,7 +172,7 @@ def window_sums(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, out
 
 def window_counts(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
-) -> np.ndarray:
+) -> Array:
     """Return the divisor of each window sum, int64."""
     if divisor is None and not any(padding) and all((o - 1) * s + k <= n for n, k, s, o in zip(sizes, kernel, stride, out)):
         divisor = math.prod(kernel)
@@ -185,7 +184,7 @@ def window_counts(
     return counts
 
 
-def numpy_adaptive_avg_pool(x: np.ndarray, out: Sizes) -> np.ndarray:
+def numpy_adaptive_avg_pool(x: Array, out: Sizes) -> Array:
     """Return the means of windows that divide the input into ``out`` parts: (N, C, *spatial) → (N, C, *out)."""
     if not x.size or 0 in out:
         return np.zeros((*x.shape[:2], *out), x.dtype)

@@ -1,11 +1,13 @@
 """Reductions on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..halves import narrowed, widened
 from ..table import define_direct, define_host
 from ._sums import halves_along, sum_along
@@ -14,7 +16,7 @@ from ._ufunc import COMPLEX, FEW, FLOATS, HALF, INTS, number
 Dims = tuple[int, ...]
 
 
-def numpy_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+def numpy_sum(x: Array, dims: Dims, keepdim: bool) -> Array:
     """Sum along dimensions; NumPy sums pairwise along the innermost one, torch in blocks."""
     with quiet():
         if not dims or not x.ndim:
@@ -22,14 +24,14 @@ def numpy_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
         return np.asarray(sum_along(x, dims if len(dims) < x.ndim else None, keepdim, x.dtype))
 
 
-def sum_of_small(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+def sum_of_small(x: Array, dims: Dims, keepdim: bool) -> Array:
     """Sum integers or bools into int64, cast in blocks: a full int64 copy would be eight times as large."""
     if x.dtype == bool and len(dims) in (0, x.ndim) and not keepdim:
         return np.array(np.count_nonzero(x), np.int64)
     return np.asarray(np.add.reduce(x, axis=dims if len(dims) < x.ndim else None, dtype=np.int64, keepdims=keepdim))
 
 
-def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+def numpy_mean(x: Array, dims: Dims, keepdim: bool) -> Array:
     """Return the mean along dimensions."""
     found = numpy_sum(x, dims, keepdim)
     count = 1
@@ -39,7 +41,7 @@ def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
         return np.asarray(found / number(count, x))
 
 
-def numpy_variance(x: np.ndarray, dims: Dims, keepdim: bool, divisor: float, rooted: bool) -> np.ndarray:
+def numpy_variance(x: Array, dims: Dims, keepdim: bool, divisor: float, rooted: bool) -> Array:
     """Return the sum of squared deviations from the mean divided by ``divisor``, or with ``rooted`` the square root of that.
 
     Small arrays are computed in float64, as torch always does.
@@ -52,13 +54,13 @@ def numpy_variance(x: np.ndarray, dims: Dims, keepdim: bool, divisor: float, roo
         return found.astype(x.dtype, copy=False)
 
 
-def _distances(x: np.ndarray, dims: Dims) -> np.ndarray:
+def _distances(x: Array, dims: Dims) -> Array:
     if x.size <= FEW:
         x = x.astype(np.float64, copy=False)
     return np.asarray(x - numpy_mean(x, dims, True))
 
 
-def variance_slope(g: np.ndarray, x: np.ndarray, dims: Dims, keepdim: bool, divisor: float | None) -> np.ndarray:
+def variance_slope(g: Array, x: Array, dims: Dims, keepdim: bool, divisor: float | None) -> Array:
     """Return the gradient of ``numpy_variance``; infinite, or NaN at the mean, if the divisor is None."""
     with quiet():
         away = _distances(x, dims).astype(x.dtype, copy=False)
@@ -69,24 +71,24 @@ def variance_slope(g: np.ndarray, x: np.ndarray, dims: Dims, keepdim: bool, divi
         return away * (g * np.divide(number(2, away), number(divisor, away)))
 
 
-def root_slope(g: np.ndarray, root: np.ndarray) -> np.ndarray:
+def root_slope(g: Array, root: Array) -> Array:
     """Return the gradient through a square root, zero where the root is zero."""
     with quiet():
         return np.where(root == 0, number(0, root), g / (root + root))
 
 
-def numpy_all(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+def numpy_all(x: Array, dims: Dims, keepdim: bool) -> Array:
     """Return whether all elements along dimensions are true."""
     return np.asarray(np.logical_and.reduce(x, axis=dims or None, keepdims=keepdim)) if x.ndim else x.copy()
 
 
-def numpy_any(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+def numpy_any(x: Array, dims: Dims, keepdim: bool) -> Array:
     """Return whether any element along dimensions is true."""
     return np.asarray(np.logical_or.reduce(x, axis=dims or None, keepdims=keepdim)) if x.ndim else x.copy()
 
 
-def _extreme(function: Any) -> Any:
-    def kernel(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+def _extreme(function: np.ufunc) -> Callable[..., Any]:
+    def kernel(x: Array, dims: Dims, keepdim: bool) -> Array:
         if not dims or not x.ndim:
             return np.array(x, order="C")
         return np.asarray(function.reduce(x, axis=dims, keepdims=keepdim))
@@ -98,14 +100,14 @@ define_host("sum", numpy_sum, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("mean", numpy_mean, (*FLOATS, *COMPLEX), HALF)
 
 
-def _half_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray | None:
+def _half_sum(x: Array, dims: Dims, keepdim: bool) -> Array | None:
     if not dims or not x.ndim:
         return None
     with quiet():
         return narrowed(halves_along(x, dims, keepdim), x.dtype)
 
 
-def _half_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray | None:
+def _half_mean(x: Array, dims: Dims, keepdim: bool) -> Array | None:
     if not dims or not x.ndim:
         return None
     count = 1
@@ -121,7 +123,7 @@ define_host("all", numpy_all, ("bool",))
 define_host("any", numpy_any, ("bool",))
 
 
-def numpy_prod(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+def numpy_prod(x: Array, dims: Dims, keepdim: bool) -> Array:
     """Return the product along dimensions."""
     with quiet():
         if not dims or not x.ndim:
@@ -129,7 +131,7 @@ def numpy_prod(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
         return np.asarray(np.multiply.reduce(x, axis=dims, dtype=x.dtype, keepdims=keepdim))
 
 
-def _prod(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+def _prod(x: Array, dims: Dims, keepdim: bool) -> Array:
     kernel = _product_of_halves if x.dtype.itemsize == 2 and x.dtype.kind != "i" else numpy_prod
     return kernel(x, dims, keepdim)
 
@@ -137,7 +139,7 @@ def _prod(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 _LANES = 16  # halves that one of torch's vectors holds in a reduction; four vectors go side by side
 
 
-def _product_of_halves(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+def _product_of_halves(x: Array, dims: Dims, keepdim: bool) -> Array:
     """Return the product, rounded to half precision after each factor, in torch's order: by vectors of contiguous elements."""
     if not dims or not x.ndim or not x.size:
         return numpy_prod(x, dims, keepdim)
@@ -155,7 +157,7 @@ def _product_of_halves(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     return found.reshape([1 if d in dims else n for d, n in enumerate(x.shape)] if keepdim else found.shape[1:] if whole else found.shape)
 
 
-def _in_turn(x: np.ndarray, dim: int) -> np.ndarray:
+def _in_turn(x: Array, dim: int) -> Array:
     """Return the product along a dimension, one factor after another, rounded to the dtype after each."""
     factors = np.moveaxis(x, dim, 0)
     found = factors[0].copy()
@@ -164,8 +166,8 @@ def _in_turn(x: np.ndarray, dim: int) -> np.ndarray:
     return found
 
 
-def _place(function: Any) -> Any:
-    def kernel(x: np.ndarray, dim: int, keepdim: bool) -> np.ndarray:
+def _place(function: Any) -> Callable[..., Any]:
+    def kernel(x: Array, dim: int, keepdim: bool) -> Array:
         """Return the index of the first extremum along a dimension, int64; NaN counts as extremum."""
         if not x.ndim:
             return np.zeros((), np.int64)
@@ -183,7 +185,7 @@ define_host("argmin", _place(np.argmin), _NUMBERS, _VIA)
 define_host("prod", _prod, (*_NUMBERS, *COMPLEX, *HALF))
 
 
-def numpy_p_norm(x: np.ndarray, p: float, dims: Dims, keepdim: bool, share: bool = True) -> np.ndarray:
+def numpy_p_norm(x: Array, p: float, dims: Dims, keepdim: bool, share: bool = True) -> Array:
     """Return the p-norm over some dimensions; for a distance (without ``share``) NaN propagates even for p = 0."""
     size = np.abs(x)
     if not x.size:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..kernels.sliding_windows import strided_table, transposed_table
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF
@@ -14,7 +15,7 @@ from .matmul import product
 Sizes = tuple[int, ...]
 
 
-def _by_taps(rows: np.ndarray, taps: np.ndarray, length: int) -> np.ndarray:
+def _by_taps(rows: Array, taps: Array, length: int) -> Array:
     """Resample (rows, n) to (rows, length) by taps (source, target, weight), element by element."""
     order = taps[1].argsort(kind="stable")
     (sources, targets), weights = taps[:2, order].astype(np.int64), taps[2, order]
@@ -31,7 +32,7 @@ def _by_taps(rows: np.ndarray, taps: np.ndarray, length: int) -> np.ndarray:
     return found
 
 
-def numpy_along(x: np.ndarray, matrix: np.ndarray, taps: np.ndarray | None, axis: int) -> np.ndarray:
+def numpy_along(x: Array, matrix: Array, taps: Array | None, axis: int) -> Array:
     """Resample (…, n, …) to (…, m, …) by a matrix (n, m), which ``taps`` lists; the matrix product would spread NaN and infinities over the
     row.
     """
@@ -47,7 +48,7 @@ def numpy_along(x: np.ndarray, matrix: np.ndarray, taps: np.ndarray | None, axis
     return np.array(found.reshape(*moved.shape[:-1], matrix.shape[1]).swapaxes(axis, -1), order="C")
 
 
-def numpy_pick_along(x: np.ndarray, positions: np.ndarray, axis: int) -> np.ndarray:
+def numpy_pick_along(x: Array, positions: Array, axis: int) -> Array:
     """Select positions of an axis."""
     return np.asarray(np.take(x, positions, axis), order="C")
 
@@ -61,22 +62,22 @@ class Passes:
         self.axes = axes
 
 
-def numpy_upsample(x: np.ndarray, mode: str, out: Sizes, factors: Any, corners: bool, passes: Passes) -> np.ndarray:
+def numpy_upsample(x: Array, mode: str, out: Sizes, factors: Any, corners: bool, passes: Passes) -> Array:
     """Interpolate (N, C, *sizes) to (N, C, *out)."""
     for axis, weights in passes.axes:
         x = numpy_along(x, weights[0], weights[1], axis) if len(weights) == 2 else numpy_pick_along(x, weights[0], axis)
     return x
 
 
-def _added(g: np.ndarray, positions: np.ndarray, axis: int, length: int) -> np.ndarray:
+def _added(g: Array, positions: Array, axis: int, length: int) -> Array:
     found = np.zeros((length, *g.shape[:axis], *g.shape[axis + 1 :]), g.dtype)
     np.add.at(found, positions, np.moveaxis(g, axis, 0))
     return np.ascontiguousarray(np.moveaxis(found, 0, axis))
 
 
 def numpy_upsample_grad(
-    g: np.ndarray, sizes: Sizes, mode: str, out: Sizes, factors: Any, corners: bool, passes: Passes
-) -> np.ndarray:  # fmt: skip
+    g: Array, sizes: Sizes, mode: str, out: Sizes, factors: Any, corners: bool, passes: Passes
+) -> Array:  # fmt: skip
     """Return the transpose of ``numpy_upsample``: (N, C, *out) → (N, C, *sizes)."""
     for axis, weights in reversed(passes.axes):
         if len(weights) == 1:
@@ -87,7 +88,7 @@ def numpy_upsample_grad(
     return g
 
 
-def windows(x: np.ndarray, table: np.ndarray, fill: float = 0) -> np.ndarray:
+def windows(x: Array, table: Array, fill: float = 0) -> Array:
     """Unfold (N, C, *spatial) to (N, C, kernel elements, output elements), with ``fill`` for padding."""
     n, c = x.shape[:2]
     flat = np.ascontiguousarray(x).reshape(n, c, int(np.prod(x.shape[2:])))
@@ -97,13 +98,13 @@ def windows(x: np.ndarray, table: np.ndarray, fill: float = 0) -> np.ndarray:
     return np.take(flat, table, 2)
 
 
-def numpy_unfold(x: np.ndarray, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> np.ndarray:
+def numpy_unfold(x: Array, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> Array:
     """Unfold (N, C, *spatial) to (N, C * kernel elements, windows)."""
     columns = windows(x, strided_table(tuple(x.shape[2:]), kernel, stride, padding, dilation, out))
     return columns.reshape(x.shape[0], x.shape[1] * columns.shape[2], columns.shape[3])
 
 
-def numpy_fold(x: np.ndarray, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, blocks: Sizes) -> np.ndarray:
+def numpy_fold(x: Array, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, blocks: Sizes) -> Array:
     """Fold (N, C * kernel elements, windows) to (N, C, *sizes), summing overlapping windows."""
     n = x.shape[0]
     count, length = int(np.prod(kernel)), int(np.prod(blocks))

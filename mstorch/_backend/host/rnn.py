@@ -5,11 +5,13 @@
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._quiet import silent
+from ..arrays import Array
 from ..table import define_host
 from ._ufunc import FLOATS, HALF, number
 from .math import numpy_sigmoid
@@ -18,21 +20,21 @@ from .matmul import product
 Saved = tuple[Any, ...]
 
 
-def _lstm_gates_(part: np.ndarray, size: int) -> None:
+def _lstm_gates_(part: Array, size: int) -> None:
     """Apply sigmoid to the gates of a step, and tanh to the third, in place."""
     fresh = np.tanh(part[:, 2 * size : 3 * size])
     part[...] = numpy_sigmoid(part)
     part[:, 2 * size : 3 * size] = fresh
 
 
-def _sigmoid_(x: np.ndarray) -> None:
+def _sigmoid_(x: Array) -> None:
     np.negative(x, out=x)
     silent.exp(x, out=x)
     np.add(x, number(1, x), out=x)
     silent.reciprocal(x, out=x)
 
 
-def lstm_forward(gates: np.ndarray, h: np.ndarray, c: np.ndarray, w: np.ndarray, b: Any) -> tuple[np.ndarray, np.ndarray, Saved]:
+def lstm_forward(gates: Array, h: Array, c: Array, w: Array, b: Array | None) -> tuple[Array, Array, Saved]:
     """Run an LSTM over all steps; gates are ordered input, forget, cell, output."""
     steps, rows, size = gates.shape[0], gates.shape[1], h.shape[1]
     hs, cs = np.empty((steps + 1, rows, size), h.dtype), np.empty((steps + 1, rows, size), h.dtype)
@@ -51,7 +53,7 @@ def lstm_forward(gates: np.ndarray, h: np.ndarray, c: np.ndarray, w: np.ndarray,
     return hs, cs[steps], (gates, hs, cs, bounded)
 
 
-def lstm_backward(g: np.ndarray, dh: np.ndarray, dc: np.ndarray, w: np.ndarray, saved: Saved) -> tuple[np.ndarray, ...]:
+def lstm_backward(g: Array, dh: Array, dc: Array, w: Array, saved: Saved) -> tuple[Array, ...]:
     """Return the gradients of the gates and of the initial states, from those of the states (steps, N, H) and of the final ones."""
     gates, _, cs, bounded = saved
     steps, rows, size = bounded.shape
@@ -77,7 +79,7 @@ def lstm_backward(g: np.ndarray, dh: np.ndarray, dc: np.ndarray, w: np.ndarray, 
     return by_gates, by_gates, dh, dc
 
 
-def gru_forward(gates: np.ndarray, h: np.ndarray, c: Any, w: np.ndarray, b: Any) -> tuple[np.ndarray, None, Saved]:
+def gru_forward(gates: Array, h: Array, c: Any, w: Array, b: Array | None) -> tuple[Array, None, Saved]:
     """Run a GRU over all steps; gates are ordered reset, update, new."""
     steps, rows, size = gates.shape[0], gates.shape[1], h.shape[1]
     hs, kept = np.empty((steps + 1, rows, size), h.dtype), np.empty((steps, rows, size), h.dtype)
@@ -99,7 +101,7 @@ def gru_forward(gates: np.ndarray, h: np.ndarray, c: Any, w: np.ndarray, b: Any)
     return hs, None, (gates, hs, kept)
 
 
-def gru_backward(g: np.ndarray, dh: np.ndarray, dc: Any, w: np.ndarray, saved: Saved) -> tuple[Any, ...]:
+def gru_backward(g: Array, dh: Array, dc: Array, w: Array, saved: Saved) -> tuple[Any, ...]:
     """Return ``lstm_backward`` for a GRU; the second result is the gradient of the hidden state's contribution to the gates."""
     gates, hs, kept = saved
     steps, size = gates.shape[0], dh.shape[1]
@@ -119,8 +121,8 @@ def gru_backward(g: np.ndarray, dh: np.ndarray, dc: Any, w: np.ndarray, saved: S
     return by_gates, by_hidden, dh, None
 
 
-def _plain(activate: Any, slope: Any) -> tuple[Any, Any]:
-    def forward(gates: np.ndarray, h: np.ndarray, c: Any, w: np.ndarray, b: Any) -> tuple[np.ndarray, None, Saved]:
+def _plain(activate: Callable[..., Any], slope: Callable[..., Any]) -> tuple[Any, Any]:
+    def forward(gates: Array, h: Array, c: Any, w: Array, b: Array | None) -> tuple[Array, None, Saved]:
         hs = np.empty((gates.shape[0] + 1, *h.shape), h.dtype)
         hs[0] = h
         if b is not None:
@@ -130,7 +132,7 @@ def _plain(activate: Any, slope: Any) -> tuple[Any, Any]:
             activate(gates[k], out=hs[k + 1])
         return hs, None, (hs,)
 
-    def backward(g: np.ndarray, dh: np.ndarray, dc: Any, w: np.ndarray, saved: Saved) -> tuple[Any, ...]:
+    def backward(g: Array, dh: Array, dc: Array, w: Array, saved: Saved) -> tuple[Any, ...]:
         (hs,) = saved
         by_gates = np.empty_like(g)
         for k in range(g.shape[0] - 1, -1, -1):
@@ -141,7 +143,7 @@ def _plain(activate: Any, slope: Any) -> tuple[Any, Any]:
     return forward, backward
 
 
-def _relu(x: np.ndarray, out: np.ndarray) -> None:
+def _relu(x: Array, out: Array) -> None:
     np.maximum(x, number(0, x), out=out)
 
 
@@ -153,7 +155,7 @@ SEQUENCES: dict[str, tuple[Any, Any]] = {
 }
 
 
-def numpy_lstm_cell(gates: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def numpy_lstm_cell(gates: Array, cell: Array) -> tuple[Array, Array]:
     """Run an LSTM cell: gates (N, 4H) ordered input, forget, cell, output, and the cell state (N, H) → the next hidden and cell state."""
     size = cell.shape[-1]
     part = np.array(gates)
@@ -165,7 +167,7 @@ def numpy_lstm_cell(gates: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np
     return part[..., 3 * size :] * np.tanh(found), found
 
 
-def numpy_gru_cell(from_input: np.ndarray, from_hidden: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+def numpy_gru_cell(from_input: Array, from_hidden: Array, hidden: Array) -> Array:
     """Run a GRU cell: gates (N, 3H) ordered reset, update, new, and the hidden state (N, H) → the next hidden state."""
     size = hidden.shape[-1]
     part = from_input[..., : 2 * size] + from_hidden[..., : 2 * size]

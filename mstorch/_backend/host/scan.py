@@ -1,11 +1,13 @@
 """Cumulative sums, products and extrema on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 
@@ -13,8 +15,8 @@ _NUMBERS = (*FLOATS, *INTS)
 _VIA = {**HALF, "bool": "uint8"}
 
 
-def _running(function: Any) -> Any:
-    def kernel(x: np.ndarray, dim: int) -> np.ndarray:
+def _running(function: np.ufunc) -> Callable[..., Any]:
+    def kernel(x: Array, dim: int) -> Array:
         if not x.size or not x.ndim:
             return np.array(x, order="C")
         # torch adds up single precision in double.
@@ -25,7 +27,7 @@ def _running(function: Any) -> Any:
     return kernel
 
 
-def numpy_complex_logcumsumexp(x: np.ndarray, dim: int) -> np.ndarray:
+def numpy_complex_logcumsumexp(x: Array, dim: int) -> Array:
     """Return the logarithm of cumulative sums of complex exponentials, computed in double precision."""
     out = np.empty(x.shape, x.dtype)
     if not x.size or not x.ndim:
@@ -54,23 +56,23 @@ def log_of_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(a) | np.isnan(b), complex(np.nan, np.nan), found)
 
 
-def numpy_running_sum(x: np.ndarray, dim: int) -> np.ndarray:
+def numpy_running_sum(x: Array, dim: int) -> Array:
     """Return cumulative sums rounded after each addition, where the order of additions matters."""
     with quiet():
         return np.asarray(np.add.accumulate(x, axis=dim), order="C")
 
 
-def numpy_cummax_indices(x: np.ndarray, dim: int) -> np.ndarray:
+def numpy_cummax_indices(x: Array, dim: int) -> Array:
     """Return the index of the running maximum (the last one of equal elements; NaN is largest), int64."""
     return _latest(x, np.maximum, dim)
 
 
-def numpy_cummin_indices(x: np.ndarray, dim: int) -> np.ndarray:
+def numpy_cummin_indices(x: Array, dim: int) -> Array:
     """Return the index of the running minimum (the last one of equal elements; NaN is smallest), int64."""
     return _latest(x, np.minimum, dim)
 
 
-def _latest(x: np.ndarray, function: Any, dim: int) -> np.ndarray:
+def _latest(x: Array, function: np.ufunc, dim: int) -> Array:
     if not x.size or not x.ndim:
         return np.zeros(x.shape, np.int64)
     best = function.accumulate(x, axis=dim)
@@ -83,7 +85,7 @@ _LEAST = 1 << 12
 _running_sum = _running(np.add)
 
 
-def numpy_cumsum(x: np.ndarray, dim: int) -> np.ndarray:
+def numpy_cumsum(x: Array, dim: int) -> Array:
     """Return cumulative sums; for float32 rows, two rows at a time."""
     if x.size < _LEAST or x.dtype != np.float32 or x.ndim < 2 or dim not in (-1, x.ndim - 1) or not x.flags.c_contiguous:
         return np.asarray(_running_sum(x, dim))

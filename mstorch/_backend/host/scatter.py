@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..halves import widened
 from ..table import ALL, COMPLEX, define_host
 from ._ufunc import FLOATS, HALF, INTS
@@ -18,7 +19,7 @@ _ADDED = (*FLOATS, *INTS, *COMPLEX, "float16", "bfloat16", "bool")
 _MANY = 1 << 11  # elements that SciPy adds in less time than NumPy, which takes 7 ns for each
 
 
-def add_rows(whole: np.ndarray, positions: np.ndarray, rows: np.ndarray) -> None:
+def add_rows(whole: Array, positions: Array, rows: Array) -> None:
     """Add each row (first dimension) to the row of ``whole`` at its position (a vector of nonnegative numbers), in order."""
     if rows.size < _MANY or rows.ndim < 2 or rows.dtype.char not in "fdFD" or rows.size < 8 * len(positions):
         np.add.at(whole, positions, rows)
@@ -28,22 +29,22 @@ def add_rows(whole: np.ndarray, positions: np.ndarray, rows: np.ndarray) -> None
     whole += (chosen @ rows.reshape(count, -1)).reshape(whole.shape)
 
 
-def wide(array: np.ndarray) -> np.ndarray:
+def wide(array: Array) -> Array:
     """Cast half precision to float32, in which torch accumulates before rounding once."""
     return widened(array) if array.dtype.name in ("float16", "bfloat16") else array
 
 
-def places_along(x: np.ndarray, dim: int, index: np.ndarray) -> tuple[Any, ...]:
+def places_along(x: Array, dim: int, index: Array) -> tuple[Any, ...]:
     """Return NumPy's key for an index along a dimension, as used by ``torch.scatter``."""
     grid = np.ogrid[tuple(slice(n) for n in index.shape)]
     return tuple(index if d == dim else grid[d] for d in range(index.ndim))
 
 
-def _lifted(x: np.ndarray) -> np.ndarray:
+def _lifted(x: Array) -> Array:
     return x if x.ndim else x.reshape(1)
 
 
-def numpy_scatter(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray, how: str) -> np.ndarray:
+def numpy_scatter(x: Array, source: Array, dim: int, index: Array, how: str) -> Array:
     """Write ("none") or add ("add") ``source`` to ``x`` at ``index`` along a dimension; source and index have one shape."""
     found = np.array(_lifted(x), order="C")
     if index.size:
@@ -56,7 +57,7 @@ def numpy_scatter(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray
     return np.asarray(found.reshape(x.shape), x.dtype)
 
 
-def numpy_put(x: np.ndarray, source: np.ndarray, index: np.ndarray, accumulate: bool) -> np.ndarray:
+def numpy_put(x: Array, source: Array, index: Array, accumulate: bool) -> Array:
     """Put (or add) ``source`` at flat positions, which may be negative."""
     found = np.array(x, order="C").reshape(-1)
     if accumulate:
@@ -66,7 +67,7 @@ def numpy_put(x: np.ndarray, source: np.ndarray, index: np.ndarray, accumulate: 
     return found.reshape(x.shape)
 
 
-def numpy_index_write(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray, accumulate: bool) -> np.ndarray:
+def numpy_index_write(x: Array, source: Array, dim: int, index: Array, accumulate: bool) -> Array:
     """Replace the entries ``index`` (a vector) of a dimension by those of ``source``, or add them."""
     found = np.array(_lifted(x), order="C")
     if index.size and x.size:
@@ -84,7 +85,7 @@ def numpy_index_write(x: np.ndarray, source: np.ndarray, dim: int, index: np.nda
     return np.asarray(found.reshape(x.shape), x.dtype)
 
 
-def numpy_scatter_reduce(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray, how: str, include_self: bool) -> np.ndarray:
+def numpy_scatter_reduce(x: Array, source: Array, dim: int, index: Array, how: str, include_self: bool) -> Array:
     """Reduce ``source`` into ``x`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
     found = np.array(_lifted(x), order="C")
     if index.size:
@@ -103,7 +104,7 @@ def numpy_scatter_reduce(x: np.ndarray, source: np.ndarray, dim: int, index: np.
     return np.asarray(found.reshape(x.shape), x.dtype)
 
 
-def _start(how: str, kind: np.dtype) -> Any:
+def _start(how: str, kind: np.dtype[Any]) -> float:
     if how in ("amax", "amin"):
         low, high = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind).min, np.iinfo(kind).max)
         return low if how == "amax" else high

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..blocks import LONG, by_rows, share
 from ..geometry import rough_sum
 from ..halves import BFLOAT16, narrowed, widened
@@ -17,14 +18,14 @@ from ._sums import sum_along
 from ._ufunc import FEW, FLOATS, HALF, exact
 
 
-def _shifted(x: np.ndarray, dim: int) -> np.ndarray:
+def _shifted(x: Array, dim: int) -> Array:
     return np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True), order="C")
 
 
 _INFINITE = 0x7F80  # the bits of bfloat16
 
 
-def _are_half_rows(x: np.ndarray, dim: int) -> bool:
+def _are_half_rows(x: Array, dim: int) -> bool:
     """Return whether oneDNN's softmax supports an array along this dimension: the last dimension of a contiguous bfloat16 array."""
     return FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1) and x.size > FEW
 
@@ -33,12 +34,12 @@ _COST = 0.6  # nanoseconds that oneDNN takes for an element
 _SHORT = 1 << 14  # elements that one call is quickest for
 
 
-def _in_library(x: np.ndarray, dim: int) -> bool:
+def _in_library(x: Array, dim: int) -> bool:
     """Return whether oneDNN's softmax supports an array along this dimension: the last dimension of a contiguous float32 array."""
     return FOUND and x.size > 0 and x.dtype.char == "f" and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1)
 
 
-def _by_rows(step: Callable[..., None], kind: int, *arrays: np.ndarray) -> np.ndarray:
+def _by_rows(step: Callable[..., None], kind: int, *arrays: Array) -> Array:
     """Run oneDNN's kernel on the rows of arrays of one shape, into a new array."""
     out = np.empty(arrays[0].shape, np.float32)
     if out.ndim == 2 and out.size <= _SHORT:
@@ -49,7 +50,7 @@ def _by_rows(step: Callable[..., None], kind: int, *arrays: np.ndarray) -> np.nd
     return out
 
 
-def _half_slope(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray | None:
+def _half_slope(kind: int, y: Array, g: Array, dim: int) -> Array | None:
     if kind != rows.SOFTMAX or not (_are_half_rows(y, dim) and _are_half_rows(g, dim)) or y.shape != g.shape:
         return None
     out = np.empty(y.shape, np.uint16)
@@ -64,7 +65,7 @@ def _half_slope(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray
     return out.view(BFLOAT16)
 
 
-def slope_in_rows(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray | None:
+def slope_in_rows(kind: int, y: Array, g: Array, dim: int) -> Array | None:
     """Return the gradient of softmax or log-softmax, computed from its result; None unless it is along rows of float32 or bfloat16."""
     if g.dtype == BFLOAT16:
         return _half_slope(kind, y, g, dim)
@@ -75,10 +76,10 @@ def slope_in_rows(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarr
     return _by_rows(rows.softmax_backward, kind, y, np.ascontiguousarray(g))
 
 
-def _in_rows(kernel: Callable[[np.ndarray, int], np.ndarray]) -> Callable[[np.ndarray, int], np.ndarray]:
+def _in_rows(kernel: Callable[[Array, int], Array]) -> Callable[[Array, int], Array]:
     """Return the kernel, run on rows if the dimension is the last and the arrays are long."""
 
-    def run(x: np.ndarray, dim: int) -> np.ndarray:
+    def run(x: Array, dim: int) -> Array:
         if x.size < LONG or dim not in (-1, x.ndim - 1) or x.ndim == 1 or not x.flags.c_contiguous:
             return kernel(x, dim)
         flat = x.reshape(-1, x.shape[-1])
@@ -96,7 +97,7 @@ def _in_rows(kernel: Callable[[np.ndarray, int], np.ndarray]) -> Callable[[np.nd
 _exp, _log = exact(np.exp), exact(np.log)
 
 
-def numpy_softmax(x: np.ndarray, dim: int) -> np.ndarray:
+def numpy_softmax(x: Array, dim: int) -> Array:
     """Return ``exp(x)`` divided by its sum along a dimension."""
     if not x.ndim:
         with quiet():
@@ -114,7 +115,7 @@ def numpy_softmax(x: np.ndarray, dim: int) -> np.ndarray:
     return powers
 
 
-def numpy_log_softmax(x: np.ndarray, dim: int) -> np.ndarray:
+def numpy_log_softmax(x: Array, dim: int) -> Array:
     """Return log-softmax, without overflow."""
     if not x.ndim:
         with quiet():
@@ -132,7 +133,7 @@ _FEW = 1 << 11  # elements for which a call of the library takes longer than Num
 _ROUNDED = 1 << 9  # elements for which NumPy, which rounds as torch does, takes as long as the library
 
 
-def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
+def _logarithms(kind: int, x: Array, out: Array) -> None:
     """Write the log-softmax of rows, from oneDNN's softmax: oneDNN's own log-softmax has an error of 4e-6, eight times torch's."""
     rows.softmax(kind, x, out)
     # The place of the largest is found four times as fast as its value.
@@ -143,7 +144,7 @@ def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
         np.subtract(x, total[:, None], out=out)
 
 
-def _log_softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
+def _log_softmax_of_halves(x: Array, dim: int) -> Array:
     """Return log-softmax, computed in float32; along the last dimension torch also rounds the sum and its logarithm."""
     wide = widened(x)
     if dim not in (-1, x.ndim - 1) or not x.size:
@@ -155,7 +156,7 @@ def _log_softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
     return narrowed(values, x.dtype)
 
 
-def log_softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
+def log_softmax_of(x: Array, dim: int) -> Array:
     """Return log-softmax along a dimension; by oneDNN for the last one in float32."""
     if x.dtype.itemsize == 2:
         return _log_softmax_of_halves(x, dim)
@@ -164,7 +165,7 @@ def log_softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
     return _log_softmax_in_rows(x, dim)
 
 
-def _half_softmax(x: np.ndarray, dim: int) -> np.ndarray | None:
+def _half_softmax(x: Array, dim: int) -> Array | None:
     """Return softmax in bfloat16; None if a weight is NaN or zero (to which the library flushes values below 1.2e-38)."""
     if not _are_half_rows(x, dim):
         return None
@@ -180,7 +181,7 @@ def _half_softmax(x: np.ndarray, dim: int) -> np.ndarray | None:
     return out.view(BFLOAT16)
 
 
-def _softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
+def _softmax_of_halves(x: Array, dim: int) -> Array:
     """Return softmax, computed in float32; along dimensions other than the last torch rounds the exponentials to half precision."""
     found = _half_softmax(x, dim)
     if found is not None:
@@ -194,7 +195,7 @@ def _softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
         return narrowed(widened(narrowed(powers, x.dtype)) / total, x.dtype)
 
 
-def softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
+def softmax_of(x: Array, dim: int) -> Array:
     """Return softmax along a dimension; by oneDNN for the last one of larger float32 arrays."""
     if x.dtype.itemsize == 2:
         return _softmax_of_halves(x, dim)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import Array
 from ..table import define_host
 from ._few import sort_loosely
 from ._order import SHORT, sort_rows, stable_order
@@ -12,7 +13,7 @@ _KINDS = ("float32", "float64", "uint8", "int8", "int16", "int32", "int64", "uin
 _WIDE = {"float16": "float32", "bfloat16": "float32", "uint16": "int32", "uint32": "int64"}
 
 
-def numpy_argsort(x: np.ndarray, dim: int, descending: bool, stable: bool) -> np.ndarray:
+def numpy_argsort(x: Array, dim: int, descending: bool, stable: bool) -> Array:
     """Return the indices of a sort, int64; NaN is largest. Unless ``stable``, equal elements are in torch's order."""
     if not x.size or not x.ndim:
         return np.zeros(x.shape, np.int64)
@@ -22,19 +23,19 @@ def numpy_argsort(x: np.ndarray, dim: int, descending: bool, stable: bool) -> np
     return _shaped(sort_rows(rows, descending), lead, dim)
 
 
-def _rows(x: np.ndarray, dim: int) -> tuple[np.ndarray, tuple[int, ...]]:
+def _rows(x: Array, dim: int) -> tuple[Array, tuple[int, ...]]:
     """Return a matrix whose rows run along the dimension, and the shape with this dimension last."""
     moved = x if dim in (-1, x.ndim - 1) else np.moveaxis(x, dim, -1)
     return np.ascontiguousarray(moved).reshape(-1, x.shape[dim]), moved.shape[:-1]
 
 
-def _shaped(found: np.ndarray, lead: tuple[int, ...], dim: int) -> np.ndarray:
+def _shaped(found: Array, lead: tuple[int, ...], dim: int) -> Array:
     """Restore the results of rows to the original shape and dimension order."""
     found = found.reshape(*lead, -1)
     return np.asarray(found if dim in (-1, len(lead)) else np.moveaxis(found, -1, dim), np.int64, order="C")
 
 
-def numpy_topk_indices(x: np.ndarray, k: int, dim: int, largest: bool, in_order: bool) -> np.ndarray:
+def numpy_topk_indices(x: Array, k: int, dim: int, largest: bool, in_order: bool) -> Array:
     """Return the indices of the ``k`` largest (or smallest) elements; NaN counts as largest."""
     if not x.size or not x.ndim or not k:
         return np.zeros([k if d == dim % x.ndim else n for d, n in enumerate(x.shape)], np.int64)
@@ -42,7 +43,7 @@ def numpy_topk_indices(x: np.ndarray, k: int, dim: int, largest: bool, in_order:
     return _shaped(top_of_rows(rows, k, largest, in_order), lead, dim)
 
 
-def numpy_kth_index(x: np.ndarray, k: int, dim: int) -> np.ndarray:
+def numpy_kth_index(x: Array, k: int, dim: int) -> Array:
     """Return the index of the ``k``-th smallest element, from 0; ``dim`` is kept with length 1."""
     if not x.size or not x.ndim:
         return np.zeros([1 if d == dim % x.ndim else n for d, n in enumerate(x.shape)], np.int64)
@@ -50,7 +51,7 @@ def numpy_kth_index(x: np.ndarray, k: int, dim: int) -> np.ndarray:
     return _shaped(kth_of_rows(rows, k), lead, dim)
 
 
-def numpy_loose_order(x: np.ndarray, dim: int) -> np.ndarray:
+def numpy_loose_order(x: Array, dim: int) -> Array:
     """Return the indices of torch's sort with a comparison that is False for NaN, as in ``mode``; with NaN the result is not fully sorted.
     """
     rows, lead = _rows(x, dim)
@@ -60,7 +61,7 @@ def numpy_loose_order(x: np.ndarray, dim: int) -> np.ndarray:
     return _shaped(order, lead, dim)
 
 
-def numpy_searchsorted(sequence: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
+def numpy_searchsorted(sequence: Array, values: Array, right: bool) -> Array:
     """Return the insertion points of values in sorted sequences along the last dimension, int64."""
     if not values.size or not sequence.size:
         return np.zeros(values.shape, np.int64)

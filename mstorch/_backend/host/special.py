@@ -1,17 +1,19 @@
 """Special functions on the host, by SciPy."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import special
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..table import define_host
 from ._ufunc import FLOATS, HALF
 
 
-def numpy_lgamma(x: np.ndarray) -> np.ndarray:
+def numpy_lgamma(x: Array) -> Array:
     """Return the logarithm of the absolute value of the gamma function; inf at both infinities."""
     return np.where(np.isinf(x), np.abs(x), special.gammaln(x))
 
@@ -25,10 +27,10 @@ for _name, _function in {
     define_host(_name, lambda x, function=_function: np.asarray(function(x)), FLOATS, HALF)
 
 
-def _in_double(function: Any) -> Any:
+def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that computes in float64, as this SciPy function requires."""
 
-    def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
+    def kernel(x: Array, *rest: Any) -> Array:
         with quiet():
             values = (item.astype(np.float64) if item.__class__ is np.ndarray else item for item in (x, *rest))
             return np.asarray(function(*values), x.dtype)
@@ -36,30 +38,30 @@ def _in_double(function: Any) -> Any:
     return kernel
 
 
-def _trigamma(x: np.ndarray) -> np.ndarray:
+def _trigamma(x: Array) -> Array:
     """Return the trigamma function; by reflection for x < 1/2, where SciPy's zeta function is undefined."""
     left = x < 0.5
     mirrored = special.zeta(2.0, np.where(left, 1 - x, x))
     return np.where(left, (np.pi / np.sin(np.pi * x)) ** 2 - mirrored, mirrored)
 
 
-def numpy_polygamma(x: np.ndarray, order: int) -> np.ndarray:
+def numpy_polygamma(x: Array, order: int) -> Array:
     """Return the derivative of the given order of the digamma function, in float64."""
     if order < 2:
         return np.asarray(_trigamma(x) if order else special.psi(x))
     return np.asarray((-1.0) ** (order + 1) * special.gamma(order + 1.0) * numpy_zeta(order + 1.0, x))
 
 
-def numpy_zeta(x: Any, q: np.ndarray) -> np.ndarray:
+def numpy_zeta(x: Array | float, q: Array) -> Array:
     """Return the Hurwitz zeta function, which torch leaves undefined for an infinite ``q`` (except for x = 1)."""
     found = special.zeta(x, q)
     return np.where(np.isposinf(q) & (x != 1), np.nan, found)
 
 
-def _incomplete(function: Any, at_zero: float) -> Any:
+def _incomplete(function: np.ufunc, at_zero: float) -> Callable[..., Any]:
     """Return an incomplete gamma function whose limits at zero and infinity take precedence over NaN in the other operand."""
 
-    def whole(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def whole(a: Array, x: Array) -> Array:
         found = np.asarray(function(a, x))
         lost = np.isnan(found)
         if lost.any():
@@ -70,10 +72,10 @@ def _incomplete(function: Any, at_zero: float) -> Any:
     return whole
 
 
-def _rounded_steps(function: Any, steps: Any) -> Any:
+def _rounded_steps(function: np.ufunc, steps: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that computes half precision by ``steps``, each of which is rounded, as in torch."""
 
-    def kernel(x: np.ndarray) -> np.ndarray:
+    def kernel(x: Array) -> Array:
         if x.dtype.itemsize > 2:
             return np.asarray(function(x))
         with quiet():

@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..table import define_host
 
 
-def numpy_clone(x: np.ndarray) -> np.ndarray:
+def numpy_clone(x: Array) -> Array:
     """Return a row-major copy."""
     return np.array(x, order="C")
 
 
-def put(whole: np.ndarray, key: Any, array: np.ndarray) -> None:
+def put(whole: Array, key: Any, array: Array) -> None:
     """Assign ``whole[key] = array``, or do nothing if the array is empty.
 
     MindSpore's bfloat16 crashes the process if NumPy copies an empty vector: it reports the empty copy as a failure without holding the
@@ -23,18 +24,18 @@ def put(whole: np.ndarray, key: Any, array: np.ndarray) -> None:
         whole[key] = array
 
 
-def numpy_window(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
+def numpy_window(x: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
     """Return a strided view of the array's memory."""
     return np.array(_seen(x, shape, strides, offset), order="C")
 
 
-def _seen(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
+def _seen(x: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
     return np.lib.stride_tricks.as_strided(x[offset:], shape, [step * x.itemsize for step in strides])
 
 
 def numpy_window_placed(
-    x: np.ndarray, size: int, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, adding: bool
-) -> np.ndarray:  # fmt: skip
+    x: Array, size: int, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, adding: bool
+) -> Array:  # fmt: skip
     """Write elements into zeros of a size at the positions of a strided view; with ``adding``, elements at one position are summed."""
     memory = np.zeros(size, x.dtype)
     if adding:

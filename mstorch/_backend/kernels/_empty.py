@@ -1,20 +1,18 @@
 """Results for empty inputs or outputs, which kernels reject."""
 from __future__ import annotations
 
-from typing import Any
-
 from .. import tape
 from ..device_memory import full
 from ..raw import NAME_OF, Raw
 from ._nodes import recorded
 
 
-def _forward(ctx: Any, shape: tuple[int, ...], value: float, name: str, *raws: Raw) -> Raw:
+def _forward(ctx: tape.Function, shape: tuple[int, ...], value: float, name: str, *raws: Raw) -> Raw:
     ctx.like = tuple((tuple(raw.shape), NAME_OF[raw.dtype]) for raw in raws)
     return full(shape, value, name)
 
 
-def _backward(ctx: Any, gradient: Raw) -> tuple[Raw | None, ...]:
+def _backward(ctx: tape.Function, gradient: Raw) -> tuple[Raw | None, ...]:
     return (None, None, None, *(full(shape, 0, name) for shape, name in ctx.like))
 
 

@@ -106,14 +106,14 @@ def node(
     ``traced`` is the function to capture in place of the node by ``jit(capture_mode="trace")``.
     """
 
-    def node_forward(ctx: Any, *args: Any) -> Raw:
+    def node_forward(ctx: tape.Function, *args: Any) -> Raw:
         result = forward(*args)
         ctx.places = tuple(i for i, arg in enumerate(args) if isinstance(arg, Raw))
         ctx.rest = tuple(None if isinstance(arg, Raw) else arg for arg in args)
         ctx.save_for_backward(result, *(args[i] for i in ctx.places))
         return result
 
-    def node_backward(ctx: Any, gradient: Raw) -> tuple[Raw | None, ...]:
+    def node_backward(ctx: tape.Function, gradient: Raw) -> tuple[Raw | None, ...]:
         result, *raws = ctx.saved_tensors
         args = list(ctx.rest)
         for place, raw in zip(ctx.places, raws):

@@ -224,10 +224,10 @@ def _softsign_backward(g: Raw, y: Raw, x: Raw) -> Raw:
     return _div(g, _mul(low, low))
 
 
-def _define(op: str, name: str, forward, backward, traced=None, dtypes=FLOATS) -> None:  # type: ignore[no-untyped-def]
+def _define(op: str, name: str, forward, backward, traced=None, dtypes=FLOATS) -> None:
     kernel = node(name, forward, backward, traced or forward)
 
-    def guarded(x: Raw, *args):  # type: ignore[no-untyped-def]
+    def guarded(x: Raw, *args):
         # Several kernels refuse an output without elements; an addition does not.
         return kernel(x, *args) if x.size else _add(x, constant(0, x))
 

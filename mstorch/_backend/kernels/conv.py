@@ -50,13 +50,13 @@ def _weight_gradient(g: Raw, x: Raw, shape: Sizes, attributes: tuple[Any, ...]) 
 # input that needs none, as much work as the whole forward in a first layer.
 
 
-def _conv_forward(ctx: Any, x: Raw, w: Raw, attributes: tuple[Any, ...]) -> Raw:
+def _conv_forward(ctx: tape.Function, x: Raw, w: Raw, attributes: tuple[Any, ...]) -> Raw:
     ctx.save_for_backward(x, w)
     ctx.attributes = attributes
     return _conv2d(x, w, attributes)
 
 
-def _conv_backward(ctx: Any, g: Raw) -> tuple[Raw | None, ...]:
+def _conv_backward(ctx: tape.Function, g: Raw) -> tuple[Raw | None, ...]:
     x, w = ctx.saved_tensors
     need_x, need_w = ctx.needs_input_grad[:2]
     return (
@@ -66,7 +66,7 @@ def _conv_backward(ctx: Any, g: Raw) -> tuple[Raw | None, ...]:
     )
 
 
-def _input_forward(ctx: Any, g: Raw, w: Raw, shape: Sizes, attributes: tuple[Any, ...]) -> Raw:
+def _input_forward(ctx: tape.Function, g: Raw, w: Raw, shape: Sizes, attributes: tuple[Any, ...]) -> Raw:
     ctx.save_for_backward(g, w)
     ctx.attributes = attributes
     return _input_gradient(g, w, shape, attributes)
@@ -83,7 +83,7 @@ def _input_backward(ctx: Any, gg: Raw) -> tuple[Raw | None, ...]:
     )
 
 
-def _weight_forward(ctx: Any, g: Raw, x: Raw, shape: Sizes, attributes: tuple[Any, ...]) -> Raw:
+def _weight_forward(ctx: tape.Function, g: Raw, x: Raw, shape: Sizes, attributes: tuple[Any, ...]) -> Raw:
     ctx.save_for_backward(g, x)
     ctx.attributes = attributes
     return _weight_gradient(g, x, shape, attributes)

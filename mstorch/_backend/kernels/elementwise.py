@@ -10,6 +10,7 @@ from mindspore import mint, ops
 
 from ..._quiet import quiet
 from .. import tape
+from ..arrays import Number
 from ..cast import cast
 from ..host.elementwise import numpy_integer_divide as host_integer_divide
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
@@ -124,7 +125,7 @@ def composed_integer_power(base: Raw, exponent: Raw) -> Raw:
     return result
 
 
-def composed_scalar_power(raw: Raw, exponent: Any) -> Raw:
+def composed_scalar_power(raw: Raw, exponent: Number) -> Raw:
     """Return the power with a Python number as exponent; frequent exponents have kernels of their own, as in torch."""
     if exponent == 2:
         return composed_square(raw)

@@ -9,13 +9,14 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..raw import Raw, from_numpy
 from ..table import COMPLEX, FLOATS, define
 
 NO_KERNEL = "MindSpore has no right CPU kernel: its own is missing, refuses empty matrices or crashes the process (2.10)"
 DTYPES = FLOATS + COMPLEX
 
-Arrays = tuple[np.ndarray, ...]
+Arrays = tuple[Array, ...]
 
 
 def given(*arrays: Any) -> tuple[Raw, ...]:
@@ -23,7 +24,7 @@ def given(*arrays: Any) -> tuple[Raw, ...]:
     return tuple(from_numpy(np.array(array, order="C")) for array in arrays)
 
 
-def loop(core: Callable[..., Arrays], *operands: np.ndarray) -> Arrays:
+def loop(core: Callable[..., Arrays], *operands: Array) -> Arrays:
     """Apply ``core`` to each matrix of a batch; all operands (…, n, m) have one batch shape."""
     batch = operands[0].shape[:-2]
     if not batch:
@@ -37,7 +38,7 @@ def loop(core: Callable[..., Arrays], *operands: np.ndarray) -> Arrays:
     return tuple(np.stack(items).reshape((*batch, *np.shape(items[0]))) for items in zip(*parts))
 
 
-def lapack_of(name: str, array: np.ndarray, library: Any = lapack) -> Any:
+def lapack_of(name: str, array: Array, library: Any = lapack) -> Any:
     """Return the LAPACK (or BLAS) routine for an array's dtype."""
     return getattr(library, {"f": "s", "d": "d", "F": "c", "D": "z"}[array.dtype.char] + name)
 
@@ -45,12 +46,12 @@ def lapack_of(name: str, array: np.ndarray, library: Any = lapack) -> Any:
 _SMALL, _MANY = 32, 16
 
 
-def _many_small(array: np.ndarray) -> bool:
+def _many_small(array: Array) -> bool:
     """Return whether vectorized steps over the batch are faster than a LAPACK call per matrix; NaN and inf go to LAPACK."""
     return max(array.shape[-2:]) <= _SMALL and array.size > _MANY * array.shape[-1] * array.shape[-2] > 0 and np.isfinite(array).all()
 
 
-def _lu(array: np.ndarray) -> Arrays:
+def _lu(array: Array) -> Arrays:
     rows, columns = array.shape
     if not np.isfinite(array).all():  # OpenBLAS leaves the column of a pivot that is NaN as it is, as if it were zero
         return _lu_of_many(array)
@@ -66,7 +67,7 @@ def numpy_lu_factor(raw: Raw) -> tuple[Raw, ...]:
     return given(*(_lu_of_many(array) if _many_small(array) else loop(_lu, array)))
 
 
-def _lu_of_many(array: np.ndarray) -> Arrays:
+def _lu_of_many(array: Array) -> Arrays:
     """Return the LU factors of many small matrices, computed column by column for all matrices at once."""
     *batch, rows, columns = array.shape
     work = array.reshape((-1, rows, columns)).copy()
@@ -76,7 +77,7 @@ def _lu_of_many(array: np.ndarray) -> Arrays:
     return work.reshape(array.shape), pivots.reshape((*batch, size)), info.reshape(batch)
 
 
-def _eliminated(work: np.ndarray, every: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+def _eliminated(work: Array, every: Array, size: int) -> tuple[Array, Array]:
     pivots, info = np.empty((len(work), size), np.int32), np.zeros(len(work), np.int32)
     for k in range(size):
         column = work[:, k:, k]
@@ -94,7 +95,7 @@ def _eliminated(work: np.ndarray, every: np.ndarray, size: int) -> tuple[np.ndar
     return pivots, info
 
 
-def _gesv(matrix: np.ndarray, right: np.ndarray) -> Arrays:
+def _gesv(matrix: Array, right: Array) -> Arrays:
     """Solve one system by its LU factors; the solution of a singular system contains infinities and NaN."""
     factors, pivots, info = _lu(matrix)
     right = right.copy()
@@ -115,14 +116,14 @@ def numpy_solve(matrix: Raw, right: Raw) -> tuple[Raw, ...]:
     return given(*loop(_gesv, a, b))
 
 
-def _potrf(array: np.ndarray) -> Arrays:
+def _potrf(array: Array) -> Arrays:
     if not np.isfinite(array).all():
         return _factored(array)
     factor, info = lapack_of("potrf", array)(array, lower=True, clean=True)
     return factor, np.int32(info)
 
 
-def _factored(array: np.ndarray) -> Arrays:
+def _factored(array: Array) -> Arrays:
     """Compute the Cholesky factor of a matrix column by column, for matrices with NaN or infinities, which OpenBLAS would accept as
     positive-definite. Returns the factor and LAPACK's info.
     """
@@ -166,7 +167,7 @@ def numpy_qr(raw: Raw, mode: str) -> tuple[Raw, ...]:
     return given(*np.linalg.qr(array, mode))
 
 
-def _converged(function: Callable[[np.ndarray], Arrays], array: np.ndarray) -> Arrays:
+def _converged(function: Callable[[Array], Arrays], array: Array) -> Arrays:
     """Run an iterative decomposition; matrices for which it does not converge give NaN."""
     try:
         return tuple(function(array))
@@ -199,7 +200,7 @@ def numpy_eig(raw: Raw) -> tuple[Raw, ...]:
     return given(values.astype(kind), vectors.astype(kind))
 
 
-def _trtrs(matrix: np.ndarray, right: np.ndarray, upper: bool, unit: bool) -> Arrays:
+def _trtrs(matrix: Array, right: Array, upper: bool, unit: bool) -> Arrays:
     if right.size == 0 or matrix.size == 0:
         return (right.copy(),)
     # Not LAPACK's trtrs, which leaves the right side as it is where the diagonal has a zero.
@@ -214,7 +215,7 @@ def numpy_solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> 
     return given(*loop(lambda a, b: _trtrs(a, b, upper, unit), a, b))[0]
 
 
-def _substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
+def _substituted(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     """Solve many small triangular systems, row by row for all systems at once."""
     found, size = b.copy(), a.shape[-1]
     for k in reversed(range(size)) if upper else range(size):
@@ -226,7 +227,7 @@ def _substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.nd
     return found
 
 
-def _geqrf(array: np.ndarray) -> Arrays:
+def _geqrf(array: Array) -> Arrays:
     if array.size == 0:
         return array.copy(), np.zeros(min(array.shape), array.dtype)
     factors, scales, _, _ = lapack_of("geqrf", array)(array)
@@ -238,7 +239,7 @@ def numpy_geqrf(raw: Raw) -> tuple[Raw, ...]:
     return given(*loop(_geqrf, raw.asnumpy()))
 
 
-def _ldl(array: np.ndarray, hermitian: bool) -> Arrays:
+def _ldl(array: Array, hermitian: bool) -> Arrays:
     if array.size == 0:
         return array.copy(), np.zeros(len(array), np.int32), np.int32(0)
     routine = lapack_of("hetrf" if hermitian and array.dtype.kind == "c" else "sytrf", array)
@@ -251,7 +252,7 @@ def numpy_ldl_factor(raw: Raw, hermitian: bool) -> tuple[Raw, ...]:
     return given(*loop(lambda a: _ldl(a, hermitian), raw.asnumpy()))
 
 
-def _ldl_matrices(factors: np.ndarray, pivots: np.ndarray, hermitian: bool) -> np.ndarray:
+def _ldl_matrices(factors: Array, pivots: Array, hermitian: bool) -> Array:
     """Return ``L @ D @ L.mH`` from LAPACK's packed lower form with row interchanges."""
     size = len(factors)
     pivots = pivots.reshape(-1)
@@ -278,7 +279,7 @@ def numpy_ldl_solve(factors: Raw, right: Raw, pivots: Raw, hermitian: bool) -> R
     """Return the solution of ``A @ X = right`` from the LDL factors of A."""
     rows = pivots.asnumpy()[..., None]
 
-    def core(packed: np.ndarray, exchanged: np.ndarray, b: np.ndarray) -> Arrays:
+    def core(packed: Array, exchanged: Array, b: Array) -> Arrays:
         return _gesv(_ldl_matrices(packed, exchanged, hermitian), b)[:1] if b.size else (b.copy(),)
 
     return given(*loop(core, factors.asnumpy(), rows, right.asnumpy()))[0]

@@ -8,6 +8,7 @@ from mindspore import ops
 
 from ..._quiet import quiet
 from .. import tape
+from ..arrays import Array
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, node, recorded
@@ -24,13 +25,13 @@ _neg = ops.Neg()
 _maximum = ops.Maximum()
 
 
-def _one_hot(target: np.ndarray, classes: int, kind: np.dtype) -> Raw:
+def _one_hot(target: Array, classes: int, kind: np.dtype[Any]) -> Raw:
     hot = np.zeros((target.size, classes), kind)
     hot[np.arange(target.size), target] = 1
     return from_numpy(hot)
 
 
-def _log_probabilities(x: Raw, target: Raw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _log_probabilities(x: Raw, target: Raw) -> tuple[Array, Array, Array]:
     """Return the index (rows, classes) of the targets, and the log-softmax of the logits."""
     with quiet():
         logs = shifted(x, 1)
@@ -38,7 +39,7 @@ def _log_probabilities(x: Raw, target: Raw) -> tuple[np.ndarray, np.ndarray, np.
     return np.arange(len(logs)), target.asnumpy(), logs
 
 
-def _mean_loss(rows: np.ndarray, classes: np.ndarray, logs: np.ndarray) -> Raw:
+def _mean_loss(rows: Array, classes: Array, logs: Array) -> Raw:
     return from_numpy(np.asarray(-logs[rows, classes].mean(), logs.dtype))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
+from ..arrays import Array
 from ..cast import cast
 from ..raw import NAME_OF, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, VIA_HALF, define
@@ -85,7 +86,7 @@ def _in_float32(primitive: Callable[[Raw], Raw], function: Callable[..., Any]) -
     return forward
 
 
-def _logistic(values: np.ndarray) -> np.ndarray:
+def _logistic(values: Array) -> Array:
     small = np.exp(-np.abs(values))
     one = np.ones((), values.dtype)
     return np.where(values >= 0, one, small).astype(values.dtype) / np.add(one, small)
@@ -390,7 +391,7 @@ def numpy_frexp(raw: Raw) -> tuple[Raw, Raw]:
 
 
 def define_numpy(
-    op: str, function: Callable[..., Any], reason: str, dtypes: Any = FLOATS + COMPLEX
+    op: str, function: Callable[..., Any], reason: str, dtypes: tuple[str, ...] = FLOATS + COMPLEX
 ) -> None:
     """Define a row computed by NumPy on the CPU."""
     define(op, cpu=function, dtypes=dtypes, via=VIA_HALF, numpy_reason=reason)

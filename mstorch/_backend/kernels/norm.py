@@ -54,7 +54,7 @@ def _train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, ...]:
     return out[0], out[3], out[4]
 
 
-def _train_forward(ctx: Any, x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, ...]:
+def _train_forward(ctx: tape.Function, x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, ...]:
     y, mean, var = _train(x, weight, bias, eps)
     ctx.save_for_backward(x, weight, mean, var)
     ctx.eps = eps
@@ -62,7 +62,7 @@ def _train_forward(ctx: Any, x: Raw, weight: Raw, bias: Raw, eps: float) -> tupl
     return y, mean, var
 
 
-def _train_backward(ctx: Any, g: Raw, *_: Any) -> tuple[Raw | None, ...]:
+def _train_backward(ctx: tape.Function, g: Raw, *_: Raw) -> tuple[Raw | None, ...]:
     x, weight, mean, var = ctx.saved_tensors
     if tape.grad_mode.enabled:
         return (*_differentiable_gradients(g, x, weight, ctx.eps), None)

@@ -10,6 +10,7 @@ from mindspore import ops
 from mindspore.ops.operations._grad_ops import AvgPoolGrad, MaxPoolGrad
 
 from .. import tape
+from ..arrays import Array
 from ..cast import cast
 from ..device_memory import full
 from ..host.pool import last_nan
@@ -57,7 +58,7 @@ def ops_max_pool(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation:
     return composed_max_pool_indices(x, kernel, stride, padding, dilation, out)[0]
 
 
-def _first_largest(columns: Raw, table: np.ndarray) -> Raw:
+def _first_largest(columns: Raw, table: Array) -> Raw:
     """Return the position in the input of the maximum of each window of (N, C, window, out)."""
     lowest = extreme(columns, -1)
     if tape.tracing() is None:
@@ -81,7 +82,7 @@ def _first_largest(columns: Raw, table: np.ndarray) -> Raw:
 
 
 def _pick(
-    x: Raw, table: np.ndarray, out: Sizes, outside: tuple[np.ndarray, np.ndarray] | None = None
+    x: Raw, table: Array, out: Sizes, outside: tuple[Array, Array] | None = None
 ) -> tuple[Raw, Raw]:
     """Return the maximum of each window (the first of equal ones, or the last NaN), and its position in the input.
 

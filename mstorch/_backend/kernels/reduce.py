@@ -1,6 +1,7 @@
 """Reduction kernels. ``dims`` is a tuple of nonnegative dimensions, empty only for a 0-d tensor."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def over_nothing(raw: Raw, dims: tuple[int, ...], keepdim: bool, value: Any) -> 
     return of_nothing(raw, reduced_shape(tuple(raw.shape), dims, keepdim), value)
 
 
-def _linear_node(name: str, prim: dict[bool, Any], scaled: bool) -> Any:
+def _linear_node(name: str, prim: dict[bool, Any], scaled: bool) -> Callable[..., Any]:
     """Return ReduceSum or ReduceMean with a gradient that is differentiable again; MindSpore's own is not (2.10)."""
 
     def forward(ctx: Any, raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
@@ -151,7 +152,7 @@ def _extreme(prim: dict[bool, Any], raw: Raw, dims: tuple[int, ...], keepdim: bo
     return result
 
 
-def _extreme_node(name: str, prim: dict[bool, Any]) -> Any:
+def _extreme_node(name: str, prim: dict[bool, Any]) -> Callable[..., Any]:
     def forward(ctx: Any, raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
         result = _extreme(prim, raw, dims, keepdim)
         ctx.dims, ctx.keepdim = dims, keepdim

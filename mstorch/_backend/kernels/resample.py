@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 from mindspore import ops
 
+from ..arrays import Array
 from ..device_memory import full
 from ..geometry import inverse_order
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
@@ -19,7 +20,7 @@ _concat = ops.Concat(2)
 _sum = ops.ReduceSum(False)
 
 
-def composed_along(x: Raw, matrix: np.ndarray, taps: np.ndarray | None, axis: int) -> Raw:
+def composed_along(x: Raw, matrix: Array, taps: Array | None, axis: int) -> Raw:
     """Resample (…, n, …) to (…, m, …) by a matrix (n, m); ``taps`` is for the host kernel."""
     rank = len(x.shape)
     order = (*(i for i in range(rank) if i != axis), axis)
@@ -31,7 +32,7 @@ def composed_along(x: Raw, matrix: np.ndarray, taps: np.ndarray | None, axis: in
     return _transpose(y, back) if back != tuple(range(rank)) else y
 
 
-def ops_pick_along(x: Raw, positions: np.ndarray, axis: int) -> Raw:
+def ops_pick_along(x: Raw, positions: Array, axis: int) -> Raw:
     """Select positions of an axis."""
     return _gather(x, from_numpy(np.ascontiguousarray(positions, dtype=np.int32)), axis)
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from mindspore import mint, ops
 
+from ..arrays import Array
 from ..raw import Raw, from_numpy
 from ..table import BUT_BFLOAT16, VIA_BFLOAT16, define
 from ._nodes import recorded
@@ -55,7 +56,7 @@ def composed_roll(raw: Raw, shifts: tuple[int, ...], dims: tuple[int, ...]) -> R
     return numpy_clone(raw) if result is raw else result
 
 
-_BANDS: dict[tuple[int, int, int, bool], np.ndarray] = {}
+_BANDS: dict[tuple[int, int, int, bool], Array] = {}
 
 
 def composed_triangle(raw: Raw, diagonal: int, lower: bool) -> Raw:

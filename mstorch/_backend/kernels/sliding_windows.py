@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 from mindspore import ops
 
+from ..arrays import Array
 from ..device_memory import full
 from ..raw import NAME_OF, Raw, from_numpy
 from .index import entries
@@ -14,20 +15,20 @@ from .views import ops_reshape as _reshape
 _concat = ops.Concat(2)
 
 
-def _strided_axis(size: int, kernel: int, stride: int, before: int, dilation: int, out: int) -> np.ndarray:
+def _strided_axis(size: int, kernel: int, stride: int, before: int, dilation: int, out: int) -> Array:
     """Return positions (kernel, out) along an axis of ``size``; -1 marks padding."""
     positions = np.arange(out)[None, :] * stride - before + np.arange(kernel)[:, None] * dilation
     return np.where((positions >= 0) & (positions < size), positions, -1)
 
 
-def _transposed_axis(size: int, kernel: int, stride: int, before: int, dilation: int, out: int) -> np.ndarray:
+def _transposed_axis(size: int, kernel: int, stride: int, before: int, dilation: int, out: int) -> Array:
     """Return the input position that contributes to output ``o`` through kernel element ``k`` of a transposed convolution."""
     reach = np.arange(out)[None, :] + before - np.arange(kernel)[:, None] * dilation
     positions = reach // stride
     return np.where((reach % stride == 0) & (positions >= 0) & (positions < size), positions, -1)
 
 
-def _adaptive_axis(size: int, out: int) -> np.ndarray:
+def _adaptive_axis(size: int, out: int) -> Array:
     """Return positions (longest window, out) of adaptive pooling; shorter windows are filled with -1."""
     starts = np.arange(out) * size // max(out, 1)
     stops = -(-(np.arange(1, out + 1) * size) // max(out, 1))
@@ -36,7 +37,7 @@ def _adaptive_axis(size: int, out: int) -> np.ndarray:
     return np.where(positions < stops[None, :], positions, -1)
 
 
-def _combine(sizes: tuple[int, ...], axes: list[np.ndarray]) -> np.ndarray:
+def _combine(sizes: tuple[int, ...], axes: list[Array]) -> Array:
     """Return flat positions (kernel elements, output elements) from the positions along each axis; -1 if any is -1."""
     flat = np.zeros((1, 1), np.int64)
     outside = np.zeros((1, 1), bool)
@@ -52,7 +53,7 @@ def _combine(sizes: tuple[int, ...], axes: list[np.ndarray]) -> np.ndarray:
 def strided_table(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
     dilation: tuple[int, ...], out: tuple[int, ...],
-) -> np.ndarray:  # fmt: skip
+) -> Array:  # fmt: skip
     """Return flat positions (kernel elements, output elements) of the windows of a convolution or a pooling."""
     return _combine(sizes, [_strided_axis(*numbers) for numbers in zip(sizes, kernel, stride, before, dilation, out)])
 
@@ -61,7 +62,7 @@ def strided_table(
 def outside_windows(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
     dilation: tuple[int, ...], out: tuple[int, ...],
-) -> tuple[np.ndarray, np.ndarray] | None:  # fmt: skip
+) -> tuple[Array, Array] | None:  # fmt: skip
     """Return which windows contain padding only, and the positions that torch returns for them; None if there are none."""
     empty = (strided_table(sizes, kernel, stride, before, dilation, out) < 0).all(0)
     if not empty.any():
@@ -78,21 +79,21 @@ def outside_windows(
 def transposed_table(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
     dilation: tuple[int, ...], out: tuple[int, ...],
-) -> np.ndarray:  # fmt: skip
+) -> Array:  # fmt: skip
     """Return flat positions (kernel elements, output elements) that a transposed convolution sums over."""
     return _combine(sizes, [_transposed_axis(*numbers) for numbers in zip(sizes, kernel, stride, before, dilation, out)])
 
 
 @lru_cache(512)
-def adaptive_table(sizes: tuple[int, ...], out: tuple[int, ...]) -> np.ndarray:
+def adaptive_table(sizes: tuple[int, ...], out: tuple[int, ...]) -> Array:
     """Return flat positions (longest window, output elements) of adaptive pooling."""
     return _combine(sizes, [_adaptive_axis(*numbers) for numbers in zip(sizes, out)])
 
 
-_INDICES: dict[int, tuple[np.ndarray, Raw, bool]] = {}
+_INDICES: dict[int, tuple[Array, Raw, bool]] = {}
 
 
-def _index_of(table: np.ndarray, count: int) -> tuple[Raw, bool]:
+def _index_of(table: Array, count: int) -> tuple[Raw, bool]:
     """Return the table as a raw tensor with padding at position ``count``, and whether there is padding."""
     found = _INDICES.get(id(table))
     if found is None or found[0] is not table:
@@ -104,7 +105,7 @@ def _index_of(table: np.ndarray, count: int) -> tuple[Raw, bool]:
     return found[1], found[2]
 
 
-def windows(x: Raw, table: np.ndarray, fill: float = 0) -> Raw:
+def windows(x: Raw, table: Array, fill: float = 0) -> Raw:
     """Unfold (N, C, *spatial) to (N, C, kernel elements, output elements), with ``fill`` for padding."""
     n, c = x.shape[:2]
     flat = _reshape(x, (n, c, -1))

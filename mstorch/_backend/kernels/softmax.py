@@ -1,6 +1,7 @@
 """Softmax and log-softmax."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from mindspore import ops
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..raw import Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, node
@@ -29,7 +31,7 @@ def _primitives(dim: int) -> tuple[Any, Any]:
     return ops.Softmax(dim), ops.LogSoftmax(dim)
 
 
-def shifted(x: Raw, dim: int) -> np.ndarray:
+def shifted(x: Raw, dim: int) -> Array:
     """Return the elements minus the maximum along ``dim``, as a new array."""
     values = x.asnumpy()
     return np.subtract(values, values.max(dim, keepdims=True), order="C")
@@ -66,7 +68,7 @@ def _ops_log_softmax(x: Raw, dim: int) -> Raw:
     return _primitives(dim)[1](x)
 
 
-def _guarded(kernel: Any, single: float) -> Any:
+def _guarded(kernel: Callable[..., Any], single: float) -> Callable[..., Any]:
     def call(x: Raw, dim: int) -> Raw:
         if not x.shape:
             return _add(_mul(x, constant(0, x)), constant(single, x))

@@ -21,12 +21,12 @@ def follows(raw: Raw) -> bool:
     return tape.grad_mode.enabled and raw._requires_grad and tape.tracing() is None
 
 
-def _reshape_forward(ctx: Any, raw: Raw, shape: tuple[int, ...]) -> Raw:
+def _reshape_forward(ctx: tape.Function, raw: Raw, shape: tuple[int, ...]) -> Raw:
     ctx.shape = tuple(raw.shape)
     return tape.detached(_reshape(raw, shape))
 
 
-def _reshape_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
+def _reshape_backward(ctx: tape.Function, gradient: Raw) -> tuple[Raw, None]:
     return ops_reshape(gradient, ctx.shape), None
 
 
@@ -38,12 +38,12 @@ def ops_reshape(raw: Raw, shape: tuple[int, ...]) -> Raw:
     return _reshape_recorded(raw, tuple(shape)) if follows(raw) else _reshape(raw, tuple(shape))
 
 
-def _permute_forward(ctx: Any, raw: Raw, order: tuple[int, ...]) -> Raw:
+def _permute_forward(ctx: tape.Function, raw: Raw, order: tuple[int, ...]) -> Raw:
     ctx.inverse = inverse_order(order)
     return tape.detached(_transpose(raw, order))
 
 
-def _permute_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
+def _permute_backward(ctx: tape.Function, gradient: Raw) -> tuple[Raw, None]:
     return ops_permute(gradient, ctx.inverse), None
 
 

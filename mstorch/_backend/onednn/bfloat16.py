@@ -72,7 +72,7 @@ def _slope(kind: int, size: int) -> Primitive:
     return Primitive(descriptor, ((SOURCE, flat), (BY_RESULT, flat), (BY_SOURCE, flat)))
 
 
-def _run(make: Any, key: tuple[int, ...], size: int, steps: tuple[int, ...], *at: int) -> None:
+def _run(make: Callable[..., Any], key: tuple[int, ...], size: int, steps: tuple[int, ...], *at: int) -> None:
     """Run a kernel over ``size`` elements or rows. ``at`` are the addresses of its arrays, ``steps`` their byte steps per element (0: the
     same address for all).
     """
@@ -92,32 +92,32 @@ def convert(x: np.ndarray, out: np.ndarray) -> None:
     _run(_conversion, (source, target), x.size, (x.itemsize, out.itemsize), address(x), address(out))
 
 
-def binary(kind: int, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+def binary(kind: int, x: Array, y: Array, out: Array) -> None:
     """Compute the sum, difference, … of two arrays elementwise."""
     expect(x.size == y.size == out.size and x.dtype.char == y.dtype.char == out.dtype.char == "H")
     _run(_binary, (kind,), x.size, (2, 2, 2), address(x), address(y), address(out))
 
 
-def with_number(kind: int, x: np.ndarray, number: np.ndarray, out: np.ndarray) -> None:
+def with_number(kind: int, x: Array, number: Array, out: Array) -> None:
     """Compute ``binary`` of each element of an array and one number, in bfloat16."""
     expect(x.size == out.size and number.size == 1 and x.dtype.char == out.dtype.char == "H")
     _run(_with_number, (kind, _KINDS[number.dtype.char]), x.size, (2, 0, 2), address(x), address(number), address(out))
 
 
-def with_row(kind: int, x: np.ndarray, row: np.ndarray, out: np.ndarray) -> None:
+def with_row(kind: int, x: Array, row: Array, out: Array) -> None:
     """Compute ``binary`` of each row of an array and one row."""
     width = row.size
     expect(x.size == out.size and not x.size % width and x.dtype.char == row.dtype.char == out.dtype.char == "H")
     _run(_with_row, (kind, width), x.size // width, (2 * width, 0, 2 * width), address(x), address(row), address(out))
 
 
-def function(kind: int, x: np.ndarray, out: np.ndarray) -> None:
+def function(kind: int, x: Array, out: Array) -> None:
     """Compute an elementwise function."""
     expect(x.size == out.size and x.dtype.char == out.dtype.char == "H")
     _run(_function, (kind,), x.size, (2, 2), address(x), address(out))
 
 
-def slope(kind: int, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
+def slope(kind: int, x: Array, g: Array, out: Array) -> None:
     """Compute ``g`` times the function's derivative at each element."""
     expect(x.size == g.size == out.size and x.dtype.char == g.dtype.char == out.dtype.char == "H")
     _run(_slope, (kind,), x.size, (2, 2, 2), address(x), address(g), address(out))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from .library import ENGINE, Refused, sizes
 from .primitive import (
     BFLOAT16,
@@ -46,7 +47,7 @@ Sizes = tuple[int, ...]
 
 class _Scratch(threading.local):
     def __init__(self) -> None:
-        self.parts: dict[str, np.ndarray] = {}
+        self.parts: dict[str, Array] = {}
 
     def address(self, name: str, size: int) -> int:
         """Return scratch memory of ``size`` bytes, valid until the next call."""
@@ -99,7 +100,7 @@ class _Convolution:
             places.append((BIAS, rows((shapes[2][1],))))
         self.primitive = Primitive(descriptor, places)
 
-    def __call__(self, arrays: Sequence[np.ndarray], bias: np.ndarray | None) -> None:
+    def __call__(self, arrays: Sequence[Array], bias: Array | None) -> None:
         """Compute from all arrays but the last into the last."""
         at = [address(array) for array in arrays]
         taken = list(at)
@@ -118,7 +119,7 @@ class _Convolution:
 
 
 def _made(
-    kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], elements: Sequence[int], biased: bool, geometry: Any
+    kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], elements: Sequence[int], biased: bool, geometry: tuple[tuple[int, ...], ...]
 ) -> _Convolution | None:  # fmt: skip
     try:
         return _Convolution(kind, shapes, steps, elements, biased, geometry)
@@ -126,7 +127,7 @@ def _made(
         return None
 
 
-def _in_groups(weights: np.ndarray, groups: int) -> np.ndarray:
+def _in_groups(weights: Array, groups: int) -> Array:
     """View (out, in / groups, ...) as (groups, out / groups, in / groups, ...)."""
     step, shape = weights.strides[0], weights.shape
     own = shape[0] // groups
@@ -134,7 +135,7 @@ def _in_groups(weights: np.ndarray, groups: int) -> np.ndarray:
 
 
 def convolve(
-    kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: tuple[Sizes, Sizes, Sizes],
+    kind: str, arrays: tuple[Array, Array, Array], bias: Array | None, geometry: tuple[Sizes, Sizes, Sizes],
     groups: int,
 ) -> bool:  # fmt: skip
     """Compute a convolution or one of its gradients from two of (input, weights, output) into the third; return False if there is no

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from .library import ENGINE, FOUND
 from .primitive import (
     BY_RESULT,
@@ -41,7 +42,7 @@ def _backward(kind: int, size: int, alpha: float) -> Primitive:
     return Primitive(descriptor, ((SOURCE, flat), (BY_RESULT, flat), (BY_SOURCE, flat)))
 
 
-def _whole(make: Any, kind: int, alpha: float, arrays: tuple[np.ndarray, ...], share: Sharing) -> None:
+def _whole(make: Callable[..., Any], kind: int, alpha: float, arrays: tuple[Array, ...], share: Sharing) -> None:
     """Run a kernel over flat arrays, the last of which receives the result."""
     size = arrays[0].size
     expect(arrays[1].size == size and arrays[1].dtype.char == "f")
@@ -61,7 +62,7 @@ def _whole(make: Any, kind: int, alpha: float, arrays: tuple[np.ndarray, ...], s
         prepared(make, kind, left, alpha)(*[array[size - left :] for array in flat])
 
 
-def usable(*arrays: Any) -> bool:
+def usable(*arrays: Array) -> bool:
     """Return whether these are row-major float32 arrays, and the library is available."""
     for array in arrays:
         if array.dtype.char != "f" or not array.size or not array.flags.c_contiguous:
@@ -69,14 +70,14 @@ def usable(*arrays: Any) -> bool:
     return FOUND
 
 
-def forward(kind: int, x: np.ndarray, share: Sharing, alpha: float = 0.0) -> np.ndarray:
+def forward(kind: int, x: Array, share: Sharing, alpha: float = 0.0) -> Array:
     """Return the function of each element."""
     out = np.empty(x.shape, np.float32)
     _whole(_forward, kind, alpha, (x, out), share)
     return out
 
 
-def backward(kind: int, x: np.ndarray, g: np.ndarray, share: Sharing, alpha: float = 0.0) -> np.ndarray:
+def backward(kind: int, x: Array, g: Array, share: Sharing, alpha: float = 0.0) -> Array:
     """Return ``g`` times the function's derivative at each element."""
     out = np.empty(x.shape, np.float32)
     _whole(_backward, kind, alpha, (x, g, out), share)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from .library import ENGINE, FOUND, HALF_GEMM, LIBRARY
 from .primitive import RESULT, SOURCE, WEIGHTS, Descriptor, Layout, Primitive, address, begin, expect, none, prepared
 
@@ -14,7 +15,7 @@ LEAST = 1 << 17
 _SGEMM = LIBRARY.dnnl_sgemm if FOUND else None
 
 
-def _operand(a: np.ndarray) -> tuple[np.ndarray, bytes, int]:
+def _operand(a: Array) -> tuple[Array, bytes, int]:
     """Return a matrix whose rows or columns are contiguous (a copy if neither are), whether it is rows or columns, and the leading
     dimension.
     """
@@ -29,7 +30,7 @@ def _operand(a: np.ndarray) -> tuple[np.ndarray, bytes, int]:
 _GEMM: dict[str, Any] = {"f": _SGEMM, "H": HALF_GEMM}
 
 
-def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float = 0.0) -> None:
+def gemm(a: Array, b: Array, out: Array, beta: float = 0.0) -> None:
     """Compute ``out = a @ b + beta * out`` for (n, k), (k, m) and (n, m), float32 and non-empty; the rows of ``out`` are contiguous.
 
     The factors may be bfloat16 bits (uint16).
@@ -47,7 +48,7 @@ def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float = 0.0) -> No
 _ONE = np.ones(1, np.float32)
 
 
-def add_multiple(factor: float, x: np.ndarray, into: np.ndarray) -> None:
+def add_multiple(factor: float, x: Array, into: Array) -> None:
     """Compute ``into += factor * x`` for flat float32 arrays, rounding each sum once, as the product of a 1×1 and a 1×n matrix."""
     if factor == 0 or not x.size:  # the library would not look at x, of which infinities and NaN count
         with quiet():
@@ -65,7 +66,7 @@ def _products(shapes: tuple[tuple[int, ...], ...], steps: tuple[tuple[int, ...],
     return Primitive(descriptor, ((SOURCE, left), (WEIGHTS, right), (RESULT, result)))
 
 
-def _laid(a: np.ndarray) -> np.ndarray:
+def _laid(a: Array) -> Array:
     """Return matrices with contiguous rows or columns: a copy if neither are, or if strides are negative.
 
     An expanded batch dimension is reduced to length 1, which the kernel broadcasts.
@@ -81,7 +82,7 @@ def _laid(a: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(a)
 
 
-def products(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+def products(a: Array, b: Array, out: Array) -> None:
     """Compute ``out = a @ b`` for non-empty float32 (..., n, k), (..., k, m) and (..., n, m) with the same leading sizes, at most four."""
     expect(a.dtype.char == b.dtype.char == out.dtype.char == "f")
     if any(not step and not other for step, other in zip(a.strides[:-2], b.strides[:-2])):

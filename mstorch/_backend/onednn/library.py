@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+from collections.abc import Sequence
 from typing import Any
 
 _MAJOR = 3
@@ -154,7 +155,7 @@ def made(function: str, *arguments: Any) -> Any:
     return handle
 
 
-def sizes(values: Any) -> Any:
+def sizes(values: Sequence[int]) -> Any:
     """Return sizes, strides or paddings as the library's array type."""
     return _DIMS(*values)
 

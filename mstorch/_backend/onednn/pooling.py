@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import Array
 from .library import ENGINE, Refused, sizes
 from .primitive import (
     BY_RESULT,
@@ -55,7 +56,7 @@ def _backward(shape: Sizes, *geometry: Sizes) -> tuple[int, Primitive, Primitive
 _EMPTY = np.finfo(np.float32).min  # what the kernel gives for a window of padding alone, where -inf is due
 
 
-def max_pool(x: np.ndarray, y: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
+def max_pool(x: Array, y: Array, geometry: tuple[Sizes, ...]) -> bool:
     """Write the maximum of each window of a row-major (N, C, *spatial) into ``y``; return False if there is no kernel, or a window of
     padding only.
 
@@ -68,7 +69,7 @@ def max_pool(x: np.ndarray, y: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
     return bool(np.minimum.reduce(y, axis=None) != _EMPTY)
 
 
-def max_pool_backward(x: np.ndarray, g: np.ndarray, out: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
+def max_pool_backward(x: Array, g: Array, out: Array, geometry: tuple[Sizes, ...]) -> bool:
     """Scatter ``g`` to the first maximum of each window in ``out``; return False if there is no kernel, or a window of padding only."""
     expect(x.dtype.char == g.dtype.char == "f" and x.ndim == g.ndim == len(geometry[-1]) + 2)
     expect(g.shape == (*x.shape[:2], *geometry[-1]) and x.shape == out.shape)

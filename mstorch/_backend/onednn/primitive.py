@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..geometry import contiguous_strides
 from .library import ENGINE, FOUND, LIBRARY, NO_MEMORY, POINTER, Argument, made, sizes, stream
 from .signals import HandlersStack
@@ -174,12 +175,12 @@ _at = ctypes.c_size_t.from_address
 _probe = np.zeros(1)
 
 
-def _address_of(array: np.ndarray) -> int:
+def _address_of(array: Array) -> int:
     """Return the address of an array, read directly: ``ctypes.data`` takes as long as a small kernel."""
     return _at(id(array) + _POINTER).value
 
 
-def _address_by_name(array: np.ndarray) -> int:
+def _address_by_name(array: Array) -> int:
     return array.ctypes.data
 
 

@@ -45,7 +45,7 @@ def _softmax_backward(kind: int, element: int, count: int, length: int) -> Primi
     return Primitive(descriptor, ((RESULT, own), (BY_RESULT, own), (BY_SOURCE, own)))
 
 
-def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
+def softmax(kind: int, x: Array, out: Array) -> None:
     """Compute softmax or log-softmax of each row; bfloat16 rows must be finite."""
     expect(x.shape == out.shape and x.dtype.char == out.dtype.char)
     prepared(_softmax, kind, _KINDS[x.dtype.char], *x.shape)(x, out)
@@ -56,7 +56,7 @@ def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
         out[np.isnan(np.add.reduce(out, axis=1))] = np.nan
 
 
-def softmax_backward(kind: int, y: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
+def softmax_backward(kind: int, y: Array, g: Array, out: Array) -> None:
     """Compute the gradient of rows from that of their softmax ``y``."""
     expect(y.shape == g.shape == out.shape and y.dtype.char == g.dtype.char == out.dtype.char)
     prepared(_softmax_backward, kind, _KINDS[y.dtype.char], *y.shape)(y, g, out)
@@ -82,7 +82,7 @@ def _layer_norm_backward(element: int, count: int, length: int, eps: float) -> P
     return Primitive(descriptor, places)
 
 
-def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, out: np.ndarray) -> np.ndarray:
+def layer_norm(x: Array, scale: Array, shift: Array, eps: float, out: Array) -> Array:
     """Write layer norm of each row, times ``scale`` plus ``shift``, into ``out``; return the means and the biased variances (2, rows).
 
     Only the rows may be bfloat16; the other arrays are float32.
@@ -95,8 +95,8 @@ def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, 
 
 
 def layer_norm_backward(
-    x: np.ndarray, scale: np.ndarray, g: np.ndarray, statistics: np.ndarray, eps: float, out: np.ndarray
-) -> np.ndarray:  # fmt: skip
+    x: Array, scale: Array, g: Array, statistics: Array, eps: float, out: Array
+) -> Array:  # fmt: skip
     """Write the gradient of the rows into ``out``; return the gradients of scale and shift, (2, length)."""
     expect(x.dtype.char == g.dtype.char == out.dtype.char and scale.dtype.char == "f")
     expect(x.shape == g.shape == out.shape and scale.size == x.shape[1] and statistics.size == 2 * len(x))

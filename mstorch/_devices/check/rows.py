@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend import runtime
+from ..._backend.arrays import Array
 from ..._backend.device_memory import HAS_WINDOWS, primitive_window
 from ..._backend.geometry import contiguous_strides
 from ..._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
@@ -23,13 +24,13 @@ KINDS = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8",
 CLOSE = {"float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2)}
 
 
-def transposed(array: np.ndarray) -> Raw:
+def transposed(array: Array) -> Raw:
     """Return a tensor with the same elements in transposed memory order."""
     base = from_numpy(np.ascontiguousarray(array.T))
     return primitive_window(base, array.shape, contiguous_strides(array.T.shape)[::-1], 0)
 
 
-def sliced(array: np.ndarray) -> Raw:
+def sliced(array: Array) -> Raw:
     """Return a tensor with the same elements and a stride of 2, from the second element of a longer memory."""
     memory = np.full((*array.shape[:-1], 2 * array.shape[-1]), 7).astype(array.dtype)
     memory[..., 1::2] = array
@@ -37,17 +38,17 @@ def sliced(array: np.ndarray) -> Raw:
     return primitive_window(from_numpy(memory), array.shape, (*strides[:-1], 2), 1)
 
 
-def _plain(array: np.ndarray) -> Raw:
+def _plain(array: Array) -> Raw:
     return from_numpy(np.ascontiguousarray(array).reshape(array.shape).copy())
 
 
-def _given(value: Any, lay: Callable[[np.ndarray], Raw]) -> Any:
+def _given(value: Any, lay: Callable[[Array], Raw]) -> Any:
     if isinstance(value, np.ndarray):
         return lay(value) if value.ndim > 1 and value.size and value.dtype.kind not in "iub" else _plain(value)
     return type(value)(_given(item, lay) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-def _arrays(values: Any) -> Iterator[np.ndarray]:
+def _arrays(values: Any) -> Iterator[Array]:
     for value in values if isinstance(values, (list, tuple)) else (values,):
         if isinstance(value, (list, tuple)):
             yield from _arrays(value)
@@ -69,7 +70,7 @@ def difference(found: Any, wanted: Any, close: tuple[float, float] = (1e-3, 1e-4
     return ""
 
 
-def _in_kind(value: Any, first: np.dtype, kind: np.dtype) -> Any:
+def _in_kind(value: Any, first: np.dtype[Any], kind: np.dtype[Any]) -> Any:
     """Return a sample's arguments cast from the dtype ``first`` to another."""
     if first == kind:
         return value
@@ -78,7 +79,7 @@ def _in_kind(value: Any, first: np.dtype, kind: np.dtype) -> Any:
     return type(value)(_in_kind(item, first, kind) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-def _compared(op: str, name: str, args: list[Any], lay: Callable[[np.ndarray], Raw]) -> str:
+def _compared(op: str, name: str, args: list[Any], lay: Callable[[Array], Raw]) -> str:
     found = kernel(op)[name](*(_given(item, lay) for item in args))
     list(_arrays(found))  # waits for the kernel
     if op not in HOST or (name not in HOST[op].dtypes and name not in HOST[op].via):
@@ -95,14 +96,14 @@ def _takes(op: str, name: str) -> bool:
     return name in ROWS[op].dtypes.get(runtime.DEVICE_TARGET, ()) and host is not None and (name in host.dtypes or name in host.via)
 
 
-def _calls() -> Iterator[tuple[str, list[Any], np.dtype]]:
+def _calls() -> Iterator[tuple[str, list[Any], np.dtype[Any]]]:
     for op, args in sorted(samples().items()):
         first = next(_arrays(args), None)
         if op in ROWS and first is not None:
             yield op, args, first.dtype
 
 
-def _kinds(op: str, first: np.dtype) -> list[str]:
+def _kinds(op: str, first: np.dtype[Any]) -> list[str]:
     """Return the dtype of a row's sample, and all others that the row and the host's row support."""
     own = NAME_OF_NP[first]
     return [own, *(name for name in KINDS if name != own and first.kind == "f" and _takes(op, name))]
@@ -127,11 +128,11 @@ def layouts() -> list[Item]:
     ]  # fmt: skip
 
 
-def _single(array: np.ndarray) -> np.ndarray:
+def _single(array: Array) -> Array:
     return np.asarray(array.reshape(-1)[0])
 
 
-def _nothing(array: np.ndarray) -> np.ndarray:
+def _nothing(array: Array) -> Array:
     return array[:0]
 
 
@@ -140,7 +141,7 @@ def _names_dimensions(args: list[Any]) -> bool:
     return any(arg.__class__ is int or (isinstance(arg, (list, tuple)) and _names_dimensions(list(arg))) for arg in args)
 
 
-def _of_size(value: Any, shape: tuple[int, ...], change: Callable[[np.ndarray], np.ndarray]) -> Any:
+def _of_size(value: Any, shape: tuple[int, ...], change: Callable[[Array], Array]) -> Any:
     """Return a sample's arguments with a changed size for the arrays of the first one's shape."""
     if isinstance(value, np.ndarray) and value.shape == shape and value.size:
         return change(value)

@@ -57,7 +57,7 @@ def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: b
     return call(kernel_, (input,), *args, strides=result_strides((input,), input._shape))
 
 
-def _stored(result: TensorBase, out: TensorBase, input: TensorBase) -> Any:
+def _stored(result: TensorBase, out: TensorBase, input: TensorBase) -> TensorBase:
     """Return ``out`` of the result's dtype with the result stored in it. Raise if it partly overlaps the input."""
     if isinstance(out, TensorBase):
         refuse_partial_overlap(out, input)
@@ -69,7 +69,7 @@ def _floating(name: str, input: TensorBase) -> None:
         raise not_for(name, input._dtype.name)
 
 
-def _check_wide(input: Any, *numbers: Any) -> None:
+def _check_wide(input: TensorBase | None, *numbers: float) -> None:
     """Raise torch's error for a number that overflows the dtype in which torch computes."""
     if isinstance(input, TensorBase):
         for number in numbers:
@@ -91,7 +91,7 @@ def relu6(input: TensorBase) -> TensorBase:
     return _clamped("relu6", input, 0, 6)
 
 
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> TensorBase:
+def hardtanh(input: TensorBase, min_val: float = -1.0, max_val: float = 1.0) -> TensorBase:
     """Return ``min(max(min_val, x), max_val)`` elementwise."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
         raise RuntimeError("Bool inputs not supported for hardtanh")
@@ -239,7 +239,7 @@ def hardshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None 
     return result if out is None else _stored(result, out, input)
 
 
-def threshold(input: Any, threshold: float, value: float, *, out: Any = None) -> TensorBase:
+def threshold(input: TensorBase, threshold: float, value: float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``x`` where it is above the threshold, else ``value``."""
     if isinstance(input, TensorBase) and input._dtype.is_integral:
         if input._dtype.category == 0:
@@ -252,7 +252,7 @@ def threshold(input: Any, threshold: float, value: float, *, out: Any = None) ->
     return finish(_apply(_threshold, "threshold", input, threshold, value), out)
 
 
-def tanhshrink(input: Any) -> Any:
+def tanhshrink(input: TensorBase) -> TensorBase:
     """Return ``x - tanh(x)``."""
     kind = input._dtype if isinstance(input, TensorBase) else float32
     if not kind.is_floating_point or kind.itemsize == 2 or (modes.grad and isinstance(input, TensorBase) and is_tracked(input)):
@@ -260,7 +260,7 @@ def tanhshrink(input: Any) -> Any:
     return _apply(_tanhshrink, "tanhshrink", input)
 
 
-def softsign(input: Any) -> Any:
+def softsign(input: TensorBase) -> TensorBase:
     """Return ``x / (1 + |x|)``."""
     if isinstance(input, TensorBase) and (not input._dtype.is_floating_point or input._dtype.itemsize == 2):  # rounded step by step
         return div(input, add(magnitude(input), 1))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Number
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bool_, dtype, finfo, int64, uint8
 from ..._core.modes import grad_set_to
@@ -60,13 +61,13 @@ def _compared(kernel: Kernel, input: TensorBase, other: TensorBase | float, out:
     return binary(kernel, input, other, out)
 
 
-def eq(input: Any, other: TensorBase | float, *, out: TensorBase | None = None) -> Any:
+def eq(input: Any, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input == other``, elementwise."""
     expect_tensor("eq", input)
     return _compared(_eq, input, other, out)
 
 
-def ne(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
+def ne(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input != other``, elementwise."""
     expect_tensor("ne", input)
     return _compared(_ne, input, other, out)
@@ -90,7 +91,7 @@ def gt(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None =
     return _compared(_gt, input, other, out)
 
 
-def ge(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
+def ge(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input >= other``, elementwise."""
     expect_tensor("ge", input)
     return _compared(_ge, input, other, out)
@@ -114,7 +115,7 @@ def logical_or(input: TensorBase, other: TensorBase, *, out: TensorBase | None =
 
 
 @operation(one_device=OneDevice(words=found_two, numbers=("other",)))
-def logical_xor(input: Any, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
+def logical_xor(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return whether exactly one is nonzero, elementwise."""
     expect_tensors("logical_xor", input, other)
     return binary(_xor, input, other, out)
@@ -139,7 +140,7 @@ def isnan(input: TensorBase) -> TensorBase:
 
 
 @operation(keeps_zero=True)
-def isinf(input: TensorBase) -> Any:
+def isinf(input: TensorBase) -> TensorBase:
     """Return whether the element is infinite."""
     if input._dtype.is_integral:
         return _constant(input, False)
@@ -147,7 +148,7 @@ def isinf(input: TensorBase) -> Any:
     return in_order_of(found, found, with_numbers=True) if found._stride is not None or 0 in found._shape else found
 
 
-def isfinite(input: Any) -> TensorBase:
+def isfinite(input: TensorBase) -> TensorBase:
     """Return whether the element is neither infinite nor NaN."""
     if input._dtype.is_integral:
         return _constant(input, True)
@@ -179,7 +180,7 @@ def isposinf(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 @operation(keeps_zero=True)
-def isneginf(input: TensorBase, *, out: TensorBase | None = None) -> Any:
+def isneginf(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return whether the element is negative infinity."""
     return _signed_infinity("isneginf", input, -math.inf, out)
 
@@ -304,7 +305,7 @@ _SURE = 60000  # numbers below fit every floating type
 
 
 @operation(one_device=OneDevice("clamp_Tensor"))
-def clamp(input: TensorBase, min: Any = None, max: Any = None, *, out: TensorBase | None = None) -> Any:
+def clamp(input: TensorBase, min: TensorBase | Number | None = None, max: Any = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return each element clamped to [``min``, ``max``] (numbers or tensors)."""
     kind = input._dtype
     if out is None and kind.is_floating_point and input._stride is None and min.__class__ in _PLAIN and max.__class__ in _PLAIN:
@@ -332,7 +333,7 @@ def clamp(input: TensorBase, min: Any = None, max: Any = None, *, out: TensorBas
     return finish(elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False, label=label), out, *operands)
 
 
-def _refuse_truth(low: Any, high: Any) -> None:
+def _refuse_truth(low: Any, high: TensorBase | bool | None) -> None:
     """Raise torch's error for boolean bounds; a tensor counts only if it is the only bound."""
     scalar = not isinstance(low, TensorBase) and not isinstance(high, TensorBase)
     if scalar or low is not None and high is not None:
@@ -346,20 +347,20 @@ def _check_range(kind: dtype, *bounds: Any) -> None:
             fitting(python_number(bound), kind)
 
 
-def _name(value: Any) -> str:
+def _name(value: TensorBase | Number) -> str:
     return type(value).__name__
 
 
 @operation(one_device=OneDevice("clamp_min_Tensor"))
 @node_called(by_value("ClampMinBackward", 1, "min"))
-def clamp_min(input: TensorBase, min: Any, *, out: TensorBase | None = None) -> TensorBase:
+def clamp_min(input: TensorBase, min: TensorBase | Number, *, out: TensorBase | None = None) -> TensorBase:
     """Return each element clamped to at least ``min``."""
     return clamp(input, min, None, out=out)
 
 
 @operation(one_device=OneDevice("clamp_max_Tensor"))
 @node_called(by_value("ClampMaxBackward", 1, "max"))
-def clamp_max(input: TensorBase, max: Any, *, out: TensorBase | None = None) -> TensorBase:
+def clamp_max(input: TensorBase, max: TensorBase | Number, *, out: TensorBase | None = None) -> TensorBase:
     """Return each element clamped to at most ``max``."""
     return clamp(input, None, max, out=out)
 
@@ -368,7 +369,10 @@ clip = clamp
 
 
 @operation(forms=SELF)
-def where(condition: TensorBase, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+def where(
+    condition: TensorBase, input: TensorBase | float | None = None, other: TensorBase | float | None = None, *,
+    out: TensorBase | None = None
+) -> Any:
     """Return ``input`` where the condition is True, else ``other``; for a condition alone, the indices of its nonzero elements."""
     if input is None and other is None:
         return _nonzero(condition)
@@ -450,7 +454,7 @@ def is_same_size(input: TensorBase, other: TensorBase) -> bool:
 @operation(forms=Forms({
     "tensor": ("tensor1", "tensor2"), "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1", "scalar2": "tensor2",
 }))  # fmt: skip
-def result_type(tensor1: Any, tensor2: Any) -> dtype:
+def result_type(tensor1: TensorBase, tensor2: TensorBase | Number) -> dtype:
     """Return the promoted dtype of two tensors or numbers."""
     return result_dtype((tensor1, tensor2))
 

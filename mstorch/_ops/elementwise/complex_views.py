@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array, Number
 from ..._backend.float8 import halves_of, of_halves
 from ..._backend.raw import Raw, from_numpy
 from ..._backend.table import kernel
@@ -65,18 +66,18 @@ def view_as_real(input: TensorBase) -> TensorBase:
     )  # fmt: skip
 
 
-def _as_real(array: np.ndarray) -> np.ndarray:
+def _as_real(array: Array) -> Array:
     return halves_of(array) if array.dtype.names else np.stack((array.real, array.imag), -1)
 
 
-def _as_complex(array: np.ndarray) -> np.ndarray:
+def _as_complex(array: Array) -> Array:
     if array.dtype == np.float16:
         return of_halves(array)
     wanted = np.complex128 if array.dtype == np.float64 else np.complex64
     return np.ascontiguousarray(array).view(wanted).reshape(array.shape[:-1])
 
 
-def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
+def _with_parts(array: Array, unit: Number) -> Array:
     if array.dtype == np.float16:
         halves = np.zeros((*array.shape, 2), np.float16)
         halves[..., 0 if unit == 1 else 1] = array
@@ -114,7 +115,7 @@ def view_as_complex(input: TensorBase) -> TensorBase:
     )  # fmt: skip
 
 
-def _part(input: TensorBase, number: int, label: str, forward: Callable[..., Any], again: Callable[[Any], Any]) -> Any:
+def _part(input: TensorBase, number: int, label: str, forward: Callable[..., Any], again: Callable[[Any], Any]) -> TensorBase:
     strides = tuple(2 * stride for stride in strides_of(input))
     return _seen(
         input, input._dtype.to_real(), input._shape, strides, 2 * input._offset + number, label, forward,
@@ -143,7 +144,7 @@ def _signed_part(input: TensorBase, number: int, label: str, forward: Callable[.
     return mirrored.with_signs(_part(as_it_lies(input), number, label, forward, again), False, negative ^ (conjugate and number == 1))
 
 
-def conj(input: TensorBase) -> Any:
+def conj(input: TensorBase) -> TensorBase:
     """Return the conjugate, as a view of the same memory; a real tensor itself. On a device, in a capture and in forward mode it is a copy.
     """
     if not input._dtype.is_complex:
@@ -157,7 +158,7 @@ def neg_view(input: TensorBase) -> TensorBase:
 
 
 @operation(keeps_zero=True)
-def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Any:
+def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the conjugate in new memory."""
     if out is not None:
         expect_out_dtype(out, input._dtype, FOUND)
@@ -194,7 +195,7 @@ def is_neg(input: TensorBase) -> bool:
 
 
 @operation(one_device=OneDevice("out_complex_out"))
-def complex(real: TensorBase, imag: TensorBase, *, out: TensorBase | None = None) -> Any:
+def complex(real: TensorBase, imag: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the complex tensor with the given real and imaginary parts."""
     _check_parts(real, imag, out)
     if real._dtype is float16:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array, Number
 from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
@@ -63,7 +64,7 @@ _neg, _abs, _sign, _sgn = kernel("neg"), kernel("abs"), kernel("sign"), kernel("
 _square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("rsqrt"), kernel("reciprocal")
 
 
-def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None = None, out: TensorBase | None = None) -> Any:
+def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None = None, out: TensorBase | None = None) -> TensorBase:
     """Run an elementwise kernel on one tensor and Python arguments."""
     strides, source = result_strides((input,), input._shape, kind=kind), input
     if kind is not None and kind is not input._dtype:
@@ -76,7 +77,7 @@ def kind_of(value: TensorBase | complex) -> dtype:
     return value._dtype if isinstance(value, TensorBase) else result_dtype((value,))
 
 
-def _scaled(other: Any, alpha: complex, first: Any) -> Any:
+def _scaled(other: TensorBase | Number, alpha: complex, first: TensorBase | Number) -> Any:
     """Return ``alpha * other`` in the dtype in which torch computes the sum, after checking alpha."""
     kind = result_dtype((first, other))
     if isinstance(alpha, bool) and kind.category != 0:
@@ -111,7 +112,7 @@ def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled
     return kind.is_floating_point and other._dtype is kind and fused(op, kind, input, other)
 
 
-def _added_scaled(input: Any, other: Any, alpha: Any, label: str, out: Any) -> Any:
+def _added_scaled(input: Any, other: TensorBase | Number, alpha: Any, label: str, out: Any) -> Any:
     """Return ``input + alpha * other`` by that kernel. Raise RuntimeError for an alpha that overflows the dtype."""
     fitting(alpha, input._dtype)
     return finish(elementwise_in(input._dtype, _add_scaled, (input, other), (float(alpha),), label=label), out)
@@ -131,7 +132,7 @@ def _rounded(value: Any, kind: dtype) -> float:
 
 
 @operation(forms=ALPHA)
-def add(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None) -> Any:
+def add(input: Any, other: Any, *, alpha: Number = 1, out: TensorBase | None = None) -> Any:
     """Return ``input + alpha * other``, elementwise."""
     if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
         if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
@@ -158,7 +159,7 @@ def check_subtraction(input: TensorBase | float, other: TensorBase | float) -> N
 
 
 @operation(forms=ALPHA)
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: TensorBase | None = None) -> Any:
+def sub(input: Any, other: Any, *, alpha: Number = 1, out: TensorBase | None = None) -> Any:
     """Return ``input - alpha * other``, elementwise."""
     check_subtraction(input, other)
     if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
@@ -178,7 +179,7 @@ def subtract(input: TensorBase, other: TensorBase | int, *, alpha: complex = 1, 
 
 @operation(forms=Forms(old=(("input", "other", "alpha"),)))
 @node_called(by_value("RsubBackward", 1, "other", number=1))
-def rsub(input: TensorBase, other: Any, *, alpha: complex = 1) -> TensorBase:
+def rsub(input: TensorBase, other: TensorBase | Number, *, alpha: complex = 1) -> TensorBase:
     """Return ``other - alpha * input``, elementwise."""
     expect_tensor("rsub", input)
     return sub(other, input, alpha=alpha)
@@ -228,7 +229,7 @@ def _rounded_division(floating: Kernel, how: str, input: TensorBase, other: Tens
     return _integer(how, input, other, kind, out)
 
 
-def _integer(how: str, input: TensorBase, other: Any, kind: dtype, out: TensorBase | None) -> TensorBase:
+def _integer(how: str, input: TensorBase, other: TensorBase | Number, kind: dtype, out: TensorBase | None) -> TensorBase:
     refuse_dtype(f"div_{how}_cpu" if how in ("floor", "trunc") else f"{how}_cpu", kind, operands=(input, other))
     if isinstance(other, TensorBase):
         divisors = readable(other)
@@ -253,7 +254,7 @@ def floor_divide(input: TensorBase, other: TensorBase | float, *, out: TensorBas
 
 @operation(forms=SELF)
 @node_called(by_value("RemainderBackward", 1, "other"))
-def remainder(input: TensorBase, other: Any, *, out: TensorBase | None = None) -> TensorBase:
+def remainder(input: TensorBase, other: TensorBase | Number, *, out: TensorBase | None = None) -> TensorBase:
     """Return the remainder with the sign of the divisor, like Python's ``%``."""
     expect_a_tensor("remainder", input, other)
     kind = result_dtype((input, other))
@@ -285,7 +286,7 @@ _NO_TRUTH = (
 
 
 @operation(forms=SELF, autocast=FLOAT32_ON_DEVICES)
-def pow(input: TensorBase, exponent: Any, *, out: TensorBase | None = None) -> TensorBase:
+def pow(input: TensorBase, exponent: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
     if not isinstance(exponent, TensorBase) and exponent in (0, 1):
@@ -317,7 +318,7 @@ def pow(input: TensorBase, exponent: Any, *, out: TensorBase | None = None) -> T
     return found if out is None else deliver(found, out)
 
 
-def _number_to_the(base: Any, exponent: TensorBase, kind: dtype, out: TensorBase | None) -> TensorBase:
+def _number_to_the(base: float, exponent: TensorBase, kind: dtype, out: TensorBase | None) -> TensorBase:
     """Return a number to the power of a tensor, row-major as in torch."""
     exponent = exponent if exponent._dtype is kind else cast_tensor(exponent, kind)
     result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent), label="PowBackward2")
@@ -338,12 +339,12 @@ def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: d
     return finish(result if isinstance(input, TensorBase) else row_major(result), out)
 
 
-def _either(condition: Any, input: TensorBase, other: TensorBase) -> TensorBase:
+def _either(condition: TensorBase, input: TensorBase, other: TensorBase) -> TensorBase:
     """Return ``input`` where the condition is True, else ``other``, for tensors of one dtype."""
     return chosen(condition, input, other, input._dtype, [condition, input, other])
 
 
-def scalar_like(value: Any, kind: dtype) -> TensorBase:
+def scalar_like(value: Number, kind: dtype) -> TensorBase:
     """Return a 0-d tensor of a Python number."""
     return scalar_tensor(value, dtype=kind)
 
@@ -361,7 +362,7 @@ def float_power(input: TensorBase, exponent: TensorBase | int, *, out: TensorBas
     return pow(_as(input, kind), _as(exponent, kind), out=out)
 
 
-def float_power_(self: TensorBase, exponent: Any) -> Any:
+def float_power_(self: TensorBase, exponent: TensorBase | Number) -> TensorBase:
     """In-place version of ``float_power``; the tensor must be float64 or complex128."""
     kind = complex128 if max(self._dtype.category, kind_of(exponent).category) == 3 else float64
     if self._dtype is not kind:
@@ -380,7 +381,7 @@ def _as(value: TensorBase | complex, kind: dtype) -> Any:
 
 
 @operation(keeps_zero=True)
-def neg(input: TensorBase, *, out: TensorBase | None = None) -> Any:
+def neg(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the negative of each element."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
         raise RuntimeError(
@@ -402,7 +403,7 @@ def positive(input: TensorBase) -> TensorBase:
 
 
 @operation(keeps_zero=True)
-def abs(input: Any, *, out: TensorBase | None = None) -> Any:
+def abs(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Return the absolute value of each element; of a complex number its modulus."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
         raise not_for("abs_cpu", "bool")
@@ -467,7 +468,7 @@ def reciprocal(input: TensorBase, *, out: TensorBase | None = None) -> TensorBas
     return unary(_reciprocal, input, out, to_float=True)
 
 
-def _expect_number(name: str, value: Any) -> None:
+def _expect_number(name: str, value: object) -> None:
     """Raise torch's TypeError unless the value is a number, or a 0-d tensor that does not require grad."""
     if isinstance(value, TensorBase) and (value._shape or value.requires_grad):
         raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
@@ -475,7 +476,7 @@ def _expect_number(name: str, value: Any) -> None:
 
 @operation(forms=VALUE, autocast=WIDEST_ON_DEVICES, one_device=OneDevice(words=found_two, numbers=("tensor2",)))
 @node_called("AddcmulBackward0")
-def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
+def addcmul(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Number = 1, out: TensorBase | None = None) -> TensorBase:
     """Return ``input + value * tensor1 * tensor2``, elementwise."""
     _expect_number("addcmul", value)
     refuse_partly(out, tensor1, tensor2)
@@ -489,7 +490,7 @@ def addcmul(input: TensorBase, tensor1: Any, tensor2: TensorBase, *, value: Any 
 
 @operation(forms=VALUE, autocast=WIDEST_ON_DEVICES, one_device=OneDevice(words=found_two))
 @node_called("AddcdivBackward0", "tensor2")
-def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Any = 1, out: TensorBase | None = None) -> TensorBase:
+def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Number = 1, out: TensorBase | None = None) -> TensorBase:
     """Return ``input + value * tensor1 / tensor2``, elementwise."""
     _expect_number("addcdiv", value)
     if tensor1._dtype.is_integral and tensor2._dtype.is_integral:
@@ -511,7 +512,7 @@ def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, valu
     return add(input, div(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
-def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, value: Any) -> TensorBase:
+def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, value: TensorBase | Number) -> TensorBase:
     """Return ``value * tensor1`` in the result's dtype; for integers torch truncates the value."""
     kind = result_dtype((input, tensor1, tensor2))
     if isinstance(value, TensorBase):
@@ -568,19 +569,19 @@ def _lerp_slopes(
     return mul(g, sub(1, weight).conj_physical()), mul(g, weight.conj_physical()), mul(g, sub(end, first).conj_physical())
 
 
-def unkept(input: TensorBase, number: Any, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
+def unkept(input: TensorBase, number: Number, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
     """Return a tensor times (or divided by) a number. No tensor is saved for backward, which can therefore run again."""
     real = isinstance(number, (int, float)) and input._dtype.is_floating_point
     if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)
 
-    def times(array: np.ndarray) -> np.ndarray:
+    def times(array: Array) -> Array:
         return array_of(operation(tensor_of(np.array(array)), number))
 
     return linear(input, times, times, label)
 
 
-def _rest(weight: Any, kind: dtype) -> float:
+def _rest(weight: float, kind: dtype) -> float:
     """Return ``1 - weight`` in torch's precision: float32, unless the tensor is wider."""
     if kind.name in ("float64", "complex128") or isinstance(weight, complex):
         return 1 - weight

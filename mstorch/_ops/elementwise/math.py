@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import float32, float64, get_default_dtype, int32
@@ -78,7 +79,7 @@ _angle, _frexp, _logit = kernel("angle"), kernel("frexp"), kernel("logit")
 
 
 @operation(autocast=FLOAT32_ON_DEVICES)
-def exp(input: TensorBase, *, out: TensorBase | None = None) -> Any:
+def exp(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return e to the power of each element."""
     return unary(_exp, input, out, to_float=True)
 
@@ -166,7 +167,7 @@ def cosh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 @operation(keeps_zero=True)
-def tanh(input: Any, *, out: Any = None) -> Any:
+def tanh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the hyperbolic tangent of each element."""
     return unary(_tanh, input, out, to_float=True)
 
@@ -193,7 +194,7 @@ def sinc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_sinc, input, out, to_float=True)
 
 
-def sigmoid(input: Any, *, out: Any = None) -> Any:
+def sigmoid(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``1 / (1 + exp(-x))`` of each element."""
     return unary(_sigmoid, input, out, to_float=True)
 
@@ -225,7 +226,7 @@ def copysign(input: TensorBase, other: TensorBase | float, *, out: TensorBase | 
     return binary(_copysign, input, other, out, to_float=True)
 
 
-def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.ndarray:
+def _next_half(first: Array, second: Array, bits: Array) -> Array:
     """Return the bits of the 16-bit floats next to ``first`` in the direction of ``second``; both are given as float32, ``first`` also in
     16 bits.
     """
@@ -344,7 +345,7 @@ def _ldexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBas
     return first, to_dtype(mul(mul(g, result.conj_physical()), math.log(2)), other._dtype)
 
 
-def frexp(input: Any, *, out: Any = None) -> Any:
+def frexp(input: TensorBase, *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return mantissa and exponent of each element, ``mantissa * 2**exponent`` with ``0.5 <= |mantissa| < 1``."""
     if not input._dtype.is_floating_point:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")

@@ -152,7 +152,7 @@ def polygamma_method(self: TensorBase, n: int) -> TensorBase:
     return polygamma(n, self)
 
 
-def polygamma_(self: Any, n: int) -> Any:
+def polygamma_(self: Any, n: int) -> TensorBase:
     """In-place version of ``polygamma``."""
     return in_place(self, lambda tensor: polygamma(n, tensor))
 
@@ -219,7 +219,7 @@ def _series(square: TensorBase) -> TensorBase:
 def _kernel_function(name: str, words: str, op: str | None = None) -> Callable[..., Any]:
     row = kernel(op or name)
 
-    def function(input: TensorBase, *, out: TensorBase | None = None) -> Any:
+    def function(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
         _refuse_half(name, input)
         with without_grad():  # it has no gradient, and may be written where one is asked for
             return unary(row, input, out, to_float=True)
@@ -242,10 +242,10 @@ scaled_modified_bessel_k0 = _kernel_function("scaled_modified_bessel_k0", "Retur
 scaled_modified_bessel_k1 = _kernel_function("scaled_modified_bessel_k1", "Return ``exp(x) * modified_bessel_k1(x)``.")
 
 
-def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callable[[int, Any, Any, Any], Any]) -> Any:
+def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callable[[int, Any, Any, Any], Any]) -> Callable[..., Any]:
     """Return a function for an orthogonal polynomial of degree ``n``: 1 for degree 0, ``first(x)`` for degree 1, then a recurrence."""
 
-    def function(x: TensorBase | float, n: Any, *, out: TensorBase | None = None) -> Any:
+    def function(x: TensorBase | float, n: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
         expect_a_tensor(name, x, n)
         _refuse_half(name, x, n)
         kind = result_dtype((x, n))

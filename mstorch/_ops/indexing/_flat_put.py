@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._backend.arrays import Number
 from ..._backend.device_memory import full
+from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from ..._core.dtype import int64
 from ..._core.modes import modes
@@ -23,24 +25,29 @@ _scatter = kernel("storage_scatter")
 _take = kernel("take")
 
 
-def _made_there(value: Any, current: Any, shape: tuple[int, ...]) -> Any:
+def _made_there(value: TensorBase | Number, current: TensorBase, shape: tuple[int, ...]) -> TensorBase | None:
     return on_device(full(shape, number_as(value, current).item(), current._dtype.name)) if is_number(value) else None
 
 
 @ways(at=1, device=_made_there)
-def filling(value: Any, current: TensorBase, shape: tuple[int, ...]) -> TensorBase:
+def filling(value: TensorBase | Number, current: TensorBase, shape: tuple[int, ...]) -> TensorBase:
     """Return a value expanded to the shape of the part that it is written to; a number is created on the target's device."""
     return fitted(value, current, shape)
 
 
-def flat_positions(shape: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, beside_: Any) -> Any:
+def flat_positions(
+    shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool, beside_: TensorBase
+) -> TensorBase:
     """Return the flat indices of the elements that index tensors select in a row-major tensor of ``shape``, on the device of ``beside_``.
     """
     indices = tuple(beside(index, beside_) for index in indices)
     return call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
 
 
-def _put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
+def _put_by_one_kernel(
+    target: TensorBase, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool, source: TensorBase,
+    adding: bool
+) -> bool:
     storage, lead, width = target._storage, dims[0] if adjacent else 0, len(common)
     if LEVELS or recording((target, source)):
         return False
@@ -67,7 +74,7 @@ def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: 
     return False
 
 
-def put_on_device(target: Any, positions: Any, source: Any, watched: tuple[Any, ...] = ()) -> None:
+def put_on_device(target: TensorBase, positions: TensorBase, source: TensorBase, watched: tuple[Any, ...] = ()) -> None:
     """Put the elements of ``source`` at flat indices of a device tensor; ``watched`` as in ``put_at``."""
     check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
     source = beside(source, target)
@@ -107,7 +114,7 @@ class _FlatPut(Put):
     __slots__ = ("positions",)
     positions: Any
 
-    def run(self, gradients: Any, recorded: bool) -> Any:
+    def run(self, gradients: list[Raw], recorded: bool) -> tuple[Raw | None, ...]:
         """Return two gradients: for the old tensor zeros at the written indices, for the source the gradient at these indices."""
         gradient, raw = gradients[0], value_of(self.positions)
         whole = dressed(gradient)

@@ -10,7 +10,7 @@ from ..._core.tensor_base import TensorBase, count_of
 from .._dispatch import cast_tensor, readable, type_word
 
 
-def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Any:
+def index_tensor(index: TensorBase | None, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> TensorBase:
     """Return an index tensor as int64. Raise torch's error for another dtype."""
     if not isinstance(index, TensorBase):
         raise wrong_type(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
@@ -21,7 +21,7 @@ def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type =
     raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._dtype)}")
 
 
-def check_range(index: Any, low: int, high: int, error: Callable[..., Any]) -> None:
+def check_range(index: TensorBase, low: int, high: int, error: Callable[..., Any]) -> None:
     """Raise ``error(value)`` for the first index outside [low, high); in a capture nothing is checked."""
     values = None if 0 in index._shape else readable(index)
     if values is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..._backend.arrays import Number
 from ..._backend.table import kernel
 from ..._core.dtype import bool_
 from ..._core.modes import modes
@@ -22,7 +23,7 @@ from ._values_put import number_as
 _where = kernel("where")
 
 
-def _fill(input: Any, mask: Any, value: Any) -> Any:
+def _fill(input: TensorBase, mask: TensorBase, value: TensorBase | Number) -> TensorBase:
     filler = value if isinstance(value, TensorBase) else tensor_of(number_as(value, input).copy())
     return apply(_where, input._dtype, (mask, filler, input), label="IndexPutBackward0")
 
@@ -30,7 +31,9 @@ def _fill(input: Any, mask: Any, value: Any) -> Any:
 _fill_ = in_place_form(_fill, "masked_fill_", uniform=True)
 
 
-def _window_of_mask(self: Any, key: Any, value: Any, expanded: Any, basic: Any) -> tuple[Any, Any] | None:
+def _window_of_mask(
+    self: TensorBase, key: Any, value: TensorBase | Number, expanded: Callable[..., Any], basic: Callable[..., Any]
+) -> tuple[Any, Any] | None:
     if not (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
         return None
     mask = lone_mask(key)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.dtype import float8_e8m0fnu
 from ..._core.tensor_base import TensorBase, strides_of, tensor_of
 from ..._core.writable import refuse_partial_overlap
@@ -44,12 +45,12 @@ def refuse_exponents(target: TensorBase) -> None:
         refuse_codes("index_put", target)
 
 
-def number_as(value: Any, target: TensorBase) -> np.ndarray:
+def number_as(value: Any, target: TensorBase) -> Array:
     """Return a number as a 0-d array of the target's dtype. Raise torch's error on overflow."""
     return scalar_array(written(python_number(value), target._dtype), target._dtype)
 
 
-def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> TensorBase:
+def fitted(value: Any, target: TensorBase, shape: tuple[int, ...]) -> TensorBase:
     """Convert a value to a tensor of the target's dtype and the given shape, tracked by autograd; it may share the value's memory."""
     if is_number(value):
         return views.expand(tensor_of(number_as(value, target).copy()), shape)
@@ -71,7 +72,7 @@ def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> TensorBase:
     return value
 
 
-def views_tensor(array: np.ndarray) -> TensorBase:
+def views_tensor(array: Array) -> TensorBase:
     """Return an array as a tensor that shares its memory."""
     return tensor_from_numpy(array)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Number
 from ..._backend.device_memory import full
 from ..._backend.errors import wrong_type
 from ..._backend.table import kernel
@@ -125,7 +126,7 @@ def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool 
 
 
 @operation(numpy_names=True, one_device=OneDevice("_index_select"))
-def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | None = None) -> Any:
+def index_select(input: TensorBase, dim: int, index: TensorBase | None, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy of the slices ``index`` (a vector) along a dimension."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -153,7 +154,7 @@ def index_select(input: TensorBase, dim: int, index: Any, *, out: TensorBase | N
 
 
 @operation(one_device=OneDevice("_take"))
-def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> TensorBase:
+def take(input: TensorBase, index: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the elements at flat indices, in the shape of ``index``."""
     refuse_overlap(out, input, index)
     positions = index_tensor(index, "take", int32_too=False)
@@ -171,7 +172,7 @@ def take(input: TensorBase, index: Any, *, out: TensorBase | None = None) -> Ten
 
 
 @operation(numpy_names=True, one_device=OneDevice())
-def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
+def take_along_dim(input: TensorBase, indices: TensorBase, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the elements of ``input`` at ``indices`` along ``dim``, the other dimensions broadcast; without ``dim``, of the flattened
     tensor.
     """
@@ -206,7 +207,7 @@ _C_TYPE = {
 
 @operation(one_device=OneDevice(words=mask_elsewhere, numbers=("value",)))
 @node_called(by_value("MaskedFillBackward", 2, "value"))
-def masked_fill(input: TensorBase, mask: TensorBase, value: Any) -> Any:
+def masked_fill(input: TensorBase, mask: TensorBase, value: TensorBase | Number) -> TensorBase:
     """Return a copy with ``value`` (a number or 0-d tensor) where the mask is True; both shapes broadcast."""
     if mask._dtype is not bool_:
         raise RuntimeError(
@@ -257,7 +258,7 @@ def _expect_long(name: str, out: TensorBase | None) -> None:
         raise RuntimeError(f"{name}: Expected out tensor to have scalar type Long but got scalar type{type_word(out._dtype)}")
 
 
-def nonzero(input: TensorBase, *, out: Any = None, as_tuple: bool = False) -> Any:
+def nonzero(input: TensorBase, *, out: TensorBase | None = None, as_tuple: bool = False) -> Any:
     """Return the indices of nonzero elements: a matrix with a row each, or a tuple of a vector per dimension."""
     if as_tuple.__class__ is not bool:
         raise wrong_type(f"nonzero(): argument 'as_tuple' must be bool, not {type(as_tuple).__name__}")
@@ -375,14 +376,14 @@ def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: Tensor
 
 
 @operation(reads_while_it_writes=True, arguments_first=True, one_device=OneDevice("_put_"))
-def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
+def put(input: TensorBase, index: Any, source: TensorBase | None, accumulate: bool = False) -> TensorBase:
     """Return a copy with the elements of ``source`` written (or accumulated) at flat indices."""
     if 0 not in index._shape:
         refuse_codes("take_put_cpu", input)
     return _put_at(input, index, source, accumulate)
 
 
-def _put_at(input: Any, index: Any, source: Any, accumulate: bool = False) -> TensorBase:
+def _put_at(input: TensorBase, index: TensorBase, source: Any, accumulate: bool = False) -> TensorBase:
     if not accumulate:
         determinism.refuse("put_")
     if index._dtype is not int64:
@@ -413,7 +414,7 @@ _put_anywhere = in_place_form(_put_at, "put_", uniform=True)
 
 @operation(numpy_names=True, reads_while_it_writes=True, one_device=OneDevice(words=found_two, numbers=("value",)))
 @node_called(by_value("IndexFillBackward", 3, "value"))
-def index_fill(input: Any, dim: int, index: Any, value: Any) -> TensorBase:
+def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase | Number) -> TensorBase:
     """Return a copy with ``value`` in the slices ``index`` of a dimension."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -466,7 +467,7 @@ def _flags(size: int, positions: TensorBase) -> TensorBase:
     return _flags_of(positions, size)
 
 
-def _flags_on_device(positions: Any, size: int) -> Any:
+def _flags_on_device(positions: TensorBase, size: int) -> Any:
     held = on_device(full((size,), 0, "bool"))
     return held if change_raw(held, "put", full(positions._shape, 1, "bool"), value_of(positions), False) else None
 
@@ -538,7 +539,7 @@ def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
 
 def _warning(form: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(form)
-    def written(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
+    def written(self: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
         warn_if_expanded(self, form.__name__, "tensor[mask] = scalar")
         return form(self, *args, **kwargs)
 

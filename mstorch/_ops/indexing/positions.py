@@ -26,7 +26,7 @@ from ..shape import views
 from ..shape.join import cat, stack
 
 
-def unravel_index(indices: TensorBase, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: TensorBase, shape: int | Sequence[int]) -> tuple[Any, ...]:
     """Return a tuple of index tensors, one per dimension, for flat indices in a tensor of ``shape``."""
     kind = indices._dtype if isinstance(indices, TensorBase) else None
     if kind is None:
@@ -58,9 +58,10 @@ _REDUCTIONS = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -np.inf, "amax": -np
 
 
 def segment_reduce(
-    data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0,
-    unsafe: bool = False, initial: Any = None,
-) -> Any:  # fmt: skip
+    data: TensorBase, reduce: str, *, lengths: Any = None, indices: TensorBase | None = None, offsets: TensorBase | None = None,
+    axis: int = 0,
+    unsafe: bool = False, initial: float | None = None,
+) -> TensorBase:  # fmt: skip
     """Return the sum, mean, max, min or product of segments along a dimension, given by lengths or offsets."""
     shape = shape_of(data)
     axis = wrap_dim(axis, len(shape))
@@ -185,7 +186,7 @@ def hash_tensor(
     return finish(views.reshape(bits, wanted).to(uint64), out)
 
 
-def slice_of(self: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+def slice_of(self: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> TensorBase:
     """Return the view ``self[start:end:step]`` along one dimension."""
     rank = len(shape_of(self))
     if not rank:

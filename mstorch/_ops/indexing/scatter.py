@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Number
 from ..._backend.cast import numpy_cast
 from ..._backend.errors import not_for, wrong_type
 from ..._backend.table import kernel
@@ -70,9 +71,9 @@ def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase 
 
 @operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True, one_device=OneDevice("scatter_src"))
 def scatter(
-    input: TensorBase, dim: int, index: TensorBase, src: TensorBase | float | None = None, *, value: Any = None,
+    input: TensorBase, dim: int, index: TensorBase, src: TensorBase | float | None = None, *, value: Number | None = None,
     reduce: str | None = None, out: TensorBase | None = None
-) -> Any:
+) -> TensorBase:
     """Return a copy with ``src`` (a tensor or a number) written along ``dim`` at ``index``; for repeated indices, the last write wins."""
     return _written_along(input, dim, index, src, value, reduce, out, "scatter")
 
@@ -86,7 +87,8 @@ def _scatter_in_place(
 
 
 def _written_along(
-    input: TensorBase, dim: int, index: TensorBase, src: Any, value: Any, reduce: str | None, out: TensorBase | None, name: str
+    input: TensorBase, dim: int, index: TensorBase, src: TensorBase | Number | None, value: Any, reduce: str | None,
+    out: TensorBase | None, name: str
 ) -> TensorBase:
     if src is None:
         src = value
@@ -142,7 +144,7 @@ def _without_indices(found: TensorBase, source: TensorBase) -> TensorBase:
     return found if is_tracked(source) else of_sizes(found)
 
 
-def _reduced(input: TensorBase, dim: int, positions: TensorBase, source: Any, how: str, include_self: bool) -> TensorBase:
+def _reduced(input: TensorBase, dim: int, positions: TensorBase, source: TensorBase, how: str, include_self: bool) -> TensorBase:
     return call(_reduce, (input, source), dim, positions, how, include_self)
 
 
@@ -178,7 +180,7 @@ def scatter_reduce(
     return finish_exactly(_reduced(input, dim, positions, source, reduce, include_self), out)
 
 
-def put_flat(input: TensorBase, index: Any, source: TensorBase, accumulate: bool) -> TensorBase:
+def put_flat(input: TensorBase, index: TensorBase, source: TensorBase, accumulate: bool) -> TensorBase:
     """Return a copy with ``source`` written (or accumulated) at flat indices."""
     if change(input, "put", source, index, accumulate):
         return input
@@ -253,7 +255,7 @@ def _nothing_added(
     return gradients[0], gradients[0].new_zeros(shape)
 
 
-def _added_in_steps(input: Any, dim: int, positions: Any, source: Any, alpha: Any) -> TensorBase:
+def _added_in_steps(input: Any, dim: int, positions: TensorBase, source: TensorBase, alpha: Any) -> TensorBase:
     """Run ``index_add`` in half precision with a factor: torch rounds the factor, each product and each sum."""
     shape = input._shape
     places = np.arange(count_of(shape)).reshape(shape).take(array_of(positions).reshape(-1), dim)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.errors import WRONG_MASK, about, telling
 from ..._backend.geometry import contiguous_strides
 from ..._backend.table import kernel
@@ -143,7 +144,7 @@ def _expanded(key: Any, rank: int) -> list[Any]:
     return items
 
 
-def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
+def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
     """Return the view by the key's ints, slices and Nones, and the key's index tensors as a dict by dimension of that view."""
     current = self
     dim = 0
@@ -203,7 +204,7 @@ def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
     return _basic(self, tuple(items))[0]
 
 
-def _add_mask(current: TensorBase, dim: int, mask: Any, advanced: dict[int, Any]) -> tuple[int, Any]:
+def _add_mask(current: TensorBase, dim: int, mask: TensorBase, advanced: dict[int, Any]) -> tuple[int, Any]:
     """Replace a boolean mask by the index tensors of its True elements, one per dimension of the mask."""
     shape = current._shape
     if not mask._shape:
@@ -448,7 +449,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     assign(current, fitted(value, current, current._shape), "FillBackward3" if number else "CopyBackwards", given=True)
 
 
-def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bool) -> None:
+def _put_advanced(current: TensorBase, advanced: dict[int, Any], value: Any, masked: bool) -> None:
     if is_number(value):
         number_as(value, current)  # as in torch, the number is looked at first, then the history, then the indices
     check_history(current)
@@ -500,7 +501,7 @@ def _put_indexed_in_array(current: TensorBase, advanced: dict[int, Any], source:
 
 
 def _put_indexed_on_device(
-    current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
+    current: TensorBase, advanced: dict[int, Any], source: TensorBase, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> bool | None:
     dims = tuple(sorted(advanced))
     if put_by_one_kernel(current, dims, indices, common, adjacent, beside(source, current), False):
@@ -531,7 +532,7 @@ def _put_indexed(
     write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
 
 
-def _unread(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+def _unread(old: Array, new: Array) -> Array:
     """Return the target's shape as the result of a write to a tensor without memory."""
     return old
 
@@ -544,7 +545,7 @@ def planned(input: Any, key: Any) -> tuple[Any, ...]:
     return dims, tuple(advanced[d] for d in dims), common, adjacent
 
 
-def put_at(target: TensorBase, key: tuple[slice | np.ndarray, ...], source: TensorBase, watched: tuple[Any, ...] = ()) -> None:
+def put_at(target: TensorBase, key: tuple[slice | Array, ...], source: TensorBase, watched: tuple[Any, ...] = ()) -> None:
     """Write ``target[key] = source`` in memory for a key of arrays and slices; backward reads the source's gradient at the key.
 
     ``watched`` are the tensors behind the key's arrays, which backward reads again.
@@ -575,25 +576,25 @@ class _IndexPut(Put):
     key: Any
     shape: Any
 
-    def run(self, gradients: Sequence[TensorBase | np.ndarray], recorded: bool) -> Any:
+    def run(self, gradients: Sequence[TensorBase | Array], recorded: bool) -> tuple[TensorBase | Array | None, ...]:
         """Return two gradients: for the old tensor zeros at the written indices, for the source the gradient at these indices."""
         gradient = gradients[0]
         rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
         part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)
         return rest, part
 
-    def _map(self, gradient: TensorBase | np.ndarray, forward: Callable[..., Any], back: Callable[..., Any]) -> Any:
+    def _map(self, gradient: TensorBase | Array, forward: Callable[..., Any], back: Callable[..., Any]) -> TensorBase | Array:
         return linear(gradient, forward, back, self.label) if isinstance(gradient, TensorBase) else forward(gradient)
 
-    def _without(self, array: np.ndarray) -> np.ndarray:
+    def _without(self, array: Array) -> Array:
         found = array.copy()
         found[self.key] = 0
         return found
 
-    def _taken(self, array: np.ndarray) -> np.ndarray:
+    def _taken(self, array: Array) -> Array:
         return np.ascontiguousarray(array[self.key])
 
-    def _given(self, array: np.ndarray) -> np.ndarray:
+    def _given(self, array: Array) -> Array:
         found = np.zeros(self.shape, array.dtype)
         np.add.at(found, self.key, array)
         return found

@@ -44,7 +44,7 @@ def expand_numbers(value: Any, rank: int, name: str, words: str = "to match the 
     return (int(value),) * rank
 
 
-def _check_tensor(value: Any, function: str, argument: str, position: int) -> None:
+def _check_tensor(value: object, function: str, argument: str, position: int) -> None:
     if not isinstance(value, TensorBase):
         raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
 
@@ -331,16 +331,16 @@ def conv_transpose3d(
 
 
 @operation(autocast=LOWER)
-def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+def conv_tbc(input: TensorBase, weight: TensorBase, bias: TensorBase, pad: int = 0) -> TensorBase:
     """Return the convolution over time of (T, B, C) with weight (k, C, out)."""
     moved = conv1d(views.permute(input, (1, 2, 0)), views.permute(weight, (2, 1, 0)), bias, padding=pad)
     return views.permute(moved, (2, 0, 1))
 
 
 def convolution(
-    input: TensorBase, weight: TensorBase, bias: TensorBase, stride: Any, padding: Any, dilation: Any,
-    transposed: bool, output_padding: Any, groups: int,
-) -> Any:  # fmt: skip
+    input: TensorBase, weight: TensorBase, bias: TensorBase, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
+    transposed: bool, output_padding: Sequence[int], groups: int,
+) -> TensorBase:  # fmt: skip
     """Return a convolution of any rank, transposed or not."""
     rank = len(shape_of(weight)) - 2
     if transposed:

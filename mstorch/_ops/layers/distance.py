@@ -1,8 +1,6 @@
 """Distance and similarity of vectors."""
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..._backend.errors import not_for
@@ -88,7 +86,7 @@ def pdist(input: TensorBase, p: float = 2) -> TensorBase:
 
 @operation(autocast=FLOAT32)
 @node_called("CdistBackward0", "x1 x2 result")
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Any:
+def cdist(x1: TensorBase, x2: TensorBase, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> TensorBase:
     """Return the p-norm distances between all rows of (*, P, M) and (*, R, M): (*, P, R)."""
     a, b = shape_of(x1), shape_of(x2)
     for name, tensor, shape in (("X1", x1, a), ("X2", x2, b)):
@@ -115,7 +113,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
     return p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
 
 
-def normalize(input: TensorBase, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: TensorBase | None = None) -> TensorBase:
+def normalize(input: TensorBase, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: TensorBase | None = None) -> TensorBase:
     """Return the input divided by its p-norm over ``dim``, clamped to at least ``eps``."""
     if input._dtype.is_integral:
         raise RuntimeError(

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.generator import mask_engine
@@ -66,7 +66,7 @@ def _order_of_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> Sequen
     return None if dense is None else dense_order(shape, dense)
 
 
-def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+def _in_memory_order(drawn: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """Rearrange numbers that were drawn in a tensor's memory order to the tensor's shape."""
     order = _order_of_memory(shape, strides)
     if order is None:
@@ -137,24 +137,24 @@ def feature_alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBas
 
 
 @operation(draws=IN_PLACE)
-def dropout_(input: Any, p: float, train: bool) -> Any:
+def dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
     """In-place version of ``dropout``."""
     return in_place(input, dropout, p, train)
 
 
 @operation(draws=IN_PLACE)
-def feature_dropout_(input: Any, p: float, train: bool) -> Any:
+def feature_dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
     """In-place version of ``feature_dropout``."""
     return in_place(input, feature_dropout, p, train)
 
 
 @operation(draws=IN_PLACE)
-def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+def alpha_dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
     """In-place version of ``alpha_dropout``."""
     return in_place(input, alpha_dropout, p, train)
 
 
 @operation(draws=IN_PLACE)
-def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+def feature_alpha_dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
     """In-place version of ``feature_alpha_dropout``."""
     return in_place(input, feature_alpha_dropout, p, train)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.table import kernel
 from ..._core.dtype import float64, int32, int64
 from ..._core.one_device import OneDevice, table_elsewhere
@@ -54,7 +55,7 @@ def _lookup_sparse(weight: TensorBase, input: TensorBase, padding: int, by_frequ
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     found = call(_embedding, (weight.detach(),), input, padding, by_frequency)
 
-    def forward(tangents: Sequence[TensorBase], outputs: tuple[TensorBase, ...], inputs: tuple[TensorBase, ...]) -> Any:
+    def forward(tangents: Sequence[TensorBase], outputs: tuple[TensorBase, ...], inputs: tuple[TensorBase, ...]) -> tuple[TensorBase, ...]:
         return (call(_embedding, tangents, input, padding, by_frequency),)
 
     return record("EmbeddingBackward0", functools.partial(_rows_gradient, padding), (weight,), (found,), input, forward=forward)[0]
@@ -96,7 +97,7 @@ def _beside_padding(found: TensorBase, input: TensorBase, padding: int) -> Tenso
 
 @operation(one_device=OneDevice(words=table_elsewhere))
 def embedding(
-    weight: TensorBase, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+    weight: TensorBase, indices: TensorBase, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> TensorBase:
     """Return the rows of ``weight`` (rows, D) at ``indices`` (*), as (*, D). With ``sparse``, a leaf's gradient is a COO tensor."""
     if len(shape_of(weight)) != 2:
@@ -148,7 +149,7 @@ def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
 
 def bag_starts(
     offsets: Any, count: int, weight: TensorBase, mode: str, include_last_offset: bool, padding_idx: int | None
-) -> np.ndarray:
+) -> Array:
     """Return the start of each bag among ``count`` indices, and the end of the last. Raise RuntimeError for invalid offsets."""
     if len(shape_of(offsets)) != 1:
         raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {len(shape_of(offsets))}")
@@ -192,7 +193,7 @@ def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_we
 
 
 def bag(
-    weight: TensorBase, indices: TensorBase, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
+    weight: TensorBase, indices: TensorBase, starts: Array, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
     padding_idx: int | None, sparse: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the sum, mean or maximum of the rows in each bag; bag ``i`` has the indices ``starts[i]`` to ``starts[i + 1]``."""
@@ -222,7 +223,7 @@ def bag(
     return div(total, beside(made(counts.reshape(-1, 1)), total))
 
 
-def _shares(used: np.ndarray) -> np.ndarray:
+def _shares(used: Array) -> Array:
     """Return the factors by which torch scales each index's gradient. For an index of rank r among the unique indices, it is 1 / the count
     of the index that is at position r in sorted order.
     """
@@ -231,14 +232,14 @@ def _shares(used: np.ndarray) -> np.ndarray:
     return np.asarray(1.0 / np.bincount(ranks)[ranked[ranks]])
 
 
-def _sums(taken: TensorBase, bags: np.ndarray, count: int, width: int) -> TensorBase:
+def _sums(taken: TensorBase, bags: Array, count: int, width: int) -> TensorBase:
     empty = zeros((count, width), dtype=taken._dtype, device=taken.device)
     if not count or not width:
         return mul(empty, sum_of(taken))  # index_add would not look at what it has no place for
     return index_add(empty, 0, beside(made(bags.astype(np.int64)), taken), taken)
 
 
-def _maxima(taken: TensorBase, bags: np.ndarray, kept: np.ndarray, count: int, width: int) -> TensorBase:
+def _maxima(taken: TensorBase, bags: Array, kept: Array, count: int, width: int) -> TensorBase:
     counts = np.bincount(bags[kept], minlength=count)
     longest = int(counts.max(initial=0))
     if longest == 0:

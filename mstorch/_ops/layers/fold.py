@@ -1,6 +1,7 @@
 """``unfold`` and ``fold``: between sliding windows and columns."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..._backend.errors import not_for
@@ -17,18 +18,20 @@ _im2col = kernel("im2col")
 _col2im = kernel("col2im")
 
 
-def _pair(value: Any) -> tuple[int, int]:
+def _pair(value: int | list[Any] | tuple[TensorBase | int, ...]) -> tuple[int, int]:
     numbers = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    return (numbers[0], numbers[0]) if len(numbers) == 1 else numbers  # type: ignore[return-value]
+    return (numbers[0], numbers[0]) if len(numbers) == 1 else numbers
 
 
-def _blocks(sizes: Any, kernel_: tuple[int, int], dilation: Any, padding: Any, stride: Any) -> tuple[int, ...]:
+def _blocks(
+    sizes: tuple[int, ...], kernel_: tuple[int, int], dilation: tuple[int, ...], padding: tuple[int, ...], stride: tuple[int, ...]
+) -> tuple[int, ...]:
     return tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(sizes, kernel_, dilation, padding, stride)
     )
 
 
-def _positive(kernel_: tuple[int, int], dilation: Any, padding: Any, stride: Any) -> None:
+def _positive(kernel_: tuple[int, int], dilation: tuple[int, ...], padding: tuple[int, ...], stride: tuple[int, ...]) -> None:
     for name, values, low in (("kernel size", kernel_, 1), ("dilation", dilation, 1), ("padding", padding, 0), ("stride", stride, 1)):
         if any(v < low for v in values):
             if low:
@@ -41,7 +44,10 @@ def _positive(kernel_: tuple[int, int], dilation: Any, padding: Any, stride: Any
             )
 
 
-def im2col(input: TensorBase, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorBase:
+def im2col(
+    input: TensorBase, kernel_size: Any, dilation: int | tuple[int, ...] = 1, padding: int | tuple[int, ...] = 0,
+    stride: int | tuple[int, ...] = 1
+) -> TensorBase:
     """Return sliding windows as columns: (N, C, H, W) or (C, H, W) → (N, C * kH * kW, windows)."""
     shape = shape_of(input)
     kernel_, dilation, padding, stride = (_pair(v) for v in (kernel_size, dilation, padding, stride))
@@ -68,13 +74,13 @@ def im2col(input: TensorBase, kernel_size: Any, dilation: Any = 1, padding: Any 
     return no_view(views.squeeze(columns, 0)) if single else columns
 
 
-def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorBase:
+def unfold(input: TensorBase, kernel_size: int | Sequence[int], dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorBase:
     """Return sliding windows as columns: (N, C, H, W) or (C, H, W) → (N, C * kH * kW, windows)."""
     return im2col(input, kernel_size, dilation, padding, stride)
 
 
 def col2im(
-    input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    input: TensorBase, output_size: tuple[int, ...], kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> TensorBase:
     """Sum overlapping windows: (N, C * kH * kW, windows), or without N → (N, C, H, W)."""
     if input._dtype is bool_:
@@ -115,6 +121,9 @@ def col2im(
     return no_view(views.squeeze(image, 0)) if single else image
 
 
-def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorBase:
+def fold(
+    input: Any, output_size: Any, kernel_size: int | Sequence[int], dilation: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1
+) -> TensorBase:
     """Sum overlapping windows: (N, C * kH * kW, windows), or without N → (N, C, H, W)."""
     return col2im(input, output_size, kernel_size, dilation, padding, stride)

@@ -1,10 +1,12 @@
 """Fractional max pooling: randomly placed windows (Graham, "Fractional max-pooling", arXiv:1412.6071)."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase, array_of
 from ..._tape.moving import beside
 from ..._tape.windows import no_view
@@ -31,7 +33,7 @@ def _sizes(name: str, value: Any, rank: int, function: str) -> tuple[int, ...]:
     return tuple(int(n) for n in value)
 
 
-def _starts(samples: np.ndarray, size: int, out: int, window: int) -> np.ndarray:
+def _starts(samples: Array, size: int, out: int, window: int) -> Array:
     """Return the window starts in one dimension, a row of ``out`` per sample, computed in the samples' precision."""
     steps = np.empty((*samples.shape, out), np.int64)
     if out > 1:
@@ -61,7 +63,7 @@ def _check_samples(samples: TensorBase, input: TensorBase, batch: int, channels:
 
 @node_called(lambda rank, *args: f"FractionalMaxPool{rank}DBackward0")
 def fractional_max_pool(
-    rank: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any
+    rank: int, input: TensorBase, kernel_size: int | Sequence[int], output_size: Any, output_ratio: Any, samples: TensorBase | None
 ) -> tuple[Any, Any]:
     """Return the maximum of each window and its flat spatial index.
 
@@ -106,7 +108,7 @@ def fractional_max_pool(
 
 
 def _pooled(
-    input: TensorBase, samples: np.ndarray, lead: tuple[int, int], sizes: tuple[int, ...], kernel: tuple[int, ...], outs: tuple[int, ...]
+    input: TensorBase, samples: Array, lead: tuple[int, int], sizes: tuple[int, ...], kernel: tuple[int, ...], outs: tuple[int, ...]
 ) -> tuple[Any, Any]:  # fmt: skip
     rank = len(sizes)
     # torch gives the first of two samples to the width, the first of three to the time.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.dtype import bfloat16, bool_, finfo, float16, float32, float64, int64
@@ -37,7 +38,7 @@ from ..shape.join import stack
 _in_order = kernel("running_sum")
 
 
-def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> TensorBase:
+def affine_grid(theta: TensorBase, size: Sequence[int], align_corners: bool | None = None) -> TensorBase:
     """Return the sampling grid of affine maps: (N, 2, 3) → (N, H, W, 2), or (N, 3, 4) → (N, D, H, W, 3)."""
     if align_corners is None:
         warn(
@@ -77,10 +78,10 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Ten
     base = np.stack([*reversed(mesh), np.ones(size[2:], kind)], axis=-1).reshape(-1, rank + 1)
     shape = (size[0], *size[2:], rank)
 
-    def positions(array: np.ndarray) -> np.ndarray:
+    def positions(array: Array) -> Array:
         return np.matmul(base, array.swapaxes(1, 2)).reshape(shape)
 
-    def gathered(array: np.ndarray) -> np.ndarray:
+    def gathered(array: Array) -> Array:
         return np.matmul(array.reshape(size[0], -1, rank).swapaxes(1, 2), base)
 
     return linear(theta, positions, gathered, "AffineGridGeneratorBackward0")
@@ -331,7 +332,7 @@ def grid_sampler(input: TensorBase, grid: TensorBase, interpolation_mode: int, p
 
 
 @operation(autocast=FLOAT32_ON_CPU)
-def grid_sampler_2d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+def grid_sampler_2d(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
     """Run ``grid_sampler`` on images (N, C, H, W)."""
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -347,6 +348,6 @@ def grid_sampler_3d(input: TensorBase, grid: TensorBase, interpolation_mode: int
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
+def affine_grid_generator(theta: TensorBase, size: Sequence[int], align_corners: bool) -> TensorBase:
     """Return ``affine_grid`` of the arguments; an alias."""
     return affine_grid(theta, size, align_corners)

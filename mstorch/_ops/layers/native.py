@@ -91,8 +91,8 @@ def _groups(input: TensorBase, moments: Sequence[TensorBase]) -> tuple[Any, Any,
 
 
 def native_batch_norm(
-    input: TensorBase, weight: Any, bias: TensorBase | None, running_mean: TensorBase | None,
-    running_var: TensorBase | None, training: bool, momentum: float, eps: float, *, out: Any = None,
+    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: TensorBase | None,
+    running_var: TensorBase | None, training: bool, momentum: float, eps: float, *, out: TensorBase | Sequence[TensorBase] | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return ``batch_norm`` with the mean and reciprocal standard deviation (C) of the batch; in evaluation these are empty."""
     result = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -105,7 +105,9 @@ def native_batch_norm(
     return finish((result, *stats), out)
 
 
-def batch_norm_update_stats(input: Any, running_mean: Any, running_var: Any, momentum: float) -> tuple[Any, Any]:
+def batch_norm_update_stats(
+    input: TensorBase, running_mean: TensorBase | None, running_var: TensorBase | None, momentum: float
+) -> tuple[Any, Any]:
     """Return the mean and biased variance (C) of a batch, and update the running statistics in place."""
     if len(shape_of(input)) > 1 and not input.numel():
         raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(shape_of(input))}")
@@ -121,7 +123,7 @@ def batch_norm_update_stats(input: Any, running_mean: Any, running_var: Any, mom
     return centre, spread
 
 
-def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
+def native_dropout(input: TensorBase, p: float, train: bool | None) -> tuple[Any, Any]:
     """Return ``dropout`` and the mask of kept elements."""
     shape, kind = shape_of(input), input._dtype
     if not input.numel():
@@ -171,7 +173,9 @@ def nuclear_norm(input: TensorBase, dim: Any = (-2, -1), keepdim: bool = False, 
     return finish(matrix_norm(input, "nuc", tuple(dim), keepdim), out)
 
 
-def _pool_backward(gradients: Any, outputs: Any, inputs: Any, indices: Any) -> Any:
+def _pool_backward(
+    gradients: list[TensorBase], outputs: list[TensorBase], inputs: list[TensorBase], indices: TensorBase
+) -> tuple[TensorBase | None, ...]:
     gradient, source = gradients[0], inputs[0]
     if gradient is None:
         return None, None

@@ -45,14 +45,14 @@ def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None
         raise RuntimeError(f"{name} should contain {channels} elements not {count_of(tensor._shape)}")
 
 
-def _beside_singles(input: TensorBase, *parameters: Any) -> bool:
+def _beside_singles(input: TensorBase, *parameters: TensorBase | None) -> bool:
     """Return whether half-precision input is normalized with float32 parameters: torch then computes in float32 and rounds only the result.
     """
     kind = input._dtype
     return kind.itemsize == 2 and kind.is_floating_point and any(item is not None and item._dtype is float32 for item in parameters)
 
 
-def _moves_running(input: TensorBase, *statistics: Any) -> bool:
+def _moves_running(input: TensorBase, *statistics: TensorBase | None) -> bool:
     """Return whether a device kernel can normalize and update the running statistics at once: whole float32 tensors that autograd does not
     track.
     """
@@ -62,9 +62,9 @@ def _moves_running(input: TensorBase, *statistics: Any) -> bool:
 
 
 def batch_norm(
-    input: TensorBase, weight: Any, bias: TensorBase | None, running_mean: Any, running_var: TensorBase | None,
+    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: TensorBase | None, running_var: TensorBase | None,
     training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Normalize each channel of (N, C, *) to mean 0 and variance 1, times ``weight`` plus ``bias`` (C).
 
     In training the statistics are the batch's, and the running ones are updated by ``momentum`` (with the unbiased variance); else the
@@ -126,7 +126,7 @@ def _wide_batch_norm(input: TensorBase, *others: Any) -> TensorBase:
 def layer_norm(
     input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, bias: TensorBase | None = None,
     eps: float = 1e-05, cudnn_enable: bool = True,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Normalize over the last dimensions to mean 0 and variance 1 (https://arxiv.org/abs/1607.06450), times ``weight`` plus ``bias``."""
     shape, wanted = shape_of(input), tuple(normalized_shape)
     _check_normalized(shape, wanted, weight, bias)
@@ -220,7 +220,7 @@ def group_norm(
     return no_view(with_format(_scaled(y, weight, bias), input))
 
 
-def _scaled(y: Any, weight: TensorBase | None, bias: Any) -> TensorBase:
+def _scaled(y: TensorBase, weight: TensorBase | None, bias: TensorBase | None) -> TensorBase:
     """Return ``y`` times a weight plus a bias per channel."""
     wide = (1, -1, *([1] * (len(shape_of(y)) - 2)))
     if weight is not None:
@@ -229,7 +229,7 @@ def _scaled(y: Any, weight: TensorBase | None, bias: Any) -> TensorBase:
 
 
 def instance_norm(
-    input: TensorBase, weight: Any, bias: TensorBase | None, running_mean: TensorBase | None,
+    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: TensorBase | None,
     running_var: TensorBase | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> TensorBase:  # fmt: skip
     """Normalize each channel of each sample of (N, C, *) to mean 0 and variance 1 (https://arxiv.org/abs/1607.08022)."""

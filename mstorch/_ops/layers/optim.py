@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.blocks import elementwise
 from ..._backend.onednn.gemm import add_multiple
 from ..._backend.onednn.library import FOUND
@@ -68,7 +69,7 @@ class Steps:
     """Fused parameter updates, collected in a ``with`` block and run together at its end."""
 
     def __init__(self) -> None:
-        self.jobs: list[tuple[Any, list[np.ndarray], int]] = []
+        self.jobs: list[tuple[Any, list[Array], int]] = []
         self.written: list[Any] = []
         self.memory: set[int] = set()
         self.elements = 0
@@ -89,7 +90,7 @@ class Steps:
         for tensor in written:
             touch(tensor)
 
-    def before(self, *tensors: Any) -> None:
+    def before(self, *tensors: TensorBase) -> None:
         """Run the collected updates first if these tensors are sparse, or share memory with tensors of the updates."""
         memory = self.memory
         if memory and any(tensor._sparse or id(tensor._storage) in memory for tensor in tensors):
@@ -112,7 +113,7 @@ class Steps:
         """Update a parameter and its moments by Adam, after weight decay by ``lr * decay``; ``step`` counts from 1."""
         shrink = None if decay == 0 else 1 - lr * decay
 
-        def update(p: np.ndarray, m: np.ndarray, v: np.ndarray, g: np.ndarray) -> None:
+        def update(p: Array, m: Array, v: Array, g: Array) -> None:
             _adam_arrays(p, g, m, v, step, lr, beta1, beta2, eps, shrink)
 
         self._gather(update, (param, exp_avg, exp_avg_sq), grad, 16)
@@ -129,7 +130,7 @@ class Steps:
 
 
 def _adam_arrays(
-    param: np.ndarray, grad: np.ndarray, exp_avg: np.ndarray, exp_avg_sq: np.ndarray, step: float, lr: float, beta1: float,
+    param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, step: float, lr: float, beta1: float,
     beta2: float, eps: float, shrink: float | None,
 ) -> None:  # fmt: skip
     real = param.dtype.type
@@ -150,13 +151,13 @@ def _adam_arrays(
     param += low
 
 
-def _momentum_arrays(param: np.ndarray, grad: np.ndarray, buffer: np.ndarray, lr: float, momentum: float) -> None:
+def _momentum_arrays(param: Array, grad: Array, buffer: Array, lr: float, momentum: float) -> None:
     buffer *= buffer.dtype.type(momentum)
     buffer += grad
     _descend(param, buffer, lr)
 
 
-def _descend(param: np.ndarray, direction: np.ndarray, lr: float) -> None:
+def _descend(param: Array, direction: Array, lr: float) -> None:
     if FOUND:
         add_multiple(-lr, direction, param)  # rounded as in torch
     else:
@@ -167,12 +168,13 @@ _adamw_kernel, _add_kernel = kernel("adamw_step"), kernel("add_scaled")
 
 
 @ways(native=value_of)
-def _count_of(counter: Any) -> Any:
+def _count_of(counter: TensorBase) -> float:
     return float(counter.item())
 
 
 def adamw_on_device(
-    param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, counter: Any, lr: float, beta1: float, beta2: float, decay: float,
+    param: TensorBase, grad: TensorBase, exp_avg: TensorBase, exp_avg_sq: TensorBase, counter: TensorBase, lr: float, beta1: float,
+    beta2: float, decay: float,
     penalty: float, eps: float, maximize: bool,
 ) -> None:  # fmt: skip
     """Run an Adam step for a parameter, its moments and its counter by a device kernel, in place.
@@ -190,6 +192,6 @@ def adamw_on_device(
     counter.add_(1)
 
 
-def momentum_on_device(buffer: Any, grad: Any, momentum: float) -> None:
+def momentum_on_device(buffer: TensorBase, grad: TensorBase, momentum: float) -> None:
     """Compute ``buffer = grad + momentum * buffer`` by one device kernel."""
     put_raw(buffer, _add_kernel["float32"](value_of(grad), value_of(buffer), momentum))

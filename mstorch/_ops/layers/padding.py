@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..._backend.table import kernel
 from ..._core.strides import preserved_strides
@@ -43,7 +42,7 @@ def constant_pad_nd(input: TensorBase, pad: Sequence[int], value: float = 0) -> 
     return with_format(call(_pad, (input,), pads, filler), input)
 
 
-def pad(input: TensorBase, pad: Any, mode: str = "constant", value: float | None = None) -> TensorBase:
+def pad(input: TensorBase, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> TensorBase:
     """Pad the last dimensions, given as (before, after) from the last dimension on.
 
     ``mode`` is ``constant`` (with ``value``), ``reflect``, ``replicate`` or ``circular``.

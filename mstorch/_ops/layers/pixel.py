@@ -1,8 +1,6 @@
 """Pixel shuffle and unshuffle, and channel shuffle."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..._core.strides import channels_last_strides, suggests_channels_last
 from ..._core.tensor_base import TensorBase, in_order
 from ..._tape.windows import no_view
@@ -18,7 +16,7 @@ def _image(name: str, shape: tuple[int, ...]) -> None:
         )
 
 
-def _like(made: TensorBase, input: Any) -> TensorBase:
+def _like(made: TensorBase, input: TensorBase) -> TensorBase:
     """Return a new result in channels-last format if the image has it."""
     stride = input._stride
     last = stride is not None and suggests_channels_last(input._shape, stride)

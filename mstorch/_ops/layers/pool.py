@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..._backend.table import kernel
@@ -28,7 +29,7 @@ Sizes = tuple[int, ...]
 _NUMBERS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
-def _numbers(value: Any, rank: int, function: str, name: str, or_one: bool = True) -> Sizes:
+def _numbers(value: TensorBase | int | Sequence[TensorBase | int], rank: int, function: str, name: str, or_one: bool = True) -> Sizes:
     if isinstance(value, (tuple, list)) and len(value) not in (1, rank):
         single = "either be a single int, or a tuple of"
         raise RuntimeError(f"{function}: {name} must {single} {_NUMBERS[rank]}")
@@ -50,7 +51,9 @@ def pooled_sizes(
 
 
 def _prepare(
-    function: str, rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+    function: str, rank: int, input: TensorBase, kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None, padding: int | Sequence[int],
+    dilation: int | Sequence[int], ceil_mode: bool,
     indices: bool = False,
 ) -> tuple[Any, bool, Sizes, Sizes, Sizes, Sizes, Sizes]:
     """Return the batched input, whether it was unbatched, and kernel, stride, padding, dilation and output sizes."""
@@ -146,7 +149,9 @@ def _without_batch(values: TensorBase) -> TensorBase:
 
 @node_called(_of_a_line)
 def max_pool(
-    rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
+    rank: int, input: TensorBase, kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None, padding: int | Sequence[int],
+    dilation: int | Sequence[int], ceil_mode: bool, indices: bool
 ) -> Any:
     """Return the maximum of each window, and with ``indices`` its flat spatial index."""
     input, single, *numbers = _prepare(
@@ -176,14 +181,16 @@ def _label(name: str, rank: int, rest: str = "") -> str:
     return f"{name}{max(rank, 2)}D{rest}Backward0"
 
 
-def _formatted(rank: int, values: Any, input: TensorBase) -> TensorBase:
+def _formatted(rank: int, values: TensorBase, input: TensorBase) -> TensorBase:
     """Return the result in the input's memory format where torch's kernel keeps the format: in one and two dimensions."""
     return values if rank == 3 else with_format(values, input)
 
 
 @node_called(_of_a_line)
 def avg_pool(
-    rank: int, input: TensorBase, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    rank: int, input: TensorBase, kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None, padding: int | Sequence[int], ceil_mode: bool,
+    count_include_pad: bool,
     divisor_override: int | None,
 ) -> TensorBase:  # fmt: skip
     """Return the mean of each window."""
@@ -210,7 +217,9 @@ def avg_pool(
     return _without_batch(values) if single else _formatted(rank, values, input)
 
 
-def _adaptive(rank: int, name: str, input: TensorBase, output_size: Any) -> tuple[Any, bool, Sizes]:
+def _adaptive(
+    rank: int, name: str, input: TensorBase, output_size: int | list[Any] | tuple[TensorBase | int | None, ...]
+) -> tuple[Any, bool, Sizes]:
     shape = shape_of(input)
     if rank > 1 and isinstance(output_size, (tuple, list)) and len(output_size) >= len(shape):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
@@ -262,7 +271,7 @@ def _refused_backward(values: Any, name: str, rank: int, single: bool) -> Any:
 
 
 @node_called(_of_a_line)
-def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorBase:
+def adaptive_avg_pool(rank: int, input: TensorBase, output_size: int | tuple[TensorBase | int | None, ...]) -> TensorBase:
     """Average-pool to ``output_size``."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
     if set(out) == {1} and rank > 1 and input._dtype.is_integral:
@@ -284,7 +293,7 @@ def adaptive_avg_pool(rank: int, input: TensorBase, output_size: Any) -> TensorB
 
 
 @node_called(_of_a_line)
-def adaptive_max_pool(rank: int, input: TensorBase, output_size: Any) -> tuple[Any, Any]:
+def adaptive_max_pool(rank: int, input: TensorBase, output_size: int | tuple[TensorBase | int | None, ...]) -> tuple[Any, Any]:
     """Max-pool to ``output_size``; return the maxima and their flat spatial indices."""
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
     refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
@@ -296,43 +305,49 @@ def adaptive_max_pool(rank: int, input: TensorBase, output_size: Any) -> tuple[A
 
 
 def max_pool1d(
-    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
+    input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = (), padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, ceil_mode: bool = False
+) -> TensorBase | tuple[TensorBase, TensorBase]:
     """Return the maximum of each window of (N, C, L) or (C, L)."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
 def max_pool1d_with_indices(
-    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
+    input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = (), padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, ceil_mode: bool = False
+) -> tuple[TensorBase, TensorBase]:
     """Return the maximum of each window of (N, C, L) or (C, L), and its index."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def max_pool2d(
-    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
+    input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = (), padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, ceil_mode: bool = False
+) -> TensorBase | tuple[TensorBase, TensorBase]:
     """Return the maximum of each window of (N, C, H, W) or (C, H, W)."""
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
 @operation(autocast=FLOAT32_ON_CPU)
 def max_pool3d(
-    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
+    input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = (), padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, ceil_mode: bool = False
+) -> TensorBase | tuple[TensorBase, TensorBase]:
     """Return the maximum of each window of (N, C, D, H, W) or (C, D, H, W)."""
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
 def avg_pool1d(
-    input: TensorBase, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+    input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = (), padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True
 ) -> TensorBase:
     """Return the mean of each window of (N, C, L) or (C, L)."""
     return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 def avg_pool2d(
-    input: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None, *, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return the mean of each window of (N, C, H, W) or (C, H, W)."""
@@ -342,7 +357,8 @@ def avg_pool2d(
 
 @operation(autocast=FLOAT32_ON_CPU)
 def avg_pool3d(
-    input: TensorBase, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None, *, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return the mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
@@ -350,11 +366,11 @@ def avg_pool3d(
     return means if out is None else finish_exactly(means, out)
 
 
-def adaptive_avg_pool1d(input: TensorBase, output_size: Any) -> TensorBase:
+def adaptive_avg_pool1d(input: TensorBase, output_size: int | Sequence[int]) -> TensorBase:
     """Average-pool (N, C, L) or (C, L) to ``output_size``."""
     return adaptive_avg_pool(1, input, output_size)
 
 
-def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
+def adaptive_max_pool1d(input: TensorBase, output_size: int | Sequence[int | None] | None) -> tuple[Any, Any]:
     """Max-pool (N, C, L) or (C, L) to ``output_size``; return the maxima and their indices."""
     return adaptive_max_pool(1, input, output_size)

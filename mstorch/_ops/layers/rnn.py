@@ -25,7 +25,7 @@ _gru_cell = kernel("gru_cell")
 State = tuple[Any, ...]
 
 
-def step(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: Any, w_hr: Any = None) -> State:
+def step(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: TensorBase | None, w_hr: Any = None) -> State:
     """Return the next state from the input's contribution to the gates and the previous state."""
     hidden = state[0]
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
@@ -51,7 +51,7 @@ def _single(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: 
     return ((tanh if mode == "RNN_TANH" else relu)(total),)
 
 
-def _fused(cell: Kernel, *tensors: Any) -> Any:
+def _fused(cell: Kernel, *tensors: TensorBase) -> Any:
     """Run the kernel in the widest dtype of its arguments: under autocast the gates' dtype may differ from the state's."""
     return call(cell, tensors, dtype=functools.reduce(promote_types, (tensor._dtype for tensor in tensors)))
 

@@ -71,7 +71,7 @@ class _Sequence(Node):
         self.saved = self.kept = None
 
 
-def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: Any) -> bool:
+def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: TensorBase | None) -> bool:
     """Return whether all time steps can be computed as one autograd node."""
     if w_hr is not None or mode not in SEQUENCES or not in_one_piece(tensors):
         return False
@@ -82,7 +82,7 @@ def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: An
 
 
 def run(
-    mode: str, gates: TensorBase, steps: int, state: tuple[Any, ...], w: TensorBase, b: Any, reverse: bool, slow: Slow
+    mode: str, gates: TensorBase, steps: int, state: tuple[Any, ...], w: TensorBase, b: TensorBase | None, reverse: bool, slow: Slow
 ) -> tuple[Any, tuple[Any, ...]]:
     """Run all time steps, from the input's contribution to the gates (steps * N, gates * H); return outputs (steps * N, H) and the last
     state.

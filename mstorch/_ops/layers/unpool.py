@@ -47,7 +47,7 @@ def _sizes(
 
 
 def max_unpool(
-    rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+    rank: int, input: TensorBase, indices: TensorBase, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> TensorBase:
     """Return zeros with the input's values at the indices from max pooling."""
     determinism.refuse(f"max_unpooling{max(rank, 2)}d_forward_out")
@@ -90,7 +90,9 @@ def max_unpool(
 @operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice("_max_unpool2d"))
 @node_called("SqueezeBackward1")
 def max_unpool1d(
-    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    input: TensorBase, indices: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0,
+    output_size: int | Sequence[int] | None = None
 ) -> TensorBase:
     """Put the values of (N, C, L) or (C, L) back at the indices from ``max_pool1d``, zeros elsewhere."""
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
@@ -99,7 +101,9 @@ def max_unpool1d(
 @operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice("_max_unpool2d"))
 @node_called("MaxUnpool2DBackward0")
 def max_unpool2d(
-    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    input: TensorBase, indices: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0,
+    output_size: int | Sequence[int] | None = None
 ) -> TensorBase:
     """Put the values of (N, C, H, W) or (C, H, W) back at the indices from ``max_pool2d``, zeros elsewhere."""
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
@@ -108,7 +112,9 @@ def max_unpool2d(
 @operation(autocast=FLOAT32_ON_CPU, one_device=OneDevice("_max_unpool3d"))
 @node_called("MaxUnpool3DBackward0")
 def max_unpool3d(
-    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    input: TensorBase, indices: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0,
+    output_size: int | Sequence[int] | None = None
 ) -> TensorBase:
     """Put the values of (N, C, D, H, W) or (C, D, H, W) back at the indices from ``max_pool3d``, zeros elsewhere."""
     return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)

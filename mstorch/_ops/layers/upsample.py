@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.cast import numpy_cast
 from ..._backend.errors import not_for
 from ..._backend.host.resample import Passes
@@ -29,7 +31,7 @@ _pick = kernel("pick_along")
 _upsample = kernel("upsample")
 
 
-def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type) -> Any:
+def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type) -> float:
     """Return the distance between output elements in input units, in torch's precision."""
     if corners:
         return kind((size - 1) / (out - 1)) if out > 1 else kind(0)
@@ -39,7 +41,7 @@ def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type)
 
 
 @lru_cache(512)
-def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool) -> np.ndarray:
+def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool) -> Array:
     """Return the source indices of nearest interpolation. For images, torch ignores the factor if the size is kept or doubled."""
     if image and not exact and out in (size, 2 * size):
         return np.arange(out) // (out // size)
@@ -49,22 +51,22 @@ def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool
     return np.minimum(found.astype(np.int64), size - 1)
 
 
-def _cubic(t: np.ndarray, a: float) -> list[np.ndarray]:
+def _cubic(t: Array, a: float) -> list[Array]:
     """Return the weights of four neighbours at distances 1 + t, t, 1 - t, 2 - t."""
 
-    def near(x: np.ndarray) -> np.ndarray:
+    def near(x: Array) -> Array:
         return ((a + 2) * x - (a + 3)) * x * x + 1
 
-    def far(x: np.ndarray) -> np.ndarray:
+    def far(x: Array) -> Array:
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-Weights = tuple[np.ndarray, np.ndarray]
+Weights = tuple[Array, Array]
 
 
-def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Weights:
+def _weights(size: int, out: int, sources: Array, targets: Array, weights: Array) -> Weights:
     """Return a matrix (size, out), and the (source, target, weight) terms that it sums, including zero weights."""
     matrix = np.zeros((size, out), weights.dtype)
     np.add.at(matrix, (sources, targets), weights)
@@ -75,7 +77,7 @@ def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weig
 def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool, rounded: str = "") -> Weights:
     """Return the matrix of linear or cubic interpolation, with weights ``rounded`` to a dtype of that name."""
 
-    def weight_of(exact: np.ndarray) -> np.ndarray:
+    def weight_of(exact: Array) -> Array:
         return numpy_cast(numpy_cast(exact, by_name(rounded).np), np.dtype(kind)) if rounded else exact
 
     kind: Any = np.float64 if double else np.float32
@@ -100,18 +102,18 @@ def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: boo
     return _weights(size, out, np.concatenate(near), np.tile(columns, len(near)), np.concatenate(factors))
 
 
-def _triangle(x: np.ndarray) -> np.ndarray:
+def _triangle(x: Array) -> Array:
     return np.maximum(1 - np.abs(x), 0)
 
 
-def _cubic_filter(x: np.ndarray) -> np.ndarray:
+def _cubic_filter(x: Array) -> Array:
     x, a = np.abs(x), -0.5
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = (((x - 5) * x + 8) * x - 4) * a
     return np.where(x < 1, near, np.where(x < 2, far, 0))
 
 
-def _lanczos_filter(x: np.ndarray) -> np.ndarray:
+def _lanczos_filter(x: Array) -> Array:
     return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
 
 
@@ -158,8 +160,8 @@ def _check_kind(input: TensorBase, mode: str, rank: int, antialias: bool) -> Non
 
 
 def resize(
-    input: Any, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
-) -> Any:
+    input: TensorBase, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
+) -> TensorBase:
     """Resize (N, C, *sizes) to (N, C, *out)."""
     sizes = shape_of(input)[2:]
     if any(o <= 0 for o in out) or any(n <= 0 for n in sizes):
@@ -255,7 +257,8 @@ def _name(
 @operation(autocast=FLOAT32_ON_DEVICES)
 @node_called(_name)
 def interpolate(
-    input: TensorBase, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    input: TensorBase, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Resize (N, C, *) to a size, or by factors. Modes: nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
@@ -322,8 +325,9 @@ def interpolate(
 
 
 def upsample(
-    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
-) -> Any:
+    input: TensorBase, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest", align_corners: bool | None = None
+) -> TensorBase:
     """Deprecated name of ``interpolate``."""
     warn(
         "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead."
@@ -331,7 +335,9 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_nearest(
+    input: TensorBase, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
+) -> TensorBase:
     """Run ``interpolate`` in nearest mode. Deprecated."""
     warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead."
@@ -339,7 +345,9 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
-def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_bilinear(
+    input: TensorBase, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
+) -> TensorBase:
     """Run ``interpolate`` in bilinear mode with aligned corners. Deprecated."""
     warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead."

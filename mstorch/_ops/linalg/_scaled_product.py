@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._backend.arrays import Number
 from ..._backend.table import kernel
 from ..._core.dtype import float32
+from ..._core.tensor_base import TensorBase
 from ..._tape.apply import apply
 from ..._tape.ways import fused
 from .._numbers import fitting
@@ -12,7 +14,7 @@ from .._numbers import fitting
 _KERNELS = {2: kernel("addmm"), 3: kernel("baddbmm")}
 
 
-def in_one_kernel(input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+def in_one_kernel(input: TensorBase, a: TensorBase, b: TensorBase, beta: Number, alpha: Number) -> Any:
     """Return the result for matrices, or batches of them, on a device; None if the kernel does not support the call.
 
     The kernel does not support empty operands or a factor of zero, for which a NaN in the matrix must be ignored. Raise RuntimeError for a

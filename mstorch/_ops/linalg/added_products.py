@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Number
 from ..._backend.float8 import SIGNED
 from ..._backend.geometry import contiguous_strides
 from ..._core.dtype import dtype
@@ -44,7 +45,7 @@ _ROUNDED_ONCE = ("float16", "bfloat16", *SIGNED)
 _UNSEEN = {"addmm": (2, 3), "addbmm": (2, 3), "addmv": (2,)}
 
 
-def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> TensorBase:
+def _scaled_sum(name: str, input: TensorBase, product: Any, beta: TensorBase | Number, alpha: TensorBase | Number) -> TensorBase:
     """Return ``beta * input + alpha * product``; if ``beta`` is 0, ``input`` is ignored."""
     if input._dtype is not product._dtype:
         raise RuntimeError(

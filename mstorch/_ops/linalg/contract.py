@@ -21,7 +21,7 @@ from .matmul import dot, matmul
 
 
 @operation(autocast=WIDEST_ON_DEVICES)
-def tensordot(a: Any, b: Any, dims: Any = 2, out: TensorBase | None = None) -> Any:
+def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | None = None) -> TensorBase:
     """Return the sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions."""
     if isinstance(dims, TensorBase):
         dims = dims.tolist()
@@ -78,7 +78,7 @@ ger = outer
 
 
 @operation(one_device=OneDevice())
-def inner(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
+def inner(input: Any, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the sum of products over the last dimension of both."""
     a, b = shape_of(input), shape_of(other)
     if not a or not b:
@@ -97,7 +97,7 @@ def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
     return dot(input.conj_physical() if input._dtype.is_complex else input, other, out=out)
 
 
-def kron(input: Any, other: Any, *, out: TensorBase | None = None) -> TensorBase:
+def kron(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the Kronecker product: blocks of ``other`` scaled by the elements of ``input``."""
     refuse_partly(out, input, other, twice=False)
     a, b = shape_of(input), shape_of(other)
@@ -154,7 +154,7 @@ def _contiguous() -> memory_format:
 
 
 @operation(autocast=LOWER_ON_DEVICES)
-def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+def chain_matmul(*matrices: TensorBase, out: TensorBase | None = None) -> TensorBase:
     """Return the product of several matrices, in the order with the fewest multiplications."""
     warn_of("chain_matmul")
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
@@ -182,7 +182,7 @@ def _cheapest(matrices: Sequence[Any], lengths: list[int]) -> TensorBase:
             ]
             cost[i][j], cut[i][j] = min(options)
 
-    def product(i: int, j: int) -> Any:
+    def product(i: int, j: int) -> TensorBase:
         if i == j:
             return matrices[i]
         k = cut[i][j]

@@ -23,7 +23,7 @@ def einsum(*args: Any) -> TensorBase:
     values = list(operands)
     for step in _plan(equation, tuple([operand._shape for operand in operands])):
         values.append(_done(step, values))
-    return values[-1]  # type: ignore[no-any-return]
+    return values[-1]
 
 
 def subscripts_and_operands(args: tuple[Any, ...]) -> tuple[str, Sequence[Any]]:
@@ -111,7 +111,7 @@ class Step(NamedTuple):
     argument: Any = None
 
 
-def _done(step: Step, values: Sequence[Any]) -> Any:
+def _done(step: Step, values: Sequence[Any]) -> TensorBase:
     """Return the result of a step. Each operation is called by its public name, so that handlers below autograd see the call."""
     call, x = step.call, values[step.values[0]]
     if call == "reshape":
@@ -159,7 +159,7 @@ class _Planner:
         self.count = operands
         self.places = places
 
-    def add(self, call: str, values: tuple[int, ...], argument: Any = None) -> int:
+    def add(self, call: str, values: tuple[int, ...], argument: int | tuple[int, ...] | None = None) -> int:
         self.steps.append(Step(call, values, argument))
         self.count += 1
         return self.count - 1

@@ -1,8 +1,6 @@
 """Grouped matrix products, as used by mixtures of experts."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..._core.dtype import bfloat16, dtype, float16, float32, int32
 from ..._core.tensor_base import TensorBase
 from .._dispatch import shape_of, type_word
@@ -31,7 +29,7 @@ def _check(mat_a: TensorBase, mat_b: TensorBase, offs: TensorBase | None, bias: 
 
 
 def grouped_mm(
-    mat_a: TensorBase, mat_b: TensorBase, *, offs: TensorBase | None = None, bias: TensorBase | None = None, out_dtype: Any = None
+    mat_a: TensorBase, mat_b: TensorBase, *, offs: TensorBase | None = None, bias: TensorBase | None = None, out_dtype: dtype | None = None
 ) -> TensorBase:
     """Return the matrix product of each group; ``offs`` (int32) are the ends of the groups of a 2-d operand.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Number
 from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.dtype import dtype, int64
@@ -134,7 +135,7 @@ _ZERO_PIVOT = (
 )
 
 
-def lu_factor(A: TensorBase, *, pivot: bool = True, out: Any = None) -> Any:
+def lu_factor(A: TensorBase, *, pivot: bool = True, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return L (below the diagonal) and U in one matrix, and the pivots, counted from 1."""
     _check_pivot(pivot)
     factors, pivots, _, info = _factored(A, "torch.lu_factor")
@@ -142,7 +143,9 @@ def lu_factor(A: TensorBase, *, pivot: bool = True, out: Any = None) -> Any:
     return finish_exactly(return_types.linalg_lu_factor((factors, pivots)), out)
 
 
-def lu_factor_ex(A: TensorBase, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+def lu_factor_ex(
+    A: TensorBase, *, pivot: bool = True, check_errors: bool = False, out: TensorBase | Sequence[TensorBase] | None = None
+) -> Any:
     """Return ``lu_factor``, and for each matrix the position of the first zero pivot (from 1), or 0 if there is none."""
     _check_pivot(pivot)
     factors, pivots, _, info = _factored(A, "torch.lu_factor")
@@ -160,7 +163,7 @@ def triangles(factors: TensorBase) -> tuple[Any, Any]:
 
 
 @node_called("LinalgLuBackward0")
-def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+def lu(A: TensorBase, *, pivot: bool = True, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return P, L and U with ``A = P @ L @ U``."""
     _check_pivot(pivot)
     factors, _, permutation, _ = _factored(A, "linalg.lu")
@@ -225,7 +228,7 @@ def _check_tolerances(name: str, **tolerances: Any) -> None:
             raise RuntimeError(f"{name}: {word} tensor of complex type is not supported. Got {type_word(value._dtype)}")
 
 
-def _tolerance(values: TensorBase, shape: Sequence[int], atol: float | None, rtol: Any) -> Any:
+def _tolerance(values: TensorBase, shape: Sequence[int], atol: Any, rtol: Any) -> Any:
     """Return the tolerance below which a singular value counts as zero: (…, 1)."""
     largest = reduce.amax(values, -1, True) if shape_of(values)[-1] else 0.0
     if rtol is None:
@@ -244,7 +247,7 @@ def _tolerance(values: TensorBase, shape: Sequence[int], atol: float | None, rto
     return where(relative > absolute, relative, absolute)
 
 
-def _pinv_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _pinv_backward(gradients: Any, outputs: Any, inputs: list[TensorBase]) -> Any:
     (gradient,), (p,), (A,) = gradients, outputs, inputs
     if gradient is None:
         return (None,)
@@ -261,9 +264,10 @@ def _pinv_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
 
 @node_called("LinalgPinvBackward0")
 def pinv(
-    A: TensorBase, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None,
+    A: TensorBase, rcond: TensorBase | float | None = None, hermitian: bool = False, *, atol: Any = None,
+    rtol: TensorBase | float | None = None,
     out: TensorBase | None = None,
-) -> Any:
+) -> TensorBase:
     """Return the pseudo-inverse; singular values up to the tolerance count as zero."""
     if A._dtype.is_integral or A._dtype.itemsize < 4 or len(shape_of(A)) < 2:
         raise RuntimeError(
@@ -292,7 +296,9 @@ def pinv(
 
 @operation(autocast=FLOAT32_ON_CPU)
 def matrix_rank(
-    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+    A: Any, tol: TensorBase | float | None = None, hermitian: bool = False, *, atol: TensorBase | float | None = None,
+    rtol: TensorBase | float | None = None,
+    out: TensorBase | None = None
 ) -> TensorBase:
     """Return the number of singular values above the tolerance."""
     check_floating(A, "linalg.matrix_rank")
@@ -308,7 +314,7 @@ def matrix_rank(
 
 
 @operation(autocast=FLOAT32_ON_CPU)
-def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
+def cond(A: TensorBase, p: Number | str | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the condition number: the norm of A times that of its inverse."""
     check_floating(A, "linalg.svd" if p in (None, 2, -2) else "linalg.inv")
     check_matrix(A, "linalg.cond")
@@ -335,7 +341,10 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
 
 @operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgLstsqBackward0")
-def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None, out: Any = None) -> Any:
+def lstsq(
+    A: TensorBase, B: TensorBase, rcond: float | None = None, *, driver: str | None = None,
+    out: TensorBase | Sequence[TensorBase] | None = None
+) -> Any:
     """Return the X that minimizes ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver provides them."""
     check_floating(A, "torch.linalg.lstsq")
     if len(shape_of(A)) < 2:
@@ -467,7 +476,9 @@ def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | Non
     return finish_safely(by_columns(found), out, "torch.linalg.householder_product")
 
 
-def ldl_factor_ex(A: TensorBase, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+def ldl_factor_ex(
+    A: TensorBase, *, hermitian: bool = False, check_errors: bool = False, out: TensorBase | Sequence[TensorBase] | None = None
+) -> Any:
     """Return L and D in one matrix, the pivots, and for each matrix the position of the first zero of D (from 1; 0 if there is none)."""
     check_floating(A, "torch.linalg.ldl_factor_ex")
     check_square(A, "torch.linalg.ldl_factor_ex")
@@ -477,7 +488,7 @@ def ldl_factor_ex(A: TensorBase, *, hermitian: bool = False, check_errors: bool 
     return finish_exactly(return_types.linalg_ldl_factor_ex((by_columns(factors), pivots, info)), out)
 
 
-def ldl_factor(A: TensorBase, *, hermitian: bool = False, out: Any = None) -> Any:
+def ldl_factor(A: TensorBase, *, hermitian: bool = False, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return L and D in one matrix, and the pivots."""
     factors, pivots, _ = ldl_factor_ex(A, hermitian=hermitian)
     return finish_exactly(return_types.linalg_ldl_factor((factors, pivots)), out)
@@ -561,7 +572,10 @@ def _least(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
-def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
+def norm(
+    A: TensorBase, ord: Number | str | None = None, dim: int | Sequence[int] | None = None, keepdim: bool = False, *,
+    out: TensorBase | None = None, dtype: dtype | None = None
+) -> TensorBase:
     """Return the vector norm, or the matrix norm for two dimensions and an order."""
     check_floating(A, "linalg.norm", low=True)
     if isinstance(out, TensorBase):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase, array_of, meta_tensor, tensor_of
 from ..._quiet import quiet
@@ -47,7 +48,7 @@ def _det_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
     return (views.unsqueeze(views.unsqueeze(gradient * value.conj_physical(), -1), -1) * inverse,)
 
 
-def _sign_of(A: TensorBase) -> tuple[np.ndarray, np.ndarray]:
+def _sign_of(A: TensorBase) -> tuple[Array, Array]:
     """Return the diagonal of U and the sign of the row permutation."""
     array, exchanged = map(array_of, computed(_lu, A.detach())[:2])
     odd = (exchanged != np.arange(1, exchanged.shape[-1] + 1)).sum(-1) % 2
@@ -63,7 +64,7 @@ def det(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 @ways(absent=lambda A: meta_tensor(shape_of(A)[:-2], A._dtype))
-def _product(A: TensorBase) -> Any:
+def _product(A: TensorBase) -> TensorBase:
     """Return the determinant, without a gradient."""
     diagonal, sign = _sign_of(A)
     with quiet():  # a product that is too large is infinite
@@ -103,6 +104,6 @@ def _sign_and_log(A: TensorBase) -> tuple[Any, ...]:
     return tuple(beside(tensor_of(np.array(part, kind.np)), A) for part, kind in zip((sign, log), kinds))
 
 
-def slogdet(A: TensorBase, *, out: Any = None) -> Any:
+def slogdet(A: TensorBase, *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return the sign of the determinant and the logarithm of its absolute value."""
     return finish_exactly(return_types.linalg_slogdet(signed_log(A, "linalg.slogdet")), out)

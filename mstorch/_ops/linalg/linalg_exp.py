@@ -51,7 +51,7 @@ _SMALL = 16
 _MOST_SQUARINGS = 40  # under a trace, where norms are not known
 
 
-def _product(first: Any, second: Any) -> Any:
+def _product(first: Any, second: TensorBase) -> Any:
     return call(_small, (first, second)) if shape_of(first)[-1] <= _SMALL else first @ second
 
 
@@ -63,7 +63,7 @@ def _mixed(weights: tuple[float, ...], powers: tuple[TensorBase, ...]) -> Any:
     return total
 
 
-def _taylor(A: Any, one: Any, degree: int) -> TensorBase:
+def _taylor(A: Any, one: TensorBase, degree: int) -> TensorBase:
     """Return the Taylor polynomial of the given degree."""
     if degree == 1:
         return one + A

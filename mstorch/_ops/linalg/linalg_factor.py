@@ -200,7 +200,7 @@ def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any
 
 @operation(autocast=FLOAT32_ON_CPU)
 @node_called("LinalgSolveExBackward0")
-def solve(A: TensorBase, B: Any, *, left: bool = True, out: Any = None) -> Any:
+def solve(A: TensorBase, B: TensorBase, *, left: bool = True, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
     found, info = _solve_any(A, B, left, "linalg.solve")
     codes = values_if_any(info)
@@ -245,7 +245,7 @@ def inv(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 @operation(autocast=FLOAT32_ON_CPU)
-def inv_ex(A: TensorBase, *, check_errors: bool = False, out: Any = None) -> Any:
+def inv_ex(A: TensorBase, *, check_errors: bool = False, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return the inverse, and for each matrix the position of the first zero pivot (from 1), or 0 if the matrix is invertible."""
     found, info = _inverse(A, "linalg.inv")
     if check_errors:
@@ -387,12 +387,12 @@ def _qr_backward(gradients: Sequence[TensorBase | None], outputs: Sequence[Tenso
     return (_joined(found, q @ gr[..., rows:], -1),)
 
 
-def _joined(first: TensorBase, second: TensorBase, dim: int) -> Any:
+def _joined(first: TensorBase, second: TensorBase, dim: int) -> TensorBase:
     return cat((first, second), dim)
 
 
 @operation(autocast=FLOAT32_ON_CPU)
-def qr(A: TensorBase, mode: str = "reduced", *, out: Any = None) -> Any:
+def qr(A: TensorBase, mode: str = "reduced", *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return Q and R with ``A = Q @ R``, R upper triangular."""
     check_floating(A, "linalg.qr")
     check_matrix(A, "linalg.qr")
@@ -416,7 +416,7 @@ def _gaps(values: Any, squares: bool = False) -> TensorBase:
 _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this "
 
 
-def _check_phase(text: str, *products: Any) -> None:
+def _check_phase(text: str, *products: TensorBase) -> None:
     """Raise torch's error for a loss that depends on the phase of complex vectors, which the factorization leaves undetermined."""
     arrays = [array for array in map(values_of, products) if array is not None]
     if products[0].is_complex() and arrays:
@@ -454,7 +454,7 @@ def eigh_pair(A: TensorBase, UPLO: str, name: str) -> tuple[Any, ...]:
 
 
 @operation(autocast=FLOAT32_ON_CPU)
-def eigh(A: TensorBase, UPLO: str = "L", *, out: Any = None) -> Any:
+def eigh(A: TensorBase, UPLO: str = "L", *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return ascending eigenvalues and eigenvectors of Hermitian matrices."""
     return finish_exactly(return_types.linalg_eigh(eigh_pair(A, UPLO, "linalg.eigh")), out)
 
@@ -493,7 +493,7 @@ def eig_pair(A: TensorBase, name: str) -> tuple[Any, ...]:
 
 
 @operation(autocast=FLOAT32_ON_CPU)
-def eig(A: Any, *, out: Any = None) -> Any:
+def eig(A: TensorBase, *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return complex eigenvalues and eigenvectors of square matrices."""
     found = return_types.linalg_eig(eig_pair(A, "linalg.eig"))
     return finish_safely(found, out, "torch.linalg.eig", "eigenvalues", "eigenvectors")
@@ -506,7 +506,7 @@ def eigvals(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return finish_safely(found, None if out is None else (out,), "torch.linalg.eigvals", "eigenvalues")[0]
 
 
-def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _svd_backward(gradients: Any, outputs: list[TensorBase], inputs: list[TensorBase]) -> Any:
     gu, gs, gvh = gradients
     u, s, vh = outputs
     rank = shape_of(s)[-1]
@@ -590,7 +590,7 @@ def svdvals(A: TensorBase, *, driver: str | None = None, out: TensorBase | None 
 
 
 @operation(autocast=FLOAT32_ON_CPU)
-def geqrf(input: Any, *, out: Any = None) -> Any:
+def geqrf(input: TensorBase, *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return R above the Householder vectors of Q, and the vectors' factors tau."""
     check_floating(input, "geqrf")
     check_matrix(input, "torch.geqrf", "input")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
 from ..._tape.moving import beside
@@ -58,7 +59,8 @@ orgqr = accepting(householder_product, Forms({"input": "A", "input2": "tau"}))
 @operation(one_device=OneDevice())
 @node_called("LuUnpackBackward0")
 def lu_unpack(
-    LU_data: TensorBase, LU_pivots: TensorBase, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
+    LU_data: TensorBase, LU_pivots: TensorBase, unpack_data: bool = True, unpack_pivots: bool = True, *,
+    out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return P, L and U from the result of ``lu_factor``."""
     if unpack_pivots and LU_pivots._dtype.name != "int32":
@@ -152,7 +154,7 @@ def _inverse_backward(
     return (-(factors @ both if upper else both @ factors),)
 
 
-def _zero_of(name: str, zero: np.ndarray) -> str:
+def _zero_of(name: str, zero: Array) -> str:
     """Return torch's message for a zero on the diagonal."""
     *batch, place = np.argwhere(zero)[0].tolist()
     element = f"(Batch element {int(np.ravel_multi_index(batch, zero.shape[:-1]))}): " if batch else ""
@@ -243,7 +245,7 @@ def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: t
 
 
 @operation(autocast=FLOAT32_ON_CPU)
-def qr(input: TensorBase, some: bool = True, *, out: Any = None) -> Any:
+def qr(input: TensorBase, some: bool = True, *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return Q and R with ``A = Q @ R``."""
     warn_of("qr")
     return finish_exactly(return_types.qr(factor.qr(input, "reduced" if some else "complete")), out)
@@ -252,7 +254,8 @@ def qr(input: TensorBase, some: bool = True, *, out: Any = None) -> Any:
 @operation(forms=Forms({"input": "b"}), autocast=FLOAT32_ON_CPU)
 @node_called("TriangularSolveBackward0")
 def triangular_solve(
-    b: Any, A: TensorBase, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
+    b: TensorBase, A: TensorBase, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
+    out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return the X of ``A @ X = b`` for triangular A, and A."""
     for word, tensor in (("b", b), ("A", A)):

@@ -1,7 +1,7 @@
 """A few singular values or eigenvalues of large matrices, and ``torch.lu``."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import return_types
@@ -21,7 +21,7 @@ from .linalg_factor import attach, eigh, qr
 from .linalg_factor import svd as full_svd
 
 
-def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+def lu(A: TensorBase, pivot: bool = True, get_infos: bool = False, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return L and U in one matrix, and the pivots (from 1); with ``get_infos`` also the position of the first zero pivot (0 for none)."""
     warn_of("lu")
     found = lu_factor_ex(A, pivot=pivot, check_errors=False)
@@ -31,10 +31,10 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     return return_types._lu_with_info(tuple(result)) if get_infos else result
 
 
-def _basis(A: TensorBase, q: int, niter: int, M: Any) -> TensorBase:
+def _basis(A: TensorBase, q: int, niter: int, M: TensorBase | None) -> TensorBase:
     """Return orthonormal columns that approximately span the range of ``A - M`` (https://arxiv.org/abs/0909.4061, algorithm 4.4)."""
 
-    def times(matrix: Any, offset: Any, columns: Any) -> Any:
+    def times(matrix: Any, offset: Any, columns: TensorBase) -> Any:
         found = matrix @ columns
         return found if offset is None else found - offset @ columns
 
@@ -98,7 +98,7 @@ Tracker = Callable[["_LOBPCG"], None]
 class _LOBPCG:
     """The state passed to a ``tracker``: ``A B iK X S E R ivars fvars bvars tvars iparams fparams bparams method``."""
 
-    def __init__(self, A: Any, B: Any, X: Any, iK: Any, iparams: Any, fparams: Any, bparams: Any, method: str, tracker: Any):
+    def __init__(self, A: Any, B: Any, X: Any, iK: Any, iparams: Any, fparams: Any, bparams: dict[str, Any], method: str, tracker: Any):
         self.A, self.B, self.X, self.iK, self.method, self.tracker = A, B, X, iK, method, tracker
         self.iparams, self.fparams, self.bparams = iparams, fparams, bparams
         n, k = iparams["n"], iparams["k"]
@@ -108,7 +108,7 @@ class _LOBPCG:
         self.bvars: dict[str, bool] = {}
         self.tvars: dict[str, Any] = {}
 
-    def _rayleigh_ritz(self, S: Any) -> tuple[Any, Any]:
+    def _rayleigh_ritz(self, S: TensorBase) -> tuple[Any, Any]:
         """Return eigenvalues (the wanted ones first) and eigenvectors in the span of S, whose columns may be linearly dependent."""
         gram = S.mT @ (S if self.B is None else self.B @ S)
         scale, turn = eigh(gram)

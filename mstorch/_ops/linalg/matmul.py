@@ -84,7 +84,7 @@ def mm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, o
     return finish_exactly(_product(input, mat2, out), out)
 
 
-def _product(input: TensorBase, mat2: TensorBase, out: TensorBase | None) -> Any:
+def _product(input: TensorBase, mat2: TensorBase, out: TensorBase | None) -> TensorBase:
     a, b = input._shape, mat2._shape
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
@@ -134,7 +134,7 @@ def mv(input: TensorBase, vec: TensorBase, *, out: TensorBase | None = None) -> 
     return finish_exactly(_mv(input, vec, out), out)
 
 
-def _check_kinds(*kinds: Any) -> None:
+def _check_kinds(*kinds: dtype) -> None:
     if len(set(kinds)) > 1:
         words = [type_word(kind) for kind in kinds]
         raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*words))
@@ -311,13 +311,13 @@ def _folded_name(input: TensorBase) -> str:
 
 
 @operation(autocast=LOWER, one_device=OneDevice("addmm", numbers=("bias",)))
-def linear(input: Any, weight: TensorBase, bias: TensorBase | None = None, *, out: TensorBase | None = None) -> Any:
+def linear(input: TensorBase, weight: TensorBase, bias: TensorBase | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
     made = _layer(input, weight, bias)
     return made if out is None else finish_exactly(made, out)
 
 
-def _layer(input: Any, weight: TensorBase, bias: TensorBase | None) -> Any:
+def _layer(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> TensorBase:
     a, w = shape_of(input), shape_of(weight)
     if len(w) == 1:
         product = matmul(input, weight)

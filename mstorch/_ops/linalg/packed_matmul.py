@@ -1,15 +1,14 @@
 """Matrix products of int8 weights, for quantized layers."""
 from __future__ import annotations
 
-from typing import Any
-
-from ..._core.dtype import bfloat16, float16, float32, int8, int32, uint8
+from ..._core.dtype import bfloat16, dtype, float16, float32, int8, int32, uint8
+from ..._core.tensor_base import TensorBase
 from .._dispatch import shape_of, type_word
 from .grouped import grouped_mm
 from .matmul import matmul
 
 
-def _int_mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+def _int_mm(input: TensorBase, mat2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the product of an int8 or uint8 matrix (M, K) and an int8 matrix (K, N), accumulated in int32."""
     for name, matrix in (("self", input), ("mat2", mat2)):
         if len(shape_of(matrix)) != 2:
@@ -24,11 +23,11 @@ def _int_mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     return matmul(input.to(int32), mat2.to(int32), out=out)
 
 
-def _word(tensor: Any) -> str:
+def _word(tensor: TensorBase) -> str:
     return type_word(tensor._dtype).lower()
 
 
-def _weight_int8pack_mm(input: Any, mat2: Any, scales: Any) -> Any:
+def _weight_int8pack_mm(input: TensorBase, mat2: TensorBase, scales: TensorBase) -> TensorBase:
     """Return ``input @ mat2.T * scales`` for (M, K), int8 weights (N, K) and N scales, in the dtype of ``input``."""
     if input._dtype not in (float32, bfloat16, float16):
         raise RuntimeError("_weight_int8pack_mm_cpu : expect A to be either 32-bit or 16-bit float tensor.")
@@ -41,6 +40,8 @@ def _weight_int8pack_mm(input: Any, mat2: Any, scales: Any) -> Any:
     return (matmul(input.to(float32), mat2.to(float32).T) * scales.to(float32)).to(input._dtype)
 
 
-def _grouped_mm(input: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+def _grouped_mm(
+    input: TensorBase, mat2: TensorBase, offs: TensorBase | None = None, bias: TensorBase | None = None, out_dtype: dtype | None = None
+) -> TensorBase:
     """Return ``torch.nn.functional.grouped_mm`` of the arguments, under the operator's name."""
     return grouped_mm(input, mat2, offs=offs, bias=bias, out_dtype=out_dtype)

@@ -1,6 +1,7 @@
 """Functions that torch has removed: each raises an error that names its replacement."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..._core.tensor_base import TensorBase
@@ -17,7 +18,7 @@ def eig(self: TensorBase, eigenvectors: bool = False, *, e: Any = None, v: Any =
     )
 
 
-def solve(input: TensorBase, A: TensorBase, *, out: Any = None) -> NoReturn:
+def solve(input: TensorBase, A: TensorBase, *, out: TensorBase | None = None) -> NoReturn:
     """Raise RuntimeError: removed from torch in favour of ``linalg.solve``."""
     raise RuntimeError(
         _GONE + "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed "
@@ -27,7 +28,7 @@ def solve(input: TensorBase, A: TensorBase, *, out: Any = None) -> NoReturn:
     )
 
 
-def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> NoReturn:
+def symeig(input: TensorBase, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> NoReturn:
     """Raise RuntimeError: removed from torch in favour of ``linalg.eigh``."""
     raise RuntimeError(
         _GONE + "The default behavior has changed from using the upper triangular portion of the matrix by default to using the "
@@ -38,7 +39,7 @@ def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: A
     )
 
 
-def lstsq(input: TensorBase, A: TensorBase, *, out: Any = None) -> NoReturn:
+def lstsq(input: TensorBase, A: TensorBase, *, out: TensorBase | Sequence[TensorBase] | None = None) -> NoReturn:
     """Raise RuntimeError: removed from torch in favour of ``linalg.lstsq``."""
     raise RuntimeError(
         _GONE + "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.\n`torch.linalg.lstsq` has reversed arguments and "
@@ -50,7 +51,9 @@ def lstsq(input: TensorBase, A: TensorBase, *, out: Any = None) -> NoReturn:
     )
 
 
-def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> NoReturn:
+def matrix_rank(
+    input: TensorBase, tol: TensorBase | float | None = None, symmetric: bool = False, *, out: TensorBase | None = None
+) -> NoReturn:
     """Raise RuntimeError: removed from torch in favour of ``linalg.matrix_rank``."""
     raise RuntimeError(
         _GONE.rstrip() + "\nPlease use the `torch.linalg.matrix_rank` function instead. The parameter 'symmetric' was renamed in "

@@ -1,10 +1,8 @@
 """Matrix products of float8 matrices, scaled as a whole or by rows and columns."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..._core.dtype import STORED_DTYPES, dtype, float4_e2m1fn_x2, float32
-from ..._core.tensor_base import count_of
+from ..._core.tensor_base import TensorBase, count_of
 from .._dispatch import finish, shape_of, type_word
 from ..elementwise.elementwise import add, mul
 from ..memory.copying import is_contiguous, to_dtype
@@ -12,16 +10,16 @@ from ..shape import views
 from .matmul import mm
 
 
-def _kind_text(name: str, tensor: Any) -> str:
+def _kind_text(name: str, tensor: TensorBase) -> str:
     return f"{name}.dtype()={type_word(tensor._dtype)}"
 
 
-def _scale_text(name: str, tensor: Any, joint: str) -> str:
+def _scale_text(name: str, tensor: TensorBase, joint: str) -> str:
     sizes, steps = list(shape_of(tensor)), list(tensor.stride())
     return f"{_kind_text(name, tensor)}, {name}.size()={sizes}{joint}{name}.stride()={steps}"
 
 
-def _check_scales(input: Any, mat2: Any, scale_a: Any, scale_b: Any) -> None:
+def _check_scales(input: TensorBase, mat2: TensorBase, scale_a: TensorBase, scale_b: TensorBase) -> None:
     """Raise torch's error unless the scales are one per matrix, or one per row of the first and per column of the second."""
     rows, columns = shape_of(input)[0], shape_of(mat2)[1]
     fit = all(matrix._dtype in STORED_DTYPES and matrix._dtype is not float4_e2m1fn_x2 for matrix in (input, mat2))
@@ -41,9 +39,10 @@ def _check_scales(input: Any, mat2: Any, scale_a: Any, scale_b: Any) -> None:
 
 
 def _scaled_mm(
-    input: Any, mat2: Any, scale_a: Any, scale_b: Any, bias: Any = None, scale_result: Any = None, out_dtype: dtype | None = None,
-    use_fast_accum: bool = False, *, out: Any = None,
-) -> Any:  # fmt: skip
+    input: TensorBase, mat2: TensorBase, scale_a: TensorBase, scale_b: TensorBase, bias: TensorBase | None = None,
+    scale_result: TensorBase | None = None, out_dtype: dtype | None = None,
+    use_fast_accum: bool = False, *, out: TensorBase | None = None,
+) -> TensorBase:  # fmt: skip
     """Return the product of two float8 matrices times their scales, plus ``bias``, in ``out_dtype`` (by default the dtype of ``input``).
 
     It is computed in float32 and rounded once. ``scale_result`` and ``use_fast_accum`` have no effect, as on torch's CPU.

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase, array_of, is_tracked
 from ..._tape.moving import beside
@@ -27,7 +28,7 @@ PUBLIC_IN = "nn.functional"
 _ctc = kernel("ctc_loss")
 
 
-def _lengths(value: TensorBase, name: str, batch: int) -> np.ndarray:
+def _lengths(value: TensorBase, name: str, batch: int) -> Array:
     array = array_of(value) if isinstance(value, TensorBase) else np.asarray(value)
     if array.dtype.kind not in "iu" and array.size:
         raise RuntimeError(f"{name} must be integral")
@@ -73,7 +74,7 @@ def ctc_loss(
 
 
 def _losses_of_nothing(
-    log_probs: TensorBase, targets: TensorBase, inputs: np.ndarray, wanted: np.ndarray, blank: int, reduction: str, *rest: bool
+    log_probs: TensorBase, targets: TensorBase, inputs: Array, wanted: Array, blank: int, reduction: str, *rest: bool
 ) -> TensorBase:
     loss = sum_of(log_probs, (0, 2))  # a loss of each, as far as there is anything to see of it
     return loss if reduction == "none" and not rest[-1] else sum_of(loss)
@@ -81,7 +82,7 @@ def _losses_of_nothing(
 
 @ways(absent=_losses_of_nothing)
 def _reduced_losses(
-    log_probs: TensorBase, targets: TensorBase, inputs: np.ndarray, wanted: np.ndarray, blank: int, reduction: str, zero_infinity: bool,
+    log_probs: TensorBase, targets: TensorBase, inputs: Array, wanted: Array, blank: int, reduction: str, zero_infinity: bool,
     single: bool
 ) -> TensorBase:
     batch = shape_of(log_probs)[1]
@@ -104,7 +105,7 @@ def _reduced_losses(
     return mean(div(loss, beside(made(np.maximum(wanted, 1).astype(log_probs._dtype.np)), loss)))
 
 
-def _infinite(log_probs: TensorBase, inputs: np.ndarray, fits: np.ndarray) -> Any:
+def _infinite(log_probs: TensorBase, inputs: Array, fits: Array) -> Any:
     """Return infinite losses for targets without any alignment, with torch's gradient: NaN at each input step."""
     if not is_tracked(log_probs):
         return float("inf")
@@ -113,7 +114,7 @@ def _infinite(log_probs: TensorBase, inputs: np.ndarray, fits: np.ndarray) -> An
     return neg(log(mul(sum_of(where(logical_and(read, isfinite(log_probs.detach())), log_probs, 0.0), (0, 2)), 0.0)))
 
 
-def _rows(targets: TensorBase, lengths: np.ndarray, batch: int) -> np.ndarray:
+def _rows(targets: TensorBase, lengths: Array, batch: int) -> Array:
     """Return the targets as a matrix (N, longest)."""
     values = array_of(targets).astype(np.int64)
     longest = max(int(lengths.max(initial=0)), 1)

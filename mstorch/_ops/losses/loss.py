@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host import loss as host
 from ..._backend.table import kernel
 from ..._core.dtype import bool_, float32, float64
@@ -79,7 +80,7 @@ def mse_loss(
     return weighted(_squares(input, target), input, weight, reduction)
 
 
-def _squares(input: TensorBase, target: TensorBase) -> Any:
+def _squares(input: TensorBase, target: TensorBase) -> TensorBase:
     return in_order_of(square(_difference(input, target)), input, target)
 
 
@@ -120,7 +121,7 @@ def _between_arrays(
         return found
     needed, share = (is_tracked(input), is_tracked(target)), 1 / max(count_of(input._shape), 1) if reduction == "mean" else 1.0
 
-    def slopes(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Any]:
+    def slopes(g: Array, x: Array, y: Array) -> list[Any]:
         with quiet():
             parts = (x - y if needed[0] else None, y - x if needed[1] else None)
             return [None if part is None else np.asarray(array_slope(part, g, share, *rest)) for part in parts]
@@ -289,7 +290,9 @@ def _of_logits_in_graph(input: Any, target: Any, weight: Any, reduction: str, po
 
 
 @ways(captured=_of_logits_in_graph)
-def _of_logits(input: TensorBase, target: Any, weight: Any, reduction: str, pos_weight: TensorBase | None) -> TensorBase:
+def _of_logits(
+    input: TensorBase, target: TensorBase, weight: TensorBase | None, reduction: str, pos_weight: TensorBase | None
+) -> TensorBase:
     for name, given in (("weight", weight), ("pos_weight", pos_weight)):
         if given is not None and modes.grad and is_tracked(given):
             raise RuntimeError(
@@ -376,7 +379,7 @@ def poisson_nll_loss(
 
 
 def gaussian_nll_loss(
-    input: TensorBase, target: TensorBase, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+    input: TensorBase, target: TensorBase, var: TensorBase | float, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> TensorBase:
     """Return ``(log(var) + (x - t) ** 2 / var) / 2``, reduced; the variance is clamped to at least ``eps``."""
     if isinstance(var, (int, float)):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.loss import cross_entropy_slope, mean_of_rows
 from ..._backend.host.softmax import log_softmax_of
 from ..._backend.table import Kernel, kernel
@@ -45,7 +46,7 @@ def _check_target(target: TensorBase) -> None:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_word(target._dtype)}")
 
 
-def _classes(target: TensorBase, classes: int, ignore_index: int) -> tuple[np.ndarray, np.ndarray | None]:
+def _classes(target: TensorBase, classes: int, ignore_index: int) -> tuple[Array, Array | None]:
     """Return the target classes, and a mask of targets that are not ignored, or None if no target is ignored."""
     values = array_of(target)
     if values.size == 0 or (values.min() >= 0 and values.max() < classes and not 0 <= ignore_index < classes):
@@ -140,14 +141,14 @@ def _is_plain(input: TensorBase) -> bool:
     return input._dtype in (float32, float64) and in_arrays(input)
 
 
-def _mean_of_rows(input: TensorBase, target: TensorBase, classes: np.ndarray) -> TensorBase:
+def _mean_of_rows(input: TensorBase, target: TensorBase, classes: Array) -> TensorBase:
     """Return the negated mean of the elements of (N, C) at the classes (N), all of which must be in range."""
     places, shape = (np.arange(len(classes)), classes), input._shape
 
-    def mean(array: np.ndarray) -> np.ndarray:
+    def mean(array: Array) -> Array:
         return mean_of_rows(array, classes)
 
-    def spread(gradient: np.ndarray) -> np.ndarray:
+    def spread(gradient: Array) -> Array:
         whole = np.zeros(shape, gradient.dtype)
         whole[places] = -gradient / gradient.dtype.type(len(classes))
         return whole
@@ -155,7 +156,7 @@ def _mean_of_rows(input: TensorBase, target: TensorBase, classes: np.ndarray) ->
     return watch(linear(input, mean, spread, "NllLossBackward0"), input, target)
 
 
-def _mean_of_logits(input: TensorBase, target: TensorBase, classes: np.ndarray) -> TensorBase:
+def _mean_of_logits(input: TensorBase, target: TensorBase, classes: Array) -> TensorBase:
     """Return the mean negative log-softmax of (N, C) at the classes, as one autograd node, which saves the log-probabilities like torch's
     and not the logits.
     """
@@ -205,7 +206,7 @@ def _in_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weigh
     return fits and 0 not in x and kind.name in ("float32", "float16", "bfloat16")
 
 
-def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+def _by_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weight: Any, ignore_index: int, reduction: str) -> TensorBase:
     """Compute the loss of device tensors by one kernel; the classes are checked only if their values are known on the host."""
     x = shape_of(input)
     classes = x[0] if len(x) == 1 else x[1]
@@ -218,7 +219,7 @@ def _by_one_kernel(kernel_: Any, input: Any, target: Any, weight: Any, ignore_in
     return found if len(x) < 3 or found._node is None or reduction == "none" else call_node(found, "NllLoss2DBackward0")
 
 
-def _without(losses: TensorBase, counted: np.ndarray) -> TensorBase:
+def _without(losses: TensorBase, counted: Array) -> TensorBase:
     return where(beside(made(np.asarray(counted)), losses), losses, made(np.zeros((), losses._dtype.np)))
 
 

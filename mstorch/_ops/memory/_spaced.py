@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.cast import numpy_cast
 from ..._core.dtype import dtype
 from ..._mt19937.rounding import fma32, fma64
 from ..._quiet import quiet
 
 
-def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
+def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> Array:
     """Compute evenly spaced numbers from the nearer end, in the result's precision, as torch does."""
     index = np.arange(steps)
     if kind.is_integral:
@@ -34,10 +35,10 @@ def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
     return numpy_cast(values, kind.np)
 
 
-def _in_halves(start: float, end: float, steps: int, kind: dtype) -> np.ndarray:
+def _in_halves(start: float, end: float, steps: int, kind: dtype) -> Array:
     """Compute evenly spaced numbers in a 16-bit dtype: every intermediate result is rounded to the dtype."""
 
-    def rounded(values: Any) -> np.ndarray:
+    def rounded(values: Array | float) -> Array:
         return numpy_cast(numpy_cast(np.asarray(values, np.float32), kind.np), np.dtype(np.float32))
 
     first, last, index = rounded(start), rounded(end), np.arange(steps)
@@ -47,7 +48,7 @@ def _in_halves(start: float, end: float, steps: int, kind: dtype) -> np.ndarray:
     return numpy_cast(np.where((index < steps // 2) | (steps == 1), front, back), kind.np)
 
 
-def _fused(index: np.ndarray, step: Any, start: Any) -> np.ndarray:
+def _fused(index: Array, step: Any, start: Any) -> Array:
     """Return ``index * step + start`` with one rounding, as torch's kernels do for real numbers."""
     if index.dtype == np.float32:
         return fma32(index.astype(np.float64) * np.float64(step), start)

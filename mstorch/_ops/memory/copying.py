@@ -1,10 +1,10 @@
 """Copies and conversions: clone, contiguous, to, type, copy_."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from ..._backend.arrays import Array, Number
 from ..._backend.table import kernel
 from ..._core import device as devices
 from ..._core.cuda_names import meant
@@ -88,7 +88,7 @@ def _check_rank(format: memory_format, rank: int) -> None:
         raise RuntimeError("required rank 5 tensor to use channels_last_3d format")
 
 
-def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
+def clone(input: TensorBase, *, memory_format: memory_format | None = None) -> Any:
     """Return a copy that autograd tracks. It keeps a dense tensor's strides unless another memory format is requested."""
     return call(_clone, (input,), strides=_copy_strides(input, memory_format))
 
@@ -104,7 +104,7 @@ def is_contiguous(self: TensorBase, *, memory_format: memory_format = contiguous
     return is_contiguous(self)
 
 
-def contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> Any:
+def contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> TensorBase:
     """Return the tensor if it is contiguous, else a contiguous copy."""
     _check_rank(memory_format, len(self._shape))
     return self if is_contiguous(self, memory_format=memory_format) else clone(self, memory_format=memory_format)
@@ -201,7 +201,7 @@ def _kind_of(value: TensorBase | complex | dtype | None) -> str:
 
 
 @operation(forms=Forms({"other": "src"}))
-def copy_(self: TensorBase, src: TensorBase, non_blocking: bool = False) -> Any:
+def copy_(self: TensorBase, src: TensorBase, non_blocking: bool = False) -> TensorBase:
     """Copy the values of ``src`` (broadcast and cast) into this tensor; return it."""
     return _copied_into(self, src, "CopyBackwards")
 
@@ -235,7 +235,7 @@ def _copied_into(self: TensorBase, src: TensorBase, label: str) -> TensorBase:
     return self
 
 
-def fill_(self: TensorBase, value: TensorBase | complex) -> Any:
+def fill_(self: TensorBase, value: TensorBase | complex) -> TensorBase:
     """Set every element to one value; return the tensor."""
     if isinstance(value, TensorBase) and value.dim() != 0:
         raise RuntimeError(
@@ -251,7 +251,7 @@ def zero_(self: TensorBase) -> TensorBase:
     return _filled(self, 0, "ZeroBackward0")
 
 
-def _filled(self: Any, value: Any, label: str) -> TensorBase:
+def _filled(self: TensorBase, value: Number | Sequence[float | str | None], label: str) -> TensorBase:
     value = filling(python_number(value), self._dtype, count_of(self._shape))
     write_array(self, scalar_array(value, self._dtype), True, label)
     return self
@@ -261,7 +261,7 @@ _TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}
 
 
 @operation
-def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type(self: TensorBase, dtype: Any = None, non_blocking: bool = False) -> Any:
     """Return the tensor's type as a string, or the tensor converted to another type; a type of a device also moves the tensor to that
     device.
     """
@@ -301,7 +301,7 @@ def type_as(self: TensorBase, other: TensorBase) -> TensorBase:
     return to_dtype(self, other._dtype)
 
 
-def _conversion(name: str, kind: dtype) -> Any:
+def _conversion(name: str, kind: dtype) -> Callable[..., Any]:
     def method(self: TensorBase, *, memory_format: memory_format = preserve_format) -> TensorBase:
         return to_dtype(self, kind, format=memory_format)
 
@@ -320,7 +320,7 @@ CONVERSIONS = {
 }  # fmt: skip
 
 
-def cpu(self: TensorBase, *, memory_format: memory_format = preserve_format) -> Any:
+def cpu(self: TensorBase, *, memory_format: memory_format = preserve_format) -> TensorBase:
     """Return the tensor on the CPU."""
     return to(self, "cpu", memory_format=memory_format)
 
@@ -328,12 +328,15 @@ def cpu(self: TensorBase, *, memory_format: memory_format = preserve_format) -> 
 def cuda(
     self: TensorBase, device: device | str | int | None = None, non_blocking: bool = False, *,
     memory_format: memory_format = preserve_format,
-) -> Any:
+) -> TensorBase:
     """Return the tensor on a GPU. Raise if there is none."""
     return to(self, "cuda" if device is None else device, memory_format=memory_format)
 
 
-def npu(self: Any, device: Any = None, non_blocking: bool = False, *, memory_format: Any = preserve_format) -> Any:
+def npu(
+    self: TensorBase, device: int | str | device_class | None = None, non_blocking: bool = False, *,
+    memory_format: memory_format = preserve_format
+) -> TensorBase:
     """Return the tensor on an Ascend device. Raise if there is none."""
     return to(self, "npu" if device is None else device, memory_format=memory_format)
 
@@ -342,8 +345,9 @@ def npu(self: Any, device: Any = None, non_blocking: bool = False, *, memory_for
 
 
 def rebuilt(
-    cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
-) -> Any:
+    cls: Any, array: Array, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any],
+    place: str = "cpu"
+) -> TensorBase:
     """Rebuild a pickled tensor. Raise RuntimeError if its device is not available."""
     flat = made_of(array.view(by_name(name).np))
     if place != "cpu":

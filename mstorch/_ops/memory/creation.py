@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Number
 from ..._backend.cast import numpy_cast
 from ..._backend.errors import not_for
 from ..._backend.geometry import contiguous_strides
@@ -45,7 +46,7 @@ def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
     return tuple(size)
 
 
-def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool, place: Any = devices.CPU) -> TensorBase:
+def _filled(size: tuple[int, ...], value: Number, kind: dtype, requires_grad: bool, place: Any = devices.CPU) -> TensorBase:
     size = _checked_size(size)
     if math.prod(size) * kind.itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
@@ -72,7 +73,7 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
 @operation
 @placed
 def scalar_tensor(
-    s: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    s: Number, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return a 0-d tensor; floating by default."""
@@ -82,7 +83,8 @@ def scalar_tensor(
 
 
 def _size_and_out(
-    name: str, size: tuple[Any, ...], out: TensorBase | None, value: Any, kind: dtype | None, device: Any, requires_grad: bool
+    name: str, size: tuple[Any, ...], out: TensorBase | None, value: Number, kind: dtype | None, device: int | str | device | None,
+    requires_grad: bool
 ) -> TensorBase:
     place = devices.resolve(device)
     shape = shape_args(size, name)
@@ -106,9 +108,9 @@ def _strided_only(layout: layout | None) -> None:
 @operation(forms=SIZE)
 @placed
 def zeros(
-    *size: Any, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    *size: int | Sequence[int], out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return a tensor of zeros."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -122,9 +124,9 @@ def zeros(
 @operation(forms=SIZE)
 @placed
 def ones(
-    *size: Any, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    *size: int | Sequence[int], out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return a tensor of ones."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -142,10 +144,10 @@ def _unset(tensor_: TensorBase) -> TensorBase:
 @operation(forms=SIZE)
 @placed
 def empty(
-    *size: Any, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    *size: int | Sequence[int], out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: memory_format | None = None,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor (in mstorch, of zeros)."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -173,9 +175,9 @@ def _formatted(tensor_: TensorBase, memory_format: Any) -> TensorBase:
 @operation
 @placed
 def full(
-    size: Any, fill_value: Any, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    size: int | Sequence[int], fill_value: Any, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return a tensor filled with a value, from which the dtype is inferred."""
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
@@ -195,7 +197,7 @@ def full(
 @operation
 @placed
 def empty_strided(
-    size: tuple[int, ...], stride: Any, *, dtype: dtype | None = None, layout: layout | None = None,
+    size: tuple[int, ...], stride: Sequence[int], *, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor of the given size and strides (in mstorch, of zeros)."""
@@ -246,7 +248,7 @@ def empty_permuted(
 
 
 def _like(
-    input: TensorBase, value: Any, kind: dtype | None, device: device | str | int | None, requires_grad: bool,
+    input: TensorBase, value: Number, kind: dtype | None, device: device | str | int | None, requires_grad: bool,
     memory_format: memory_format | None = None
 ) -> Any:
     shape, kind = input._shape, kind or input._dtype
@@ -269,7 +271,7 @@ def _like(
 @operation
 @placed(like=True)
 def zeros_like(
-    input: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
+    input: TensorBase, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return zeros with the shape and dtype of ``input``."""
@@ -329,9 +331,9 @@ _MANY = 1 << 40
 @operation
 @placed
 def arange(
-    start: Any = None, end: Any = None, step: Any = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
+    start: float | None = None, end: float | None = None, step: float = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return ``start, start + step, …`` below ``end``: of integers if all three are integers, else of the default floating dtype."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -406,7 +408,7 @@ def _in_order(result: TensorBase, out: TensorBase) -> TensorBase:
 @operation
 @placed
 def range(
-    start: Any = 0, end: Any = None, step: Any = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
+    start: Any = 0, end: float | None = None, step: float = 1, *, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Return ``start, start + step, …`` up to and including ``end``. Deprecated in torch in favour of ``arange``."""
@@ -444,7 +446,7 @@ def _steps(name: str, start: TensorBase | float, end: TensorBase | float, steps:
     return int(steps)
 
 
-def _ends(name: str, start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, Any, dtype]:
+def _ends(name: str, start: TensorBase | float, end: TensorBase | float, steps: int, kind: dtype | None) -> tuple[Any, Any, dtype]:
     values = []
     for value in (start, end):
         if isinstance(value, TensorBase):
@@ -519,9 +521,10 @@ def logspace(
 @operation
 @placed
 def eye(
-    n: int, m: int | None = None, *, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    n: int, m: int | None = None, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: int | str | device | None = None,
     pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return the n by m identity matrix."""
     if pin_memory:
         devices.refuse_pinning(device)

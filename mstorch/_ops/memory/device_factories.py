@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..._backend import device_memory
+from ..._backend.arrays import Number
 from ..._backend.geometry import contiguous_strides
 from ..._backend.raw import number_in
 from ..._core import determinism
 from ..._core.device_tensors import device_tensor
 from ..._core.dtype import dtype
-from ..._core.tensor_base import strides_of
+from ..._core.tensor_base import TensorBase, strides_of
 from .._numbers import filling
 from .._scalars import scalar_array
 
@@ -24,14 +25,14 @@ _NUMBERS = {
 _GIVEN = {"full", "full_like", "new_full"}
 
 
-def _argument(function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _argument(function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Number:
     if name in kwargs:
         return kwargs[name]
     code = function.__code__
     return args[code.co_varnames[: code.co_argcount].index(name)]
 
 
-def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype, value: Any) -> Any:
+def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype, value: Number) -> TensorBase:
     """Return a device tensor filled with a Python number."""
     steps = contiguous_strides(shape) if strides is None else strides
     count = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, steps))
@@ -40,7 +41,7 @@ def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype,
     return device_tensor(base, kind, shape, None if plain else steps)
 
 
-def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> TensorBase | None:
     """Return a factory's result, created on a device without a copy from the host; None for a factory that cannot do so."""
     name = function.__name__
     if name not in _NUMBERS and name not in _GIVEN and name != "arange":

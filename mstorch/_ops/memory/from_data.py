@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.cast import numpy_cast
 from ..._backend.errors import wrong_type
 from ..._backend.float8 import as_bytes
@@ -28,7 +29,7 @@ from ..shape import views
 from .placing import placed
 
 
-def made(array: np.ndarray, requires_grad: bool = False, strides: tuple[int, ...] | None = None) -> Any:
+def made(array: Array, requires_grad: bool = False, strides: tuple[int, ...] | None = None) -> Any:
     """Return a tensor that owns a new row-major array; with ``strides``, its memory is rearranged to them."""
     tensor = tensor_of(array) if strides is None else laid_out(array, strides)
     if requires_grad:
@@ -42,7 +43,7 @@ def require_leaf(tensor: TensorBase) -> None:
     require_grad(tensor, True)
 
 
-def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
+def _python_array(data: Any, kind: dtype | None) -> Array:
     """Return nested sequences of numbers, one-element tensors or arrays as one array, of the dtype that torch infers."""
     shape: list[int] = []
     probe = data
@@ -79,7 +80,7 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
     return numpy_cast(np.array(flat, wide).reshape(shape), kind.np)
 
 
-def _spread(data: Any) -> Any:
+def _spread(data: Any) -> int | Sequence[Any]:
     """Return nested lists with bytes objects replaced by tuples of ints."""
     return tuple(data) if isinstance(data, bytes) else [_spread(item) for item in data] if isinstance(data, (list, tuple)) else data
 
@@ -175,9 +176,9 @@ def _inferred(leaves: list[Any]) -> dtype:
 @operation
 @placed
 def tensor(
-    data: np.ndarray | Sequence[float], *, dtype: dtype | None = None, device: device | str | int | None = None,
+    data: Array | Sequence[float], *, dtype: dtype | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, pin_memory: bool = False
-) -> Any:
+) -> TensorBase:
     """Return a new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -206,7 +207,7 @@ def copied(data: Any, kind: dtype | None, requires_grad: bool = False) -> Any:
     return made(array_of(data, kind), requires_grad, order)
 
 
-def _order_of(array: np.ndarray) -> tuple[int, ...] | None:
+def _order_of(array: Array) -> tuple[int, ...] | None:
     """Return the strides for a copy of an array: the array's own if it is dense, else without gaps in the same order; None if row-major."""
     if not array.dtype.isnative:
         raise ValueError(_FOREIGN)
@@ -239,7 +240,7 @@ def without_values(data: Any, kind: dtype | None, device: device | str | int | N
     return like
 
 
-def array_of(data: Any, kind: dtype | None) -> np.ndarray:
+def array_of(data: Any, kind: dtype | None) -> Array:
     """Return a new row-major array of ``data`` in the requested (or inferred) dtype."""
     if hasattr(data, "elements_in"):  # a storage
         return data.elements_in(kind).copy()
@@ -270,7 +271,7 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
 
 @operation
 @placed
-def as_tensor(data: TensorBase | type | np.ndarray, dtype: dtype | None = None, device: device | str | int | None = None) -> Any:
+def as_tensor(data: TensorBase | type | Array, dtype: dtype | None = None, device: device | str | int | None = None) -> TensorBase:
     """Return ``data`` as a tensor, without a copy if possible (a tensor, or an array of the requested dtype)."""
     found = without_values(data, dtype, device, False)
     if found is not None:
@@ -291,7 +292,7 @@ def as_tensor(data: TensorBase | type | np.ndarray, dtype: dtype | None = None, 
 def asarray(
     obj: Any, *, dtype: dtype | None = None, device: device | str | int | None = None, copy: bool | None = None,
     requires_grad: bool | None = None
-) -> Any:
+) -> TensorBase:
     """Return ``obj`` as a tensor. ``copy``: True always copies, False never does (ValueError if a copy is needed), None copies if needed.
     """
     devices.resolve(device)
@@ -349,7 +350,7 @@ def _with_history(obj: Any, found: TensorBase, requires_grad: bool | None) -> Te
     return found
 
 
-def from_numpy(ndarray: np.ndarray, /) -> Any:
+def from_numpy(ndarray: Array, /) -> Any:
     """Return a tensor that shares the array's memory, so that writes to either are seen by both."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
@@ -379,7 +380,7 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
     return found
 
 
-def _from_strided_array(array: np.ndarray, kind: dtype) -> TensorBase:
+def _from_strided_array(array: Array, kind: dtype) -> TensorBase:
     """Return a tensor over a strided array; its storage is the span of memory that contains the array's elements."""
     strides = tuple(stride // kind.itemsize for stride in array.strides)
     if any(stride % kind.itemsize for stride in array.strides):
@@ -392,7 +393,7 @@ def _from_strided_array(array: np.ndarray, kind: dtype) -> TensorBase:
 
 
 @operation
-def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
+def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> TensorBase:
     """Return a 1-d tensor over the memory of an object with the buffer protocol."""
     if not _has_buffer(buffer):
         raise ValueError("object does not implement Python buffer protocol.")
@@ -424,7 +425,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     return found
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> TensorBase:
+def from_dlpack(ext_tensor: Any, *, device: int | str | device | None = None, copy: bool | None = None) -> TensorBase:
     """Return a tensor over the memory of another library's array, or of a capsule; a copy on request."""
     devices.resolve(device)
     if isinstance(ext_tensor, TensorBase):

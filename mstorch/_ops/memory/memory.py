@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._backend.arrays import Array, Number
 from ..._backend.cast import numpy_cast
 from ..._backend.errors import wrong_type
 from ..._core import device as devices
@@ -32,34 +33,37 @@ from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
 
+if TYPE_CHECKING:
+    from ...storage import TypedStorage, UntypedStorage, _LegacyStorageMeta
 
-def untyped_storage(self: TensorBase) -> Any:
+
+def untyped_storage(self: TensorBase) -> UntypedStorage:
     """Return the tensor's memory as an UntypedStorage that shares it."""
     return above.storages.untyped_storage(self)
 
 
-def storage(self: Any) -> Any:
+def storage(self: TensorBase) -> TypedStorage:
     """Return the tensor's memory as a TypedStorage of its dtype that shares it."""
     warn_of("storage")
     return above.storages.typed_storage(self)
 
 
-def _typed_storage(self: Any) -> Any:
+def _typed_storage(self: TensorBase) -> Any:
     """Return ``storage()`` without a warning, for torch's own code and packages."""
     return above.storages.typed_storage(self)
 
 
-def storage_type(self: Any) -> Any:
+def storage_type(self: TensorBase) -> _LegacyStorageMeta:
     """Return the class of the tensor's storage: ``FloatStorage`` for float32."""
     return getattr(above.storages, f"{type_word(self._dtype)}Storage", above.storages.TypedStorage)
 
 
-def is_shared(self: Any) -> bool:
+def is_shared(self: TensorBase) -> bool:
     """Return whether the memory is shared between processes."""
     return untyped_storage(self).is_shared()
 
 
-def share_memory_(self: Any) -> Any:
+def share_memory_(self: TensorBase) -> TensorBase:
     """Move the memory to shared memory, so that processes that receive the tensor share it; return the tensor."""
     untyped_storage(self).share_memory_()
     return self
@@ -70,7 +74,7 @@ def is_pinned(self: TensorBase, device: device | str | int | None = None) -> boo
     return False
 
 
-def pin_memory(self: Any, device: Any = None) -> Any:
+def pin_memory(self: Any, device: int | str | device | None = None) -> TensorBase:
     """Return the tensor in page-locked memory. Raise RuntimeError without an accelerator."""
     if not devices.accelerator_is():
         raise RuntimeError("Cannot access accelerator device when none is available.")
@@ -82,7 +86,7 @@ def const_data_ptr(self: Any) -> int:
     return self.data_ptr()
 
 
-def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+def dim_order(self: TensorBase, *, ambiguity_check: bool | list[memory_format] = False) -> tuple[int, ...]:
     """Return the dimensions from the outermost to the innermost in memory.
 
     ``ambiguity_check`` raises RuntimeError if other orders are possible: True, or a list of memory formats to distinguish.
@@ -123,13 +127,13 @@ def _deprecated(name: str) -> None:
     warn(f"non-inplace {name} is deprecated")
 
 
-def resize(self: Any, *sizes: Any) -> Any:
+def resize(self: TensorBase, *sizes: int) -> TensorBase:
     """Return the elements reshaped. Deprecated in torch in favour of ``reshape``."""
     _deprecated("resize")
     return _resized(self, shape_args(sizes))
 
 
-def resize_as(self: Any, tensor: Any) -> Any:
+def resize_as(self: Any, tensor: Any) -> TensorBase:
     """Return the elements in the shape of ``tensor``. Deprecated in torch."""
     _deprecated("resize_as")
     return _resized(self, shape_of(tensor))
@@ -177,7 +181,7 @@ def new(self: TensorBase, *args: Any, device: device | str | int | None = None, 
     return empty(*(args or (0,)), dtype=self._dtype, device=self.device)
 
 
-def _integer(value: Any, kind: dtype) -> int:
+def _integer(value: Number | str | None, kind: dtype) -> int:
     """Return a number converted to an integer dtype; as in torch, an unsigned dtype also accepts negative numbers down to minus its
     maximum.
     """
@@ -209,7 +213,7 @@ def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], othe
     return self
 
 
-def _as_elements(values: list[Any], kind: dtype) -> np.ndarray:
+def _as_elements(values: list[Any], kind: dtype) -> Array:
     """Return the results of a Python function as an array of a dtype."""
     if kind.is_integral:
         values = [bool(value) if kind.category == 0 else _integer(value, kind) for value in values]
@@ -219,7 +223,7 @@ def _as_elements(values: list[Any], kind: dtype) -> np.ndarray:
     return numpy_cast(np.array(values, plain), kind.np)
 
 
-def _real(value: Any) -> float:
+def _real(value: Number | str | bytes) -> float:
     if isinstance(value, (str, bytes, complex)):
         raise wrong_type(f"must be real number, not {type(value).__name__}")
     return float(value)
@@ -242,7 +246,7 @@ def map2_(self: TensorBase, x: TensorBase, y: TensorBase, callable: Callable[[An
     return _elementwise(self, "map2_", callable, (x, y))
 
 
-def module_load(self: Any, other: Any, assign: bool = False) -> Any:
+def module_load(self: Any, other: TensorBase, assign: bool = False) -> TensorBase:
     """Return the tensor by which ``load_state_dict`` replaces this tensor: ``other`` detached with ``assign``, else this tensor with the
     values of ``other``.
     """
@@ -319,7 +323,7 @@ def get_device(input: Any) -> int:
     return input.get_device()
 
 
-def int_repr(input: TensorBase) -> Any:
+def int_repr(input: TensorBase) -> TensorBase:
     """Raise NotImplementedError: the tensor is not quantized."""
     return _not_here("int_repr")(input)
 

@@ -1,6 +1,7 @@
 """Factories as methods: tensors with another tensor's dtype and device by default."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..._core import device as devices
@@ -40,7 +41,7 @@ def new_tensor(
 @operation
 @placed(like=True)
 def new_full(
-    self: TensorBase, size: Any, fill_value: complex, *, dtype: dtype | None = None, device: device | str | int | None = None,
+    self: TensorBase, size: Sequence[int], fill_value: complex, *, dtype: dtype | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return a tensor filled with a value, by default with this tensor's dtype."""
@@ -51,7 +52,8 @@ def new_full(
 @operation(forms=SIZE)
 @placed(like=True)
 def new_empty(
-    self: TensorBase, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    self: TensorBase, *size: int | Sequence[int], dtype: dtype | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False,
     layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor (in mstorch, of zeros), by default with this tensor's dtype."""
@@ -61,9 +63,10 @@ def new_empty(
 @operation(forms=SIZE)
 @placed(like=True)
 def new_zeros(
-    self: TensorBase, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    self: TensorBase, *size: int | Sequence[int], dtype: dtype | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False,
     layout: layout | None = None, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return zeros, by default with this tensor's dtype."""
     return zeros(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
@@ -71,7 +74,8 @@ def new_zeros(
 @operation(forms=SIZE)
 @placed(like=True)
 def new_ones(
-    self: TensorBase, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    self: TensorBase, *size: int | Sequence[int], dtype: dtype | None = None, device: device | str | int | None = None,
+    requires_grad: bool = False,
     layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return ones, by default with this tensor's dtype."""
@@ -81,9 +85,10 @@ def new_ones(
 @operation
 @placed(like=True)
 def new_empty_strided(
-    self: Any, size: Any, stride: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False,
-    layout: Any = None, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+    self: TensorBase, size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None, device: int | str | device | None = None,
+    requires_grad: bool = False,
+    layout: layout | None = None, pin_memory: bool = False,
+) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor with the given strides (in mstorch, of zeros), by default with this tensor's dtype."""
     place = _beside(self, device)
     return empty_strided(size, stride, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)

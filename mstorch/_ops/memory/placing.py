@@ -22,7 +22,7 @@ from .device_factories import made_on_device
 def placed(function: Callable[..., Any], /) -> Callable[..., Any]: ...
 @overload
 def placed(*, like: bool = False, drawn: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
-def placed(function: Any = None, /, *, like: bool = False, drawn: bool = False) -> Any:
+def placed(function: Callable[..., Any] | None = None, /, *, like: bool = False, drawn: bool = False) -> Callable[..., Any]:
     """Declare a factory whose result is moved to the accelerator that ``device=`` names; without an accelerator the factory is unchanged.
 
     ``like``: the result is like the first argument and goes to that argument's device. ``drawn``: random numbers, which accelerators draw
@@ -68,7 +68,7 @@ def _layout_word(layout: Any) -> str:
     return word.removesuffix("Coo")
 
 
-def _of_stream(kwargs: dict[str, Any], place: Any, like: bool) -> dict[str, Any]:
+def _of_stream(kwargs: dict[str, Any], place: devices.device, like: bool) -> dict[str, Any]:
     """Return the keywords with which the host draws from a device's stream."""
     generator = kwargs.get("generator")
     if isinstance(generator, generators.Generator):
@@ -89,7 +89,7 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         return args, {**kwargs, "device": device}
 
     @functools.wraps(function)
-    def factory(*args: Any, **kwargs: Any) -> Any:
+    def factory(*args: Any, **kwargs: Any) -> TensorBase:
         if modes.native is not None:
             return function(*args, **kwargs)
         wanted = kwargs.get("device")
@@ -98,20 +98,20 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         target = kwargs.get("out")
         model = args[0] if args else kwargs.get("input")
         if wanted is None and like and isinstance(model, TensorBase):
-            wanted = model.device  # type: ignore[attr-defined]
+            wanted = model.device
         if wanted is None and target is not None:
             wanted = target.device
         if wanted is None and function.__name__ in ("tensor", "as_tensor") and args and isinstance(args[0], TensorBase):
-            wanted = args[0].device  # type: ignore[attr-defined]
+            wanted = args[0].device
         found = devices.resolve(wanted)
         if found.type in ("cpu", "meta"):
             return function(*args, **kwargs)
         if function.__name__ == "as_tensor" and args and isinstance(args[0], TensorBase):
-            return args[0].to(found, kwargs.get("dtype"))  # type: ignore[attr-defined]
+            return args[0].to(found, kwargs.get("dtype"))
         if function.__name__ == "asarray" and args and isinstance(args[0], TensorBase):
-            there = args[0].to(found)  # type: ignore[attr-defined]
+            there = args[0].to(found)
             if kwargs.get("copy") is False and there is not args[0]:
-                raise ValueError(f"can't alias tensor from device '{args[0].device}' to '{found}'.")  # type: ignore[attr-defined]
+                raise ValueError(f"can't alias tensor from device '{args[0].device}' to '{found}'.")
             return function(there, **{name: value for name, value in kwargs.items() if name != "device"})
         asked = bool(kwargs.pop("requires_grad", False))
 

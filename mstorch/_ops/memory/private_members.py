@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..._core.above import above
+from ..._core.dtype import dtype
 from ..._core.tensor_base import TensorBase
 
 PUBLIC_IN = "Tensor"
@@ -50,7 +51,7 @@ def _set_state(self: Any, state: Any) -> None:
         self.register_hook(hook)
 
 
-def _to_mkldnn(self: Any, dtype: Any = None) -> NoReturn:
+def _to_mkldnn(self: Any, dtype: dtype | None = None) -> NoReturn:
     """Raise NotImplementedError: tensors laid out for oneDNN are not built."""
     raise NotImplementedError("torch.Tensor.to_mkldnn: tensors of layout torch._mkldnn are not built")
 
@@ -80,19 +81,19 @@ def _detached(self: Any, value: Any) -> None:
     self.detach_()
 
 
-def _hooks(self: Any) -> OrderedDict[int, Function] | None:
+def _hooks(self: TensorBase) -> OrderedDict[int, Function] | None:
     found = above.autograd.graph.hooks_of(self)
-    return vars(self).get("_given_hooks") if found is None else found  # type: ignore[no-any-return]
+    return vars(self).get("_given_hooks") if found is None else found
 
 
-def _set_hooks(self: Any, hooks: Any) -> None:
+def _set_hooks(self: Any, hooks: dict[int, Any]) -> None:
     vars(self)["_given_hooks"] = hooks  # kept, as the tensor's own part
     for hook in hooks.values() if isinstance(hooks, dict) and self.requires_grad else ():
         self.register_hook(hook)
 
 
 def _post_hooks(self: Any) -> OrderedDict[int, Function] | None:
-    return None if self._auto is None else self._auto.post  # type: ignore[no-any-return]
+    return None if self._auto is None else self._auto.post
 
 
 # Methods of sparse and nested tensors that torch shows at all tensors.

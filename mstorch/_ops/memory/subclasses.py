@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ..._core.above import above
 from ..._core.device import device as Device
-from ..._core.dtype import get_default_dtype
+from ..._core.dtype import dtype, get_default_dtype
 from ..._core.formats import layout, memory_format
 from ..._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches, level_set_to
 from ..._core.storage import Absent
@@ -24,7 +24,7 @@ S = TypeVar("S", bound=TensorBase)
 UNWRAPPED: set[Callable[..., Any]] = set()
 
 
-def as_subclass(self: Any, cls: type[S]) -> S:
+def as_subclass(self: TensorBase, cls: type[S]) -> S:
     """Return a tensor over the same data, as an instance of a Tensor subclass."""
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
@@ -43,7 +43,7 @@ def make_subclass(
     return follow_policy(_leaf(cls, data, require_grad), dispatch_sizes_strides_policy)
 
 
-def _leaf(cls: type, data: TensorBase, wanted: bool) -> Any:
+def _leaf(cls: type, data: TensorBase, wanted: bool) -> TensorBase:
     made = in_class(views.detach(data), cls)
     if wanted:
         if data._dtype.is_integral:
@@ -55,7 +55,8 @@ def _leaf(cls: type, data: TensorBase, wanted: bool) -> Any:
 def make_wrapper_subclass(
     cls: type, size: tuple[int, ...], strides: tuple[int, ...] | None = None, storage_offset: int | None = None,
     memory_format: memory_format | None = None,
-    dtype: Any = None, layout: layout | None = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    dtype: dtype | None = None, layout: layout | None = None, device: int | str | Device | None = None, pin_memory: bool = False,
+    requires_grad: bool = False,
     dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False, dispatch_layout: bool = False,
 ) -> Any:  # fmt: skip
     """Return a leaf of a Tensor subclass that has a shape, dtype and device but no memory, so that reading its elements raises.
@@ -94,7 +95,7 @@ def slots_of(tensor: TensorBase) -> dict[str, Any]:
     return {name: getattr(tensor, name) for name in names if name not in TensorBase.__slots__ and hasattr(tensor, name)}
 
 
-def keeps_elsewhere(tensor: Any) -> bool:
+def keeps_elsewhere(tensor: TensorBase) -> bool:
     """Return whether a tensor of a subclass has no memory of its own."""
     return not tensor._storage.has_elements and type(tensor) not in PLAIN
 
@@ -145,7 +146,7 @@ def default_handler(
         _running.functions.pop()
 
 
-def _counterpart(func: Callable[..., Any]) -> Any:
+def _counterpart(func: Callable[..., Any]) -> Callable[..., Any] | None:
     """Return mstorch's counterpart of an installed torch's function, or None."""
     naming = getattr(sys.modules.get("torch"), "overrides", None)
     name = None if naming is None else naming.resolve_name(func)

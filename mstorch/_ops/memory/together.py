@@ -7,7 +7,7 @@ from typing import Any
 from ..._backend import device_memory
 from ..._core.storage import home
 from ..._core.tangents import LEVELS
-from ..._core.tensor_base import on_device, value_of
+from ..._core.tensor_base import TensorBase, on_device, value_of
 
 LAYS_OUT = device_memory.HAS_WINDOWS
 """Whether tensors can be laid so in this process at all."""
@@ -28,12 +28,12 @@ def laid_out(tensors: Sequence[Any]) -> Any:
     return on_device(raw)
 
 
-def has_clean_gaps(flat: Any) -> bool:
+def has_clean_gaps(flat: TensorBase) -> bool:
     """Return whether the gaps between the tensors in ``laid_out``'s memory are still zeros."""
     return not getattr(value_of(flat), "_spoiled", False)
 
 
-def put_back(flat: Any, tensors: Sequence[Any], clean: bool = True) -> None:
+def put_back(flat: TensorBase, tensors: Sequence[Any], clean: bool = True) -> None:
     """Copy the elements of the result of ``laid_out`` back to the tensors; ``clean``: whether the gaps between them are still zeros."""
     raw, writes = value_of(flat), flat._counter.version
     if not writes:

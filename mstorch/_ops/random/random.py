@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import _mt19937
 from ..._backend import trace
+from ..._backend.arrays import Array
 from ..._backend.cast import numpy_cast
 from ..._backend.device_random import DeviceStream
 from ..._backend.errors import not_for
@@ -25,6 +26,7 @@ from ..._core.one_device import OneDevice
 from ..._core.strides import iteration_order
 from ..._core.tensor_base import TensorBase, array_of, meta_tensor, recording, strides_of, touch, value_of, wrap
 from ..._core.writable import check_history, check_writable
+from ..._mt19937.engine import Engine
 from ..._tape.composite import record
 from ..._tape.moving import beside
 from ..._tape.ways import ways
@@ -63,7 +65,7 @@ _LAST_REFUSED = ("normal", "exponential", "log_normal", "geometric")  # torch lo
 
 
 @tells_no_memory
-def draw(name: str, engine: Any, *args: Any) -> Any:
+def draw(name: str, engine: Engine, *args: Any) -> Any:
     """Draw numbers by the function ``name`` of ``_mt19937`` or, for an accelerator's stream, of ``random_device``; one thread at a time."""
     if name in _LAST_REFUSED and 0 in args[0]:
         return np.zeros(args[0], np.float32)
@@ -79,17 +81,17 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
     if function is None:
         raise NotImplementedError(f"mstorch: torch.{name} has no kernel for an accelerator's generator; draw it on the CPU")
 
-    def once(given: tuple[Any, ...]) -> Any:
+    def once(given: tuple[Any, ...]) -> Array | float:
         with engine.lock:
             return function(engine, *given)
 
-    def drawn() -> Any:
+    def drawn() -> Array | float:
         return drawn_in_slices(engine, name, args, once) if isinstance(engine, _mt19937.Engine) else once(args)
 
     return trace.drawn(drawn, lambda found: _as_raw(found, args))
 
 
-def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
+def _stream(generator: Generator | None, like: TensorBase, name: str) -> Engine:
     """Return the stream for a tensor's random numbers: the given generator's or, if the device supports the draw, the device's."""
     if generator is not None:
         return engine_of(generator)
@@ -97,7 +99,7 @@ def _stream(generator: Generator | None, like: TensorBase, name: str) -> Any:
     return stream if isinstance(stream, _mt19937.Engine) or hasattr(random_device, name) else engine_of(None)
 
 
-def _named_stream(generator: Generator | None, device: device | str | int | None) -> Any:
+def _named_stream(generator: Generator | None, device: device | str | int | None) -> Engine:
     """Return a factory's stream: the given generator's, else that of ``device`` (None: the default)."""
     return engine_of(generator, devices.resolve(device) if generator is None else device)
 
@@ -114,7 +116,7 @@ def _tensor_of_raw(raw: Raw, kind: dtype, requires_grad: bool, out: Any, name: s
 
 
 @ways(raw=_tensor_of_raw)
-def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: TensorBase | None, name: str = "") -> TensorBase:
+def _tensor(array: Array, kind: dtype, requires_grad: bool, out: TensorBase | None, name: str = "") -> TensorBase:
     array = np.asarray(array)  # NumPy's arithmetic makes scalars of 0-d arrays
     values = array if array.dtype == kind.np else numpy_cast(array, kind.np)
     if out is not None:
@@ -134,7 +136,7 @@ def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: TensorBase
     return record("NormalBackward3", _no_gradient, parameters, (sample,), needed=(), kept=())[0]
 
 
-def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]) -> Any:
+def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]) -> tuple[TensorBase, ...]:
     """Return zeros as the gradients of a random function's parameters."""
     return tuple(like.detach() * 0 for like in inputs)
 
@@ -162,7 +164,7 @@ def _standard(
 @operation(forms=SIZE, draws=BY_SIZE)
 @placed(drawn=True)
 def rand(
-    *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    *size: int | Sequence[int], generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return uniform random numbers in [0, 1)."""
@@ -175,9 +177,9 @@ def rand(
 @operation(forms=SIZE, draws=BY_SIZE)
 @placed(drawn=True)
 def randn(
-    *size: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
+    *size: int | Sequence[int], generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return standard normal random numbers."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -214,7 +216,8 @@ def _cpp_int(kind: dtype) -> str:
 def randint(
     *args: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None,
-    requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: tuple[int, ...] | None = None,
+    requires_grad: bool = False, pin_memory: bool = False, low: int | None = None, high: int | None = None,
+    size: tuple[int, ...] | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return random integers in [``low``, ``high``), ``low`` 0 by default: ``randint(high, size)`` or ``randint(low, high, size)``."""
     if pin_memory:
@@ -300,7 +303,8 @@ def randn_like(
 @operation(forms=Forms({"high": "low"}), draws=BY_TENSOR)
 @placed(like=True, drawn=True)
 def randint_like(
-    input: TensorBase, low: TensorBase | int, high: Any = None, *, generator: Generator | None = None, dtype: dtype | None = None,
+    input: TensorBase, low: TensorBase | int, high: TensorBase | int | None = None, *, generator: Generator | None = None,
+    dtype: dtype | None = None,
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
@@ -323,7 +327,7 @@ def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _put(tensor: TensorBase, drawn: Any) -> Any:
+def _put(tensor: TensorBase, drawn: Array) -> TensorBase:
     """Store drawn values in a tensor, in place."""
     _store(drawn, tensor)
     return tensor
@@ -335,13 +339,13 @@ def _store_raw(raw: Raw, tensor: Any) -> bool:
 
 
 @ways(raw=_store_raw)
-def _store(array: np.ndarray, tensor: TensorBase) -> None:
+def _store(array: Array, tensor: TensorBase) -> None:
     kind, array = tensor._dtype, np.asarray(array)
     write_array(tensor, array if array.dtype == kind.np else numpy_cast(array, kind.np))
 
 
 @ways(absent=lambda tensor, draw: np.zeros((), tensor._dtype.np))
-def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> np.ndarray:
+def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> Array:
     """Return the result of ``draw(shape, contiguous)``, arranged as torch fills the tensor; nothing is drawn without memory."""
     shape = shape_of(tensor)
     if tensor._stride is None or is_contiguous(tensor):
@@ -351,12 +355,12 @@ def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> np.ndarray:
 
 
 @ways(raw=lambda raw, order: value_of(permute(wrap(raw), order)))
-def _in_order(array: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
+def _in_order(array: Array, order: tuple[int, ...]) -> Array:
     return np.ascontiguousarray(array.transpose(order))
 
 
 @operation(draws=IN_PLACE)
-def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = None, **kwargs: Any) -> Any:
+def uniform_(self: TensorBase, from_: float = 0, to: float = 1, *, generator: Generator | None = None, **kwargs: Any) -> TensorBase:
     """Fill with uniform random numbers in [from, to)."""
     low = kwargs.pop("from", from_)
     if kwargs:
@@ -374,7 +378,7 @@ def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = Non
 
 
 @operation(draws=IN_PLACE)
-def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
+def normal_(self: TensorBase, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> TensorBase:
     """Fill with normal random numbers."""
     check_history(self)
     _check_std(std)
@@ -398,9 +402,10 @@ def _check_std(std: float) -> None:
 @operation(draws=BY_VALUES, one_device=OneDevice("Tensor_Tensor_normal"))
 @placed(drawn=True)
 def normal(
-    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: dtype | None = None,
-    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    mean: TensorBase | float = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None,
+    out: TensorBase | None = None, dtype: dtype | None = None,
+    layout: layout | None = None, device: int | str | device | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> TensorBase:  # fmt: skip
     """Return normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
     if pin_memory:
         devices.refuse_pinning(device)
@@ -433,7 +438,7 @@ def normal(
 
 @ways(absent=lambda given, mean, std, engine, kind, out: _sampled(np.broadcast_shapes(*map(shape_of, given)), kind, given, out))
 def _drawn_around(
-    given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Any, kind: dtype, out: TensorBase | None
+    given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Engine, kind: dtype, out: TensorBase | None
 ) -> TensorBase:
     """Return normal random numbers with the given means and deviations; ``given`` lists those of ``mean`` and ``std`` that are tensors."""
     centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
@@ -478,7 +483,7 @@ def _check_probability(p: float) -> None:
 
 
 @operation(draws=IN_PLACE)
-def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = None) -> TensorBase:
+def bernoulli_(self: TensorBase, p: TensorBase | float = 0.5, *, generator: Generator | None = None) -> TensorBase:
     """Fill with 1 with probability ``p`` (a number, or a tensor with one probability per element), else with 0."""
     if not isinstance(p, TensorBase):
         _check_probability(p)
@@ -490,25 +495,25 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
     return _put(self, _drawn(self, lambda shape, _: draw("bernoulli", engine, shape, float(p), name)))
 
 
-def _array(tensor: Any) -> np.ndarray:
+def _array(tensor: TensorBase) -> Array:
     """Return the values for drawing functions; bfloat16, which NumPy lacks, as float32."""
     refuse_codes("bernoulli_tensor_cpu_self_", tensor)
     values = array_of(tensor)
     return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
 
 
-def _draws_there(engine: Any, tensor: TensorBase) -> bool:
+def _draws_there(engine: DeviceStream | Engine, tensor: TensorBase) -> bool:
     """Return whether the device itself draws, with the values of the parameters in its memory, so that nothing is read by the host."""
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 
-def _chances(p: TensorBase, engine: Any, shape: tuple[int, ...]) -> np.ndarray:
+def _chances(p: TensorBase, engine: Engine, shape: tuple[int, ...]) -> Array:
     if _draws_there(engine, p):
         return expand(p, shape)
     return np.asarray(np.broadcast_to(_probabilities(p), shape), order="C")
 
 
-def _probabilities(p: TensorBase) -> np.ndarray:
+def _probabilities(p: TensorBase) -> Array:
     array = _array(p)
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         raise RuntimeError(
@@ -534,7 +539,7 @@ def bernoulli(
 
 
 @ways(absent=lambda input, p, engine, kind: input._shape)
-def _drawn_chances(input: TensorBase, p: float | None, engine: Any, kind: dtype) -> Any:
+def _drawn_chances(input: TensorBase, p: float | None, engine: Engine, kind: dtype) -> Array | float:
     if p is not None:
         _check_probability(p)
         return draw("bernoulli", engine, shape_of(input), float(p), kind.name)

@@ -9,6 +9,7 @@ from ..._backend.errors import not_for
 from ..._core.dtype import int64
 from ..._core.generator import Generator
 from ..._core.tensor_base import TensorBase, meta_tensor
+from ..._mt19937.engine import Engine
 from ..._tape.moving import beside
 from ..._tape.ways import ways
 from .._dispatch import finish, refuse_codes, shape_of, type_word
@@ -19,7 +20,7 @@ from .random import _array, _draws_there, _sampled, _stream, _tensor, draw
 @operation(draws=BY_VALUES)
 def multinomial(
     input: TensorBase, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: TensorBase | None = None
-) -> Any:
+) -> TensorBase:
     """Sample ``num_samples`` int64 indices per row of ``input``, with probabilities proportional to the row's values."""
     shape = shape_of(input)
     if len(shape) not in (1, 2):
@@ -41,14 +42,16 @@ def multinomial(
 
 
 @ways(absent=lambda input, count, replacement, generator, out: finish(meta_tensor((*input._shape[:-1], count), int64), out))
-def _drawn_places(input: TensorBase, num_samples: int, replacement: bool, generator: Generator | None, out: TensorBase | None) -> Any:
+def _drawn_places(
+    input: TensorBase, num_samples: int, replacement: bool, generator: Generator | None, out: TensorBase | None
+) -> TensorBase:
     engine = _stream(generator, input, "multinomial")
     drawn = draw("multinomial", engine, _weights(input, engine, num_samples, replacement), num_samples, replacement, input._dtype.name)
     found = _tensor(drawn, int64, False, out)
     return beside(found, input) if out is None else found
 
 
-def _weights(input: TensorBase, engine: Any, num_samples: int, replacement: bool) -> Any:
+def _weights(input: TensorBase, engine: Engine, num_samples: int, replacement: bool) -> Any:
     """Return the weights for a draw; they are checked unless the device itself draws."""
     if _draws_there(engine, input):
         return input
@@ -68,7 +71,7 @@ def _word(tensor: Any) -> str:
 
 
 @operation(draws=BY_VALUES)
-def poisson(input: TensorBase, generator: Generator | None = None) -> Any:
+def poisson(input: TensorBase, generator: Generator | None = None) -> TensorBase:
     """Return Poisson random numbers with the rates in ``input``, in the dtype of ``input``."""
     if input._dtype.is_integral:
         raise not_for("poisson_cpu", input._dtype.name)
@@ -79,21 +82,21 @@ def poisson(input: TensorBase, generator: Generator | None = None) -> Any:
 
 
 @operation(draws=BY_VALUES)
-def binomial(count: TensorBase, prob: TensorBase, generator: Generator | None = None) -> Any:
+def binomial(count: TensorBase, prob: TensorBase, generator: Generator | None = None) -> TensorBase:
     """Return binomial random numbers with the given counts and probabilities."""
     array = draw("binomial", _stream(generator, count, "binomial"), _array(count), _array(prob))
     return beside(_tensor(array, count._dtype, False, None), count)
 
 
 @operation(draws=BY_VALUES)
-def _standard_gamma(input: TensorBase, generator: Generator | None = None) -> Any:
+def _standard_gamma(input: TensorBase, generator: Generator | None = None) -> TensorBase:
     """Return gamma random numbers with the concentrations in ``input`` and rate 1; the public function adds the gradient."""
     array = draw("standard_gamma", _stream(generator, input, "standard_gamma"), _array(input))
     return beside(_tensor(array, input._dtype, False, None), input)
 
 
 @operation(draws=BY_VALUES)
-def _sample_dirichlet(input: TensorBase, generator: Generator | None = None) -> Any:
+def _sample_dirichlet(input: TensorBase, generator: Generator | None = None) -> TensorBase:
     """Return Dirichlet random numbers with the concentrations in the last dimension of ``input``."""
     array = draw("dirichlet", _stream(generator, input, "dirichlet"), _array(input))
     return beside(_tensor(array, input._dtype, False, None), input)

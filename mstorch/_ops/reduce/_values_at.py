@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.index import numpy_gather, row_places
 from ..._backend.table import kernel
 from ..._core.modes import modes
@@ -30,12 +31,12 @@ class _Chosen(Node):
     shape: tuple[int, ...]
     own: tuple[int, ...]
 
-    def _spread(self, array: np.ndarray) -> np.ndarray:
+    def _spread(self, array: Array) -> Array:
         whole = np.zeros(self.shape, array.dtype)
         whole.reshape(-1)[self.places] = array.reshape(self.places.shape)
         return whole
 
-    def _taken(self, array: np.ndarray) -> np.ndarray:
+    def _taken(self, array: Array) -> Array:
         return array.reshape(-1)[self.places].reshape(self.own)
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
@@ -67,7 +68,7 @@ def _values_in_array(
 
 
 @ways(host=_values_in_array)
-def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, shown: TensorBase, keepdim: bool = True) -> Any:
+def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, shown: TensorBase, keepdim: bool = True) -> TensorBase:
     """Return ``input`` at unique ``indices`` along ``dim``; ``keepdim`` False removes the dimension, of length 1.
 
     ``shown`` are the indices as returned to the caller.

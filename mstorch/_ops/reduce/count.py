@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Array, Number
 from ..._backend.errors import not_for
 from ..._backend.geometry import contiguous_strides
 from ..._backend.table import kernel
@@ -65,7 +66,7 @@ def _groups(starts: TensorBase, count: int) -> tuple[Any, Any, Any]:
     return places, group, lengths
 
 
-def _starts(changes: Any) -> Any:
+def _starts(changes: TensorBase) -> TensorBase:
     return cat((changes.new_ones((1,), dtype=bool_), changes))
 
 
@@ -79,7 +80,7 @@ def _given(values: TensorBase, inverse: TensorBase | None, counts: TensorBase, r
 
 
 def unique(
-    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: TensorBase, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """Return the sorted unique elements (or slices along ``dim``); on request also the position of each element among them, and their
     counts.
@@ -105,7 +106,7 @@ def unique(
     return _given(chosen, inverse, lengths, return_inverse, return_counts)
 
 
-def _order_with_nan(rows: np.ndarray) -> np.ndarray:
+def _order_with_nan(rows: Array) -> Array:
     """Return the order in which torch.unique_dim sorts rows with NaN: every comparison with NaN is False."""
 
     def compare(first: int, second: int) -> int:
@@ -157,7 +158,7 @@ def _unique_entries(input: TensorBase, dim: int, return_inverse: bool, return_co
 
 
 def unique_consecutive(
-    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: TensorBase, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """Return each run of equal elements (or slices along ``dim``) once; on request also the number of each element's run, and the lengths
     of the runs.
@@ -206,8 +207,8 @@ def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: in
 @operation(forms=Forms({"self": "input"}), one_device=OneDevice("Tensor_searchsorted"))
 def searchsorted(
     sorted_sequence: TensorBase, input: TensorBase | float, *, out_int32: bool = False, right: bool = False, side: str | None = None,
-    sorter: Any = None, out: TensorBase | None = None,
-) -> Any:  # fmt: skip
+    sorter: TensorBase | None = None, out: TensorBase | None = None,
+) -> TensorBase:  # fmt: skip
     """Return the indices at which values would be inserted in sequences sorted along the last dimension: before equal elements, or after
     them with ``right``.
     """
@@ -263,7 +264,7 @@ def searchsorted(
     return finish(found.to(int32) if out_int32 else found, out)
 
 
-def _scalar(value: Any) -> TensorBase:
+def _scalar(value: Number) -> TensorBase:
     return tensor(value)
 
 
@@ -327,7 +328,7 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out: TensorBase | None = None) -> TensorBase:
+def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, out: TensorBase | None = None) -> TensorBase:
     """Return the number of elements in each of ``bins`` equal bins between ``min`` and ``max``; if these are equal, between the data's own.
     """
     if bins <= 0:
@@ -349,7 +350,7 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Any = 0, *, out
 
 
 @ways(absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._dtype), out))
-def _histogram(input: TensorBase, bins: int, min: Any, max: Any, out: TensorBase | None) -> TensorBase:
+def _histogram(input: TensorBase, bins: int, min: float, max: float, out: TensorBase | None) -> TensorBase:
     values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
     ends = tensor_of(np.array([low, high, bins])).to(values._dtype)
@@ -362,7 +363,8 @@ def _histogram(input: TensorBase, bins: int, min: Any, max: Any, out: TensorBase
 
 
 def histogram(
-    input: Any, bins: Any = 100, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
+    input: TensorBase, bins: TensorBase | int = 100, *, range: Sequence[float] | None = None, weight: TensorBase | None = None,
+    density: bool = False, out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return counts (or sums of weights) in bins, and the edges of the bins; ``bins`` is a number of equal bins, or their edges."""
     if out is not None and out[0]._dtype is not input._dtype:
@@ -476,7 +478,8 @@ def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None,
 
 
 def histogramdd(
-    input: Any, bins: Any, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
+    input: TensorBase, bins: Any, range: Sequence[float] | None = None, weight: TensorBase | None = None, density: bool = False,
+    out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return counts of points (rows of the last two dimensions) in multi-dimensional bins, and the edges of each dimension."""
     shape = shape_of(input)

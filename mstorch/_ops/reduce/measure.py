@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._backend.arrays import Number
 from ..._core.dtype import bfloat16, bool_, dtype, float16, float32
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.warned import warn
@@ -39,7 +40,10 @@ from .vector_norm import norm_slope, vector_norm
 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+def norm(
+    input: TensorBase, p: Number | str | None = "fro", dim: int | Sequence[int] | None = None, keepdim: bool = False,
+    out: TensorBase | None = None, dtype: dtype | None = None
+) -> TensorBase:
     """Return the norm of all elements or along ``dim``. The order is a number, "fro", or for matrices "nuc"."""
     if isinstance(p, str):
         if p == "nuc":
@@ -64,7 +68,7 @@ def _norm_method(
 
 @operation(autocast=FLOAT32_ON_DEVICES)
 @node_called("DistBackward0")
-def dist(input: Any, other: Any, p: Any = 2) -> TensorBase:
+def dist(input: Any, other: TensorBase, p: Number | None = 2) -> TensorBase:
     """Return the p-norm of ``input - other``."""
     if not isinstance(other, TensorBase):
         raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
@@ -75,7 +79,7 @@ _WIDER = {float16: float32, bfloat16: float32}
 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES, arguments_first=True)
-def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: TensorBase | None = None) -> TensorBase:
+def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy in which each slice along ``dim`` whose norm exceeds ``maxnorm`` is scaled down to that norm."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -166,7 +170,7 @@ def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None =
     return views.squeeze(made)
 
 
-def corrcoef(input: Any) -> Any:
+def corrcoef(input: TensorBase) -> TensorBase:
     """Return the correlation matrix of the rows (variables) over the columns (observations)."""
     if len(shape_of(input)) > 2:
         raise RuntimeError(

@@ -5,9 +5,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.host.reduce import numpy_variance, root_slope, sum_of_small, variance_slope
 from ..._backend.table import Kernel, kernel
@@ -57,7 +56,7 @@ _any = kernel("any")
 _LONG = 1 << 16
 
 
-def summed_dtype(input: TensorBase, asked: dtype | None, out: Any) -> dtype:
+def summed_dtype(input: TensorBase, asked: dtype | None, out: TensorBase | None) -> dtype:
     """Return the dtype of a sum or product: the requested dtype, that of ``out``, or that of the input, where integers become int64."""
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.is_integral else input._dtype)
 
@@ -130,7 +129,7 @@ def _nansum_slope(
 def mean(
     input: TensorBase, dim: tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
-) -> Any:
+) -> TensorBase:
     """Return the mean of all elements, or along ``dim``; floating or complex only, unless ``dtype`` is."""
     kind = dtype or input._dtype
     if kind.is_integral:
@@ -157,7 +156,9 @@ def nanmean(
 
 
 @operation(numpy_names=True, autocast=FLOAT32)
-def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
+def prod(
+    input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: TensorBase | None = None
+) -> TensorBase:
     """Return the product of all elements, or along ``dim``; integers accumulate in int64."""
     kind = summed_dtype(input, dtype, out)
     rank = len(shape_of(input))
@@ -189,7 +190,9 @@ def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], w
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
-def _extreme(kernel_: Kernel, name: str, input: TensorBase, dim: Any, keepdim: bool, label: str | None = None) -> Any:
+def _extreme(
+    kernel_: Kernel, name: str, input: TensorBase, dim: int | Sequence[int] | None, keepdim: bool, label: str | None = None
+) -> Any:
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     _check_not_empty(name, shape, dims, dim is None or dim == ())
@@ -230,7 +233,7 @@ def amin(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = Fal
 
 @operation(numpy_names=True)
 @node_called("AminmaxBackward0")
-def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+def aminmax(input: TensorBase, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """Return the minimum and maximum of all elements or along ``dim``."""
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
@@ -358,7 +361,7 @@ def _truth(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepd
 
 
 @operation(numpy_names=True)
-def all(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> Any:
+def all(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """Return whether all elements are true, or all along ``dim``."""
     return _truth(_all, "all", input, dim, keepdim, out)
 
@@ -433,7 +436,7 @@ def _variance_on_host(input: TensorBase, dims: tuple[int, ...], rest: float, kee
     count = math.prod(input._shape[d] for d in dims)
     divisor = None if whole and rest <= 0 else rest
 
-    def slope(g: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    def slope(g: Array, x: Array) -> tuple[Array]:
         return (variance_slope(root_slope(g, found) if rooted else g, x, dims, keepdim, divisor),)
 
     def composed(x: TensorBase) -> TensorBase:
@@ -443,7 +446,7 @@ def _variance_on_host(input: TensorBase, dims: tuple[int, ...], rest: float, kee
     return record(result, (input,), "StdBackward0" if rooted else "VarBackward0", slope, composed, unchanged=rooted)
 
 
-def _spread_args(dim: int | tuple[int, ...] | None, unbiased: Any, correction: int | None) -> tuple[Any, Any]:
+def _spread_args(dim: int | tuple[int, ...] | None, unbiased: bool | None, correction: int | None) -> tuple[Any, Any]:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is None:
@@ -486,7 +489,7 @@ def _deviation(variance: TensorBase) -> TensorBase:
 @operation(numpy_names=True)
 def var_mean(
     input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Any = None, out: Any = None
+    correction: Any = None, out: TensorBase | Sequence[TensorBase] | None = None
 ) -> tuple[Any, Any]:
     """Return the variance and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
@@ -496,7 +499,7 @@ def var_mean(
 @operation(numpy_names=True)
 def std_mean(
     input: TensorBase, dim: int | tuple[int, int] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Any = None, out: Any = None
+    correction: Any = None, out: TensorBase | Sequence[TensorBase] | None = None
 ) -> tuple[Any, Any]:
     """Return the standard deviation and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)

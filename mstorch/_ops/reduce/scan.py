@@ -59,7 +59,7 @@ def _scan(kernel_: Kernel, input: TensorBase, dim: int, kind: dtype | None, out:
 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
-def cumsum(input: TensorBase, dim: int, *, dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
+def cumsum(input: TensorBase, dim: int, *, dtype: dtype | None = None, out: TensorBase | None = None) -> TensorBase:
     """Return the cumulative sums along ``dim``; integers accumulate in int64."""
     return _scan(_cumsum, input, dim, dtype, out)
 
@@ -111,14 +111,14 @@ _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8"}
 
 @operation(numpy_names=True)
 @node_called("CummaxBackward0")
-def cummax(input: TensorBase, dim: int, *, out: Any = None) -> Any:
+def cummax(input: TensorBase, dim: int, *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return the cumulative maximum along ``dim``, and its index."""
     return _running(_cummax, "cummax", return_types.cummax, input, dim, out)
 
 
 @operation(numpy_names=True)
 @node_called("CumminBackward0")
-def cummin(input: TensorBase, dim: int, *, out: Any = None) -> Any:
+def cummin(input: TensorBase, dim: int, *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return the cumulative minimum along ``dim``, and its index."""
     return _running(_cummin, "cummin", return_types.cummin, input, dim, out)
 
@@ -154,7 +154,7 @@ def _logcumsumexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[Te
 
 @operation(numpy_names=True)
 def diff(
-    input: Any, n: int = 1, dim: int = -1, prepend: TensorBase | None = None, append: TensorBase | None = None, *,
+    input: TensorBase, n: int = 1, dim: int = -1, prepend: TensorBase | None = None, append: TensorBase | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
     """Return the differences of neighbours along ``dim``, ``n`` times."""
@@ -209,12 +209,12 @@ def _steps(x: TensorBase, y: TensorBase, dim: int, name: str) -> TensorBase:
 
 
 @operation(numpy_names=True)
-def trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: Any = None, dim: int = -1) -> TensorBase:
+def trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: float | None = None, dim: int = -1) -> TensorBase:
     """Return the integral along ``dim`` by the trapezoidal rule, at points ``x`` or with spacing ``dx`` (1)."""
     return _integral(y, x, dx, dim, False)
 
 
-def _refuse_truth(name: str, y: Any, x: TensorBase | None) -> None:
+def _refuse_truth(name: str, y: TensorBase, x: TensorBase | None) -> None:
     if y._dtype is bool_ or x is not None and x._dtype is bool_:
         which = "`y`" if x is None else "`x` or `y`"
         raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
@@ -256,7 +256,7 @@ trapz = trapezoid
 
 
 @operation(numpy_names=True)
-def cumulative_trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: Any = None, dim: int = -1) -> TensorBase:
+def cumulative_trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: float | None = None, dim: int = -1) -> TensorBase:
     """Return the cumulative integrals along ``dim`` by the trapezoidal rule."""
     return _integral(y, x, dx, dim, True)
 
@@ -295,11 +295,11 @@ def _gradient_dims(dim: int | tuple[int, ...] | None, spacing: float | Sequence[
     return wrap_dims(dims, rank) if dims else ()
 
 
-def _over(difference: Any, step: Any) -> Any:
+def _over(difference: Any, step: TensorBase | float) -> TensorBase:
     return difference / step if isinstance(step, TensorBase) else unkept(difference, step, "DivBackward1", div)
 
 
-def _derivative(input: TensorBase, dim: int, step: Any, edge_order: int) -> TensorBase:
+def _derivative(input: TensorBase, dim: int, step: TensorBase | float, edge_order: int) -> TensorBase:
     length = shape_of(input)[dim]
 
     def part(start: int, stop: int) -> Any:
@@ -311,7 +311,7 @@ def _derivative(input: TensorBase, dim: int, step: Any, edge_order: int) -> Tens
         def gap(start: int, stop: int) -> Any:
             return views.slice_dim(along, dim, start, stop, 1)
     else:
-        def gap(start: int, stop: int) -> Any:
+        def gap(start: int, stop: int) -> float:
             return step
 
     h0, h1 = gap(0, length - 2), gap(1, length - 1)

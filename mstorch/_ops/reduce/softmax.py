@@ -35,13 +35,13 @@ def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype 
 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
-def softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any = None) -> TensorBase:
+def softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``exp(x)`` divided by its sum along ``dim``."""
     return _along(_softmax, "softmax_lastdim_kernel_impl", input, dim, dtype, out)
 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
-def log_softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: Any = None) -> Any:
+def log_softmax(input: TensorBase, dim: int, dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the logarithm of the softmax, computed without overflow."""
     return _along(_log_softmax, "log_softmax_lastdim_kernel_impl", input, dim, dtype, out)
 
@@ -75,7 +75,7 @@ def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> Ten
     return total + (largest if keepdim else views.reshape(largest, shape_of(total)))
 
 
-def _shares(gradients: Any, outputs: Any, inputs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _shares(gradients: Any, outputs: Any, inputs: list[TensorBase], dims: tuple[int, ...], keepdim: bool) -> tuple[TensorBase, ...]:
     """Return the gradient of ``logsumexp``: the softmax."""
     (g,), (found,), (x,) = gradients, outputs, inputs
     if not keepdim:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.host._select import first_selected
 from ..._backend.host.sort import numpy_loose_order
@@ -119,7 +120,7 @@ def _expect_kinds(name: str, input: TensorBase, out: TensorBase | None) -> None:
 
 
 @operation(numpy_names=True)
-def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
+def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | None = False, *, out: Any = None) -> Any:
     """Return the values sorted along ``dim``, and their indices. With ``stable``, equal elements keep their order; NaN is the largest
     value.
     """
@@ -149,7 +150,7 @@ def _is_one_element(target: TensorBase, input: TensorBase) -> bool:
 @operation(numpy_names=True)
 def argsort(
     input: TensorBase, dim: int = -1, descending: bool = False, stable: bool = False, *, out: TensorBase | None = None
-) -> Any:
+) -> TensorBase:
     """Return the indices that sort the values along ``dim``."""
     order = _sorted_order(input, wrap_dim(dim, len(shape_of(input))), bool(descending), bool(stable))
     return finish(keep_layout(input, order), out)
@@ -190,11 +191,11 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     return finish(found, out)
 
 
-def _zeros(shape: tuple[int, ...]) -> np.ndarray:
+def _zeros(shape: tuple[int, ...]) -> Array:
     return np.zeros(shape, np.int64)
 
 
-def _picked(input: Any, dim: int, indices: Any, keepdim: bool, kind: Any) -> Any:
+def _picked(input: TensorBase, dim: int, indices: TensorBase, keepdim: bool, kind: type[Any]) -> Any:
     """Return values and indices, given one index per row (``dim`` has length 1)."""
     keepdim = keepdim or not shape_of(indices)
     shown = indices if keepdim else without_dim(indices, dim)
@@ -228,7 +229,9 @@ def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:
 
 
 @operation(numpy_names=True)
-def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+def kthvalue(
+    input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *, out: TensorBase | Sequence[TensorBase] | None = None
+) -> Any:
     """Return the ``k``-th smallest value along ``dim`` and its index."""
     shape = shape_of(input)
     dim, k = wrap_dim(dim, len(shape)), whole(k)
@@ -261,7 +264,7 @@ def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
         chosen = isnan(inside) if none else eq(inside, found)
         return max(where(chosen, x, -math.inf))
 
-    def slope(g: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    def slope(g: Array, x: Array) -> tuple[Array]:
         chosen = np.isnan(x) if none else x == array_of(found)
         return (np.asarray(chosen * (g / x.dtype.type(float(chosen.sum()))), x.dtype),)
 
@@ -344,7 +347,9 @@ def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, 
 
 
 @operation(numpy_names=True)
-def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def nanmedian(
+    input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | Sequence[TensorBase] | None = None
+) -> Any:
     """Return the median of the elements that are not NaN."""
     return _median(input, dim, keepdim, True, out)
 
@@ -388,7 +393,9 @@ def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool, out: TensorBase | None) -> TensorBase:
+def _quantile(
+    input: TensorBase, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool, out: TensorBase | None
+) -> TensorBase:
     name = "nanquantile" if ignore_nan else "quantile"
     if not isinstance(q, TensorBase):
         if not 0 <= q <= 1:
@@ -455,7 +462,7 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_CPU)
 def quantile(
-    input: TensorBase, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
+    input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
     out: TensorBase | None = None
 ) -> TensorBase:
     """Return the quantiles ``q`` (a number or a vector in [0, 1]) of all elements, or along ``dim``; a slice with NaN gives NaN."""

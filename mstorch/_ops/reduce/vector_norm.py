@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..._backend.table import kernel
@@ -59,7 +60,9 @@ def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
     return _norm(x, p, dims, keepdim)
 
 
-def norm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, keepdim: bool) -> Any:
+def norm_slope(
+    gradients: Sequence[TensorBase], outputs: Any, inputs: Sequence[TensorBase], p: float, dims: tuple[int, ...] | None, keepdim: bool
+) -> tuple[TensorBase | None, ...]:
     """Return the gradient, computed from the vector and its norm, which torch saves too; zero where the norm or an element is not
     differentiable.
     """
@@ -111,7 +114,7 @@ def _norm(x: TensorBase, p: float, dims: tuple[int, ...], keepdim: bool) -> Tens
     return _root(reduce.sum(powers, dims, keepdim), 1.0 / p)
 
 
-def _squares(x: Any) -> Any:
+def _squares(x: Any) -> TensorBase:
     if not x._dtype.is_complex:
         return x * x
     a, b = real(x), imag(x)

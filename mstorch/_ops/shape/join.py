@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for, wrong_type
+from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from ..._core.dtype import dtype, int32, int64
 from ..._core.formats import contiguous_format, memory_format
@@ -80,7 +82,7 @@ def _check_kind(kind: dtype, out: TensorBase | None) -> None:
 
 
 @operation(numpy_names=True, autocast=WIDEST)
-def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> Any:
+def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> TensorBase:
     """Concatenate the tensors along ``dim``."""
     tensors = tensor_list(tensors, "cat")
     if not tensors:
@@ -127,7 +129,7 @@ concat = concatenate = cat
 
 
 @operation(numpy_names=True, autocast=WIDEST)
-def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> Any:
+def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None = None) -> TensorBase:
     """Stack tensors of equal size along a new dimension ``dim``."""
     tensors = tensor_list(tensors, "stack")
     if not tensors:
@@ -233,7 +235,7 @@ def _nothing(height: int, width: int, block: TensorBase, kind: dtype) -> TensorB
 
 
 @node_called("BlockDiagBackward0")
-def block_diag(*tensors: Any) -> Any:
+def block_diag(*tensors: Any) -> TensorBase:
     """Return a block-diagonal matrix of the tensors (of at most two dimensions)."""
     for number, tensor in enumerate(tensors):
         if len(shape_of(tensor)) > 2:
@@ -256,7 +258,7 @@ def block_diag(*tensors: Any) -> Any:
 
 
 @operation(forms=Forms(star="repeats"))
-def repeat(self: TensorBase, *repeats: Any) -> Any:
+def repeat(self: TensorBase, *repeats: int | Sequence[int]) -> TensorBase:
     """Repeat the tensor along each dimension; more repeats than dimensions add dimensions in front."""
     counts = shape_args(repeats, "repeat")
     own = shape_of(self)
@@ -268,7 +270,7 @@ def repeat(self: TensorBase, *repeats: Any) -> Any:
     return call(_tile, (views.reshape(self, ((1,) * (len(counts) - len(own)) + own)),), counts)
 
 
-def tile(input: TensorBase | int, dims: Any) -> TensorBase:
+def tile(input: TensorBase | int, dims: int | Sequence[int]) -> TensorBase:
     """Repeat the tensor along each dimension; missing repeats in front are 1."""
     counts = shape_args((dims,))
     lead = len(shape_of(input)) - len(counts)
@@ -373,7 +375,7 @@ def flipud(input: TensorBase) -> TensorBase:
 
 
 @node_called("RollBackward0")
-def roll(input: TensorBase, shifts: Any, dims: Any = None) -> TensorBase:
+def roll(input: TensorBase, shifts: Any, dims: int | Sequence[int] | None = None) -> TensorBase:
     """Roll the elements along dimensions, cyclically; without ``dims`` over the flattened tensor."""
     shifts, dims = (int(v) if isinstance(v, TensorBase) else v for v in (shifts, dims))
     moves = (shifts,) if isinstance(shifts, int) else tuple(shifts)
@@ -396,7 +398,7 @@ def roll(input: TensorBase, shifts: Any, dims: Any = None) -> TensorBase:
     return with_format(call(_roll, (input,), moves, tuple(wrap_dim(d, rank) for d in axes)), input)
 
 
-def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> TensorBase:
+def rot90(input: TensorBase, k: int = 1, dims: Any = (0, 1)) -> TensorBase:
     """Return the tensor rotated by 90 degrees ``k`` times, from the first towards the second of ``dims``."""
     dims, k = tuple(dims), whole(k)
     rank = len(shape_of(input))
@@ -429,7 +431,7 @@ def _quarter_turns(input: TensorBase, k: int, dims: tuple[int, int]) -> TensorBa
 
 
 def _turned(k: int, dims: tuple[int, int]) -> Callable[..., Any]:
-    def turned(array: np.ndarray) -> np.ndarray:
+    def turned(array: Array) -> Array:
         if k == 2:
             return np.flip(array, dims).copy()
         if k in (0, 4):
@@ -440,7 +442,7 @@ def _turned(k: int, dims: tuple[int, int]) -> Callable[..., Any]:
 
 
 def _turned_raw(k: int, dims: tuple[int, ...]) -> Callable[..., Any]:
-    def turned(raw: Any) -> Any:
+    def turned(raw: Raw) -> Raw:
         if k in (0, 4):
             return cloned(raw)
         rank = len(raw.shape)
@@ -524,7 +526,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     return tuple(t if shape_of(t) == tuple(shape) else views.expand(t, shape) for t in tensors)
 
 
-def broadcast_shapes(*shapes: Any) -> Any:
+def broadcast_shapes(*shapes: Any) -> Sequence[int]:
     """Return the broadcast shape of shapes."""
     sizes = [[shape] if isinstance(shape, int) else list(shape) for shape in shapes]
     total = [1] * max(map(len, sizes), default=0)

@@ -65,7 +65,7 @@ def _triangular(name: str, input: TensorBase, diagonal: int, lower: bool, out: T
     return finish_exactly(call(_triangle, (input,), diagonal, lower, label=f"{name.capitalize()}Backward0"), out)
 
 
-def tril(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> Any:
+def tril(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> TensorBase:
     """Return the elements of matrices on and below a diagonal, zeros above."""
     return _triangular("tril", input, diagonal, True, out)
 
@@ -109,7 +109,7 @@ def triu_indices(
     return _triangle_indices(row, col, offset, dtype, device, False)
 
 
-def _beside(src: TensorBase, input: TensorBase) -> Any:
+def _beside(src: TensorBase, input: TensorBase) -> TensorBase:
     """Return the source of a copy moved to its target's device, as torch copies from any device."""
     return src if src._storage.__class__ is input._storage.__class__ else src.to(input.device)
 
@@ -153,7 +153,7 @@ def slice_scatter(
 
 
 def as_strided_scatter(
-    input: Any, src: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+    input: TensorBase, src: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> TensorBase:
     """Return a copy with ``src`` in the elements that ``as_strided`` views."""
     offset = input._offset if storage_offset is None else storage_offset
@@ -191,7 +191,7 @@ def as_strided_scatter(
     )[0]
 
 
-def _as_strided_scatter_backward(gradients: Any, outputs: Any, inputs: Any, where: Any) -> Any:
+def _as_strided_scatter_backward(gradients: Any, outputs: list[Any], inputs: list[TensorBase], where: TensorBase) -> Any:
     if gradients[0] is None:
         return None, None
     part = gradients[0].take(where)
@@ -324,7 +324,7 @@ def _directed_split(name: str, input: TensorBase, sections: int | Sequence[int],
     return tensor_split(input, sections, dim)
 
 
-def _counts(first: Any, rest: tuple[Any, ...]) -> Any:
+def _counts(first: TensorBase | float | Sequence[Any], rest: tuple[Any, ...]) -> Any:
     return (first, *rest) if rest else first
 
 
@@ -434,7 +434,7 @@ def _hermitian(self: TensorBase) -> TensorBase:
 
 
 @operation(forms=SIZE)
-def sum_to_size(self: TensorBase, *size: Any) -> Any:
+def sum_to_size(self: TensorBase, *size: int | Sequence[int]) -> TensorBase:
     """Return the sum over the dimensions that broadcasting from this size would have expanded."""
     target, own = shape_args(size), shape_of(self)
     lead = len(own) - len(target)
@@ -465,7 +465,7 @@ def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return copy
 
 
-def _copied(part: Any) -> TensorBase:
+def _copied(part: TensorBase) -> TensorBase:
     made = part.clone(memory_format=contiguous_format)
     if made._node is not None and part._node is not None:
         made._node.__class__ = named(type(made._node), f"{type(part._node).label}_copy")
@@ -478,7 +478,7 @@ def _slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int |
     return views.slice_dim(input, axis, first, max(first, last), step)
 
 
-def _viewed(input: TensorBase, *shape: Any, **named: Any) -> TensorBase:
+def _viewed(input: TensorBase, *shape: Sequence[int], **named: Any) -> TensorBase:
     """Return ``view``, or a row-major copy where the strides allow no view."""
     given = next(iter(named.values())) if named else shape[0]
     return views.view(input, *shape, **named) if isinstance(given, dtype) else views.reshape(input, *(shape or (given,)))
@@ -535,7 +535,7 @@ def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return method
 
 
-def _squeezed(input: Any, *dim: Any, **named: Any) -> Any:
+def _squeezed(input: TensorBase, *dim: int, **named: Any) -> TensorBase:
     return views.squeeze(input, *(dim if len(dim) < 2 else (dim,)), **named)
 
 

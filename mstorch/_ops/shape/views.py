@@ -1,13 +1,15 @@
 """Views: another shape, order or part of the same storage, through which writes are visible."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._backend import tape
+from ..._backend.arrays import Array
 from ..._backend.geometry import contiguous_strides, inverse_order
+from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from ..._core.dtype import dtype
 from ..._core.promotion import type_text
@@ -69,7 +71,7 @@ def _as_shape(
     return windows.sorted_view(input, label, shape, strides, input._offset, _RESHAPED, shape)
 
 
-def _reshaped(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def _reshaped(own: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return lambda array: array.reshape(shape), lambda array: array.reshape(own)
 
 
@@ -105,7 +107,7 @@ def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @operation(forms=Forms(star="shape"))
-def reshape(input: TensorBase, *shape: Any) -> Any:
+def reshape(input: TensorBase, *shape: int | Sequence[int]) -> Any:
     """Return the elements in another shape: a view where the strides allow it, else a copy."""
     own = shape_of(input)
     wanted = infer_size(shape_args(shape, "reshape"), numel_of(own))
@@ -143,7 +145,7 @@ def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> TensorB
 
 
 @operation(numpy_names=True)
-def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
+def unflatten(input: TensorBase, dim: int, sizes: Sequence[int]) -> TensorBase:
     """Split dimension ``dim`` into several."""
     own = shape_of(input)
     dim = wrap_dim(dim, len(own))
@@ -162,7 +164,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
 
 
 @operation(forms=Forms(star="dims"))
-def permute(input: Any, *dims: Any) -> Any:
+def permute(input: TensorBase, *dims: int | Sequence[int]) -> TensorBase:
     """Return a view with permuted dimensions."""
     order = shape_args(dims, "permute")
     own = shape_of(input)
@@ -183,7 +185,7 @@ def _permuted(input: TensorBase, order: tuple[int, ...], label: str) -> TensorBa
     return windows.sorted_view(input, label, shape, steps, input._offset, _PERMUTED, order)
 
 
-def _transposed(own: tuple[int, ...], order: tuple[int, ...]) -> Any:
+def _transposed(own: tuple[int, ...], order: tuple[int, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     inverse = inverse_order(order)
     return lambda array: array.transpose(order), lambda array: array.transpose(inverse)
 
@@ -195,7 +197,7 @@ _PERMUTED = windows.Sort(
 
 
 @operation(forms=Forms({"axis0": "dim0", "axis1": "dim1"}))
-def transpose(input: TensorBase, dim0: int, dim1: int) -> Any:
+def transpose(input: TensorBase, dim0: int, dim1: int) -> TensorBase:
     """Return a view with two dimensions swapped."""
     return _exchanged(input, dim0, dim1, "TransposeBackward0")
 
@@ -209,7 +211,7 @@ def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBas
     return _permuted(input, tuple(order), label)
 
 
-def t(input: TensorBase) -> Any:
+def t(input: TensorBase) -> TensorBase:
     """Return the transpose of a matrix; tensors of fewer dimensions unchanged."""
     shape = shape_of(input)
     if len(shape) == 2:  # as _permuted, at the least cost
@@ -226,7 +228,7 @@ def alias(input: TensorBase) -> TensorBase:
     return windows.sorted_view(input, "AliasBackward0", input._shape, strides_of(input), input._offset, _ALIAS, None)
 
 
-def _same(value: np.ndarray) -> np.ndarray:
+def _same(value: Array) -> Array:
     return value
 
 
@@ -238,7 +240,7 @@ def detach(input: Any) -> Any:
     return make_view(input, tape.detached, input._shape, strides_of(input), input._offset)
 
 
-def movedim(input: TensorBase, source: Any, destination: Any) -> Any:
+def movedim(input: TensorBase, source: int | Sequence[int], destination: Any) -> TensorBase:
     """Return a view with dimensions ``source`` moved to the positions ``destination``."""
     rank = len(shape_of(input))
     sources = [source] if isinstance(source, int) else list(source)
@@ -264,7 +266,7 @@ def movedim(input: TensorBase, source: Any, destination: Any) -> Any:
 
 
 @operation(numpy_names=True)
-def squeeze(input: TensorBase, dim: int | None = None) -> Any:
+def squeeze(input: TensorBase, dim: int | None = None) -> TensorBase:
     """Return a view without the dimensions of length 1: without all of them, or those in ``dim``."""
     own, strides = shape_of(input), strides_of(input)
     if dim is None:
@@ -289,7 +291,7 @@ def unsqueeze(input: TensorBase, dim: int) -> Any:
 
 
 @operation(forms=SIZE)
-def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
+def expand(input: TensorBase, *size: int | Sequence[int], implicit: bool = False) -> Any:
     """Expand dimensions of length 1 without a copy (stride 0); -1 keeps a length; new dimensions are prepended."""
     own, strides = shape_of(input), strides_of(input)
     wanted = shape_args(size, "expand")
@@ -323,7 +325,7 @@ def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
     return windows.sorted_view(input, "ExpandBackward0", target, tuple(steps), input._offset, _EXPANDED, target)
 
 
-def _repeated(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def _repeated(own: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return lambda array: np.broadcast_to(array, shape), lambda array: sum_array(array, own)
 
 
@@ -332,12 +334,12 @@ _EXPANDED = windows.Sort(
 )
 
 
-def expand_as(self: TensorBase, other: Any) -> TensorBase:
+def expand_as(self: TensorBase, other: TensorBase) -> TensorBase:
     """Expand to the size of ``other``."""
     return expand(self, shape_of(other))
 
 
-def view_as(self: Any, other: TensorBase) -> Any:
+def view_as(self: TensorBase, other: TensorBase) -> TensorBase:
     """Return a view with the size of ``other``."""
     return view(self, shape_of(other))
 
@@ -348,13 +350,13 @@ def reshape_as(self: TensorBase, other: TensorBase) -> TensorBase:
 
 
 @operation(forms=Forms({"shape": "size"}))
-def broadcast_to(input: Any, size: Sequence[int]) -> Any:
+def broadcast_to(input: TensorBase, size: Sequence[int]) -> TensorBase:
     """Return ``expand`` of the arguments; an alias."""
     return expand(input, size)
 
 
 @operation(numpy_names=True)
-def narrow(input: TensorBase, dim: int, start: Any, length: int) -> TensorBase:
+def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) -> TensorBase:
     """Return a view of ``length`` elements of dimension ``dim`` from ``start`` on."""
     own = shape_of(input)
     if not own:
@@ -388,13 +390,13 @@ def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:
     )
 
 
-def _stretch(own: tuple[int, ...], argument: tuple[int, int, int, int]) -> Any:
+def _stretch(own: tuple[int, ...], argument: tuple[int, int, int, int]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     dim, start, stop, step = argument
     key = (slice(None),) * dim + (slice(start, stop, step),)
     return lambda array: array[key], windows.placing(key, own)
 
 
-def _stretch_back(raw: Any, own: tuple[int, ...], argument: tuple[int, int, int, int]) -> Any:
+def _stretch_back(raw: Raw, own: tuple[int, ...], argument: tuple[int, int, int, int]) -> Raw:
     dim, start, stop, step = argument
     return movement.placed(raw, (slice(None),) * dim + (slice(start, stop, step),), own)
 
@@ -403,7 +405,7 @@ _SLICED = windows.Sort(lambda name, argument: lambda raw: _slice[name](raw, *arg
 
 
 @operation(numpy_names=True)
-def select(input: TensorBase, dim: int, index: Any) -> Any:
+def select(input: TensorBase, dim: int, index: int) -> TensorBase:
     """Return a view of index ``index`` in dimension ``dim``, which is removed."""
     own, strides = shape_of(input), strides_of(input)
     if not own:
@@ -422,13 +424,13 @@ def select(input: TensorBase, dim: int, index: Any) -> Any:
     )  # fmt: skip
 
 
-def _entry(own: tuple[int, ...], argument: tuple[int, int]) -> Any:
+def _entry(own: tuple[int, ...], argument: tuple[int, int]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     dim, index = argument
     key = (slice(None),) * dim + (index,)
     return lambda array: np.asarray(array[key]), windows.placing(key, own)
 
 
-def _entry_back(raw: Any, own: tuple[int, ...], argument: tuple[int, int]) -> Any:
+def _entry_back(raw: Raw, own: tuple[int, ...], argument: tuple[int, int]) -> Raw:
     dim, index = argument
     return movement.placed(raw, (slice(None),) * dim + (index,), own)
 
@@ -524,7 +526,7 @@ def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -
     return windows.window_on(input, shape, steps, start, "DiagonalBackward0")
 
 
-def unfold(self: Any, dimension: int, size: int, step: int) -> TensorBase:
+def unfold(self: TensorBase, dimension: int, size: int, step: int) -> TensorBase:
     """Return a view of sliding windows of ``size`` along a dimension, with stride ``step``, as a new last dimension."""
     own, strides = shape_of(self), strides_of(self)
     dimension = wrap_dim(dimension, len(own))
@@ -541,10 +543,10 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> TensorBase:
     steps = (*strides[:dimension], strides[dimension] * step, *strides[dimension + 1 :], strides[dimension])
     lead = (slice(None),) * dimension
 
-    def forward(array: np.ndarray) -> np.ndarray:
+    def forward(array: Array) -> Array:
         return np.array(np.lib.stride_tricks.sliding_window_view(array, size, dimension)[(*lead, slice(None, None, step))], order="C")
 
-    def back(array: np.ndarray) -> np.ndarray:
+    def back(array: Array) -> Array:
         # By the tensor's own elements, not by the memory: it may itself hold an element several times.
         found = np.zeros(own, array.dtype)
         for place in range(size):

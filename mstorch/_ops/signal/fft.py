@@ -32,12 +32,12 @@ _NORMS = (None, "backward", "ortho", "forward")
 
 
 
-def _stored(found: TensorBase, out: TensorBase | None) -> Any:
+def _stored(found: TensorBase, out: TensorBase | None) -> TensorBase:
     """Return the transform, stored in ``out`` if given; a resized ``out`` is row-major."""
     return finish(found if out is None else row_major(found), out)
 
 
-def _stored_real(found: TensorBase, out: TensorBase | None, name: str) -> Any:
+def _stored_real(found: TensorBase, out: TensorBase | None, name: str) -> TensorBase:
     if isinstance(out, TensorBase) and not out._dtype.is_floating_point:
         raise RuntimeError(f"{name} expects a floating point output tensor, but got {type_word(out._dtype)}")
     return _stored(found, out)
@@ -84,7 +84,7 @@ def _check_length(length: int) -> None:
         raise RuntimeError(f"Invalid number of data points ({length}) specified")
 
 
-def _run(input: TensorBase, dims: Sequence[int], inverse: bool, norm: str) -> Any:
+def _run(input: TensorBase, dims: Sequence[int], inverse: bool, norm: str) -> TensorBase:
     return call(_fft, (input,), tuple(dims), inverse, norm, strides=_strides(input, shape_of(input), _outer_first(input, dims)))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Number
 from ..._core.tensor_base import TensorBase, tensor_of
 from ..._core.warned import warn
 from ..._tape.moving import beside
@@ -28,13 +29,13 @@ _RETURN_COMPLEX = (
 _ONESIDED = "Cannot have onesided output if window or input is complex"
 
 
-def _window_text(window: Any) -> str:
+def _window_text(window: TensorBase | None) -> str:
     if window is None:
         return "None"
     return f"torch.{type_word(window._dtype)}Tensor{{{list(shape_of(window))}}}"
 
 
-def _flag(value: Any) -> int | None:
+def _flag(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
@@ -54,17 +55,17 @@ def _warn_no_window(what: str) -> None:
     )
 
 
-def _number(value: Any) -> Any:
+def _number(value: TensorBase | Number | None) -> Any:
     """Return the value of a 0-d tensor as a number; other values unchanged."""
     return value.item() if isinstance(value, TensorBase) and not value._shape else value
 
 
 @operation(autocast=FLOAT32_ON_CPU)
 def stft(
-    input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
+    input: TensorBase, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
     return_complex: bool | None = None, align_to_window: bool | None = None,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return the Fourier transforms of windows of the signal, with stride ``hop_length``: (*, T) → (*, F, frames), complex."""
     n_fft, hop_length, win_length = map(_number, (n_fft, hop_length, win_length))
     if center:
@@ -118,7 +119,7 @@ def stft(
 
 
 def _check_stft(
-    input: TensorBase, n_fft: int, hop: int, length: int, window: TensorBase | None, normalized: bool, onesided: Any,
+    input: TensorBase, n_fft: int, hop: int, length: int, window: TensorBase | None, normalized: bool, onesided: bool | None,
     return_complex: bool | None, align: Any
 ) -> None:
     shape = shape_of(input)
@@ -145,7 +146,7 @@ def _check_stft(
         )
 
 
-def _overlapped(frames: TensorBase, hop: int) -> Any:
+def _overlapped(frames: TensorBase, hop: int) -> TensorBase:
     """Overlap-add frames: (B, frames, n) → (B, T)."""
     if frames.is_complex():
         parts = view_as_real(frames)
@@ -158,9 +159,9 @@ def _overlapped(frames: TensorBase, hop: int) -> Any:
 
 
 def istft(
-    input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
+    input: TensorBase, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
     center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return the signal of a short-time Fourier transform, by least squares: (*, F, frames) → (*, T)."""
     n_fft, hop_length, win_length, length = map(_number, (n_fft, hop_length, win_length, length))
     hop = n_fft // 4 if hop_length is None else hop_length
@@ -212,7 +213,7 @@ def istft(
     return views.squeeze(signal, 0) if single else signal
 
 
-def _check_istft(call: str, input: TensorBase, n_fft: int, hop: int, size: int, window: Any, onesided: bool | None) -> None:
+def _check_istft(call: str, input: TensorBase, n_fft: int, hop: int, size: int, window: TensorBase | None, onesided: bool | None) -> None:
     shape = shape_of(input)
     problem = ""
     if not math.prod(shape):

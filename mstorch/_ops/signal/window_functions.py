@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core import device as devices
 from ..._core.device import device
 from ..._core.dtype import dtype, float64, get_default_dtype
@@ -16,7 +17,7 @@ from ..._core.tensor_base import TensorBase, tensor_of
 from ..elementwise.special import i0
 
 
-def _kind(name: str, M: int, dtype: Any, layout: layout | None = None) -> dtype:
+def _kind(name: str, M: int, dtype: dtype | None, layout: layout | None = None) -> dtype:
     kind = dtype or get_default_dtype()
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -37,7 +38,7 @@ def _tensor(values: Any, kind: dtype, device: device | str | int | None, require
     return values.requires_grad_() if requires_grad else values
 
 
-def _sum_of_cosines(M: int, weights: list[float], sym: bool) -> np.ndarray:
+def _sum_of_cosines(M: int, weights: list[float], sym: bool) -> Array:
     if M == 1:
         return np.ones(1)
     angle = np.arange(M) * (2 * math.pi / max(M - 1 if sym else M, 1))
@@ -149,7 +150,7 @@ def gaussian(
     return _tensor(found, kind, device, requires_grad)
 
 
-def _kaiser(M: int, beta: float, sym: bool) -> Any:
+def _kaiser(M: int, beta: float, sym: bool) -> TensorBase | Array:
     if M <= 1:
         return np.ones(M)
     place = np.arange(M) * (2.0 / (M - 1 if sym else M)) - 1

@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.scatter import add_rows, wide
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
+from ..apply import Applied
+from ..operands import Operand
 
 
 class Places:
@@ -18,19 +21,19 @@ class Places:
     """
 
     def __init__(
-        self, key: np.ndarray | tuple[np.ndarray, ...], shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False,
+        self, key: Array | tuple[Array, ...], shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False,
         rounded_once: bool = False, outer: tuple[int, ...] | None = None,
     ) -> None:  # fmt: skip
         self.key, self.shape, self.own, self.flat, self.rounded_once = key, shape or (1,), own, flat, rounded_once
         self.outer = shape if outer is None else outer
 
-    def _taken(self, array: np.ndarray) -> np.ndarray:
+    def _taken(self, array: Array) -> Array:
         array, key = array.reshape(self.shape), self.key
         if key.__class__ is tuple and len(key) > 1 and key[-1].__class__ is not slice and set(map(type, key[:-1])) == {slice}:
             return array.take(key[-1], len(key) - 1).reshape(self.own)  # all along the dimensions before, in rows as torch has it
         return np.asarray(array[key]).reshape(self.own)
 
-    def _added(self, array: np.ndarray) -> np.ndarray:
+    def _added(self, array: Array) -> Array:
         kind = array.dtype
         if self.rounded_once:
             array = wide(array)
@@ -42,24 +45,24 @@ class Places:
             np.add.at(whole, self.key, array.reshape(-1) if self.flat else array)
         return np.asarray(whole.reshape(self.outer), kind)
 
-    def _without(self, array: np.ndarray) -> np.ndarray:
+    def _without(self, array: Array) -> Array:
         rest = np.array(array.reshape(self.shape))
         rest[self.key] = 0
         return rest.reshape(self.outer)
 
-    def take(self, value: TensorBase | np.ndarray) -> Any:
+    def take(self, value: TensorBase | Array) -> Any:
         """Gather the values at the positions."""
         return v.mapped(value, self._taken, self._added, "GatherBackward0")
 
-    def add(self, value: Any, label: str = "ScatterAddBackward0") -> Any:
+    def add(self, value: Operand, label: str = "ScatterAddBackward0") -> Any:
         """Scatter-add values at the positions of a zero array."""
         return v.mapped(value, self._added, self._taken, label)
 
-    def without(self, value: np.ndarray) -> Any:
+    def without(self, value: Array) -> Operand:
         """Return the array with zeros at the positions."""
         return v.mapped(value, self._without, self._without, "ScatterBackward1")
 
-    def gradients(self, node: Any, g: np.ndarray, adds: bool) -> tuple[Any, Any]:
+    def gradients(self, node: Applied, g: Array, adds: bool) -> tuple[Any, Any]:
         """Return the gradients of an array and of the source that was written or added to it."""
         return (
             None if node.edges[0] is None else g if adds else self.without(g),

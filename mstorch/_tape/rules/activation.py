@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.activation import activation_slope, gelu_slope, relu_slope
 from ..._backend.onednn.elementwise import GELU, GELU_TANH, SWISH
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 
 _gelu_grad = v.Primitive("gelu_grad")
 _relu_grad = v.in_one_kernel(
@@ -19,17 +21,17 @@ _relu_grad = v.in_one_kernel(
 
 
 @rule("relu", keep=("result",))
-def relu(node: Any, g: TensorBase | np.ndarray) -> Any:
+def relu(node: Applied, g: TensorBase | Array) -> Operand:
     return _relu_grad(g, node.kept(g))
 
 
 @rule("silu", keep=(0,), symmetric=True)
-def silu(node: Any, g: TensorBase | np.ndarray) -> Any:
+def silu(node: Applied, g: TensorBase | Array) -> Operand:
     return _silu_grad(g, node.kept(g))
 
 
 @v.wide_where_bare
-def _silu_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
+def _silu_slope(g: TensorBase | Array, x: TensorBase | Array) -> Operand:
     share = v.sigmoid(x)
     return v.mul(g, v.mul(share, v.plus(v.mul(x, v.plus(v.neg(share), 1)), 1)))
 
@@ -38,37 +40,37 @@ _silu_grad = v.in_one_kernel("silu_grad", _silu_slope, lambda g, x: activation_s
 
 
 @rule("leaky_relu", keep=(0,), symmetric=True)
-def leaky_relu(node: Any, g: TensorBase | np.ndarray) -> Any:
+def leaky_relu(node: Applied, g: TensorBase | Array) -> Operand:
     x = node.kept(g)
     return v.flat_in(v.where(v.positive(x), g, v.times(g, node.args[0])), x)
 
 
 @rule("gelu", keep=(0,), symmetric=True)
-def gelu(node: Any, g: TensorBase | np.ndarray) -> Any:
+def gelu(node: Applied, g: TensorBase | Array) -> Operand:
     return _gelu_slope(g, node.kept(g))
 
 
-def _gelu_of_arrays(g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
+def _gelu_of_arrays(g: Array, x: Array) -> Array | None:
     found = activation_slope(GELU, x, g) if g.ndim else None
     return gelu_slope(x, g) if found is None and g.ndim and g.dtype.char in "fd" else found
 
 
 @v.ways(array=_gelu_of_arrays, raw=lambda g, x: _gelu_grad(g, x, "none"))
 @v.wide
-def _gelu_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
+def _gelu_slope(g: TensorBase | Array, x: TensorBase | Array) -> Operand:
     share = v.times(v.plus(v.erf(v.times(x, 0.7071067811865476)), 1), 0.5)
     density = v.times(v.exp(v.times(v.mul(x, x), -0.5)), 0.3989422804014327)
     return v.mul(g, v.add(share, v.mul(x, density)))
 
 
 @rule("gelu_tanh", keep=(0,), label="GeluBackward0", symmetric=True)
-def gelu_tanh(node: Any, g: TensorBase | np.ndarray) -> Any:
+def gelu_tanh(node: Applied, g: TensorBase | Array) -> Operand:
     return _gelu_tanh_slope(g, node.kept(g))
 
 
 @v.ways(array=lambda g, x: activation_slope(GELU_TANH, x, g), raw=lambda g, x: _gelu_grad(g, x, "tanh"))
 @v.wide
-def _gelu_tanh_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
+def _gelu_tanh_slope(g: TensorBase | Array, x: TensorBase | Array) -> Operand:
     squared = v.mul(x, x)
     inner = v.tanh(v.times(v.mul(x, v.plus(v.times(squared, 0.044715), 1)), 0.7978845608028654))
     slope = v.times(v.plus(v.times(squared, 3 * 0.044715), 1), 0.7978845608028654)
@@ -77,13 +79,13 @@ def _gelu_tanh_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> 
 
 
 @rule("hardtanh", keep=(0,), symmetric=True)
-def hardtanh(node: Any, g: TensorBase | np.ndarray) -> Any:
+def hardtanh(node: Applied, g: TensorBase | Array) -> Operand:
     x, (low, high) = node.kept(g), node.args
     return v.flat_in(v.where(v.either(v.at_most(x, low), v.at_most(v.neg(x), -high)), 0, g), x)
 
 
 @rule("prelu", keep=(0, 1), label="PreluKernelBackward0")
-def prelu(node: Any, g: np.ndarray) -> Any:
+def prelu(node: Applied, g: Array) -> tuple[Array | None, ...]:
     x, weight = node.kept(g, 0), node.kept(g, 1)
     return (
         None if node.edges[0] is None else v.flat_in(v.where(v.positive(x), g, v.mul(g, weight)), x),
@@ -92,7 +94,7 @@ def prelu(node: Any, g: np.ndarray) -> Any:
 
 
 @rule("elu", keep=(0,), symmetric=True)
-def elu(node: Any, g: TensorBase | np.ndarray) -> Any:
+def elu(node: Applied, g: TensorBase | Array) -> Operand:
     alpha, scale, inner = node.args
     x = node.kept(g)
     above = v.positive(x)  # no number is below, as in most of torch's loop
@@ -104,39 +106,39 @@ _softplus = v.elementwise("softplus")
 
 
 @v.wide_where_bare
-def _mish_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
+def _mish_slope(g: TensorBase | Array, x: TensorBase | Array) -> Operand:
     inner = v.tanh(_softplus(x, 1, math.inf))
     return v.mul(g, v.add(inner, v.mul(v.mul(x, v.sigmoid(x)), v.plus(v.neg(v.mul(inner, inner)), 1))))
 
 
 @rule("mish", keep=(0,), symmetric=True)
-def mish(node: Any, g: TensorBase | np.ndarray) -> Any:
+def mish(node: Applied, g: TensorBase | Array) -> Operand:
     return _mish_slope(g, node.kept(g))
 
 
-def _growth(g: np.ndarray, z: np.ndarray) -> np.ndarray:
+def _growth(g: Array, z: Array) -> Array:
     return v.div(v.mul(g, z), v.plus(z, 1))
 
 
 @rule("softplus", keep=(0,), symmetric=True)
-def softplus(node: Any, g: TensorBase | np.ndarray) -> Any:
+def softplus(node: Applied, g: TensorBase | Array) -> Operand:
     beta, bound = node.args
     x = node.kept(g)
     steep = v.above(v.times(x, beta), bound)
     return v.where(steep, g, _softplus_slope(g, x, beta, steep))
 
 
-def _softplus_of_arrays(g: np.ndarray, x: np.ndarray, beta: float, steep: np.ndarray) -> np.ndarray:
+def _softplus_of_arrays(g: Array, x: Array, beta: float, steep: Array) -> Array:
     return v.wide(lambda g, x: _growth(g, v.exp(v.times(x, beta))))(g, x)
 
 
 @v.ways(array=_softplus_of_arrays)
-def _softplus_slope(g: TensorBase, x: TensorBase, beta: float, steep: np.ndarray) -> TensorBase:
+def _softplus_slope(g: TensorBase, x: TensorBase, beta: float, steep: Array) -> TensorBase:
     return v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta)))  # in which no exponential overflows
 
 
 @rule("logsigmoid", keep=(0,), label="LogSigmoidBackward0", symmetric=True)
-def logsigmoid(node: Any, g: TensorBase | np.ndarray) -> Any:
+def logsigmoid(node: Applied, g: TensorBase | Array) -> Operand:
     return _logsigmoid_slope(g, node.kept(g))
 
 
@@ -145,13 +147,13 @@ def _logsigmoid_slope(g: TensorBase, x: TensorBase) -> TensorBase:
     return v.mul(g, v.sigmoid(v.neg(x)))
 
 
-def _below(g: np.ndarray, z: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _below(g: Array, z: Array, x: Array) -> Array:
     """Return the gradient of logsigmoid from ``z = exp(-|x|)``, which torch keeps in the precision of x."""
     share = v.div(z, v.plus(z, 1))
     return v.mul(g, v.where(v.less_than(x, 0), v.plus(v.neg(share), 1), share))
 
 
-def _within(x: np.ndarray, low: float, high: float) -> np.ndarray:
+def _within(x: Array, low: float, high: float) -> Array:
     return v.both(v.above(x, low), v.less_than(x, high))
 
 
@@ -159,12 +161,12 @@ _SIXTH = float(np.float32(1 / 6))  # as torch has it for double precision too
 
 
 @rule("hardsigmoid", keep=(0,), symmetric=True)
-def hardsigmoid(node: Any, g: np.ndarray) -> np.ndarray:
+def hardsigmoid(node: Applied, g: Array) -> Array:
     return v.where(_within(node.kept(g), -3, 3), v.wide(lambda g: v.times(g, _SIXTH))(g), 0)
 
 
 @rule("hardswish", keep=(0,), symmetric=True)
-def hardswish(node: Any, g: TensorBase | np.ndarray) -> Any:
+def hardswish(node: Applied, g: TensorBase | Array) -> Operand:
     x = node.kept(g)
     flat, straight = v.at_most(x, -3), v.at_most(v.neg(x), -3)
     x = _bounded(x, flat, straight)
@@ -173,14 +175,14 @@ def hardswish(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @v.ways(array=lambda x, flat, straight: x)
-def _bounded(x: TensorBase, flat: np.ndarray, straight: np.ndarray) -> TensorBase:
+def _bounded(x: TensorBase, flat: Array, straight: Array) -> TensorBase:
     """Return x, or 0 where the slope is 0 or 1: at infinity the product would be NaN."""
     return v.where(flat, 0, v.where(straight, 0, x))
 
 
 def _shrink(op: str) -> None:
     @rule(op, keep=(0,), symmetric=True)
-    def outside(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def outside(node: Applied, g: TensorBase | Array) -> Operand:
         x, bound = node.kept(g), float(np.asarray(node.args[0]).astype(node.kind.np))  # rounded to half precision, as in torch
         # NaN is not outside, as in torch where it takes whole blocks of elements.
         return v.flat_in(v.where(v.either(v.above(x, bound), v.less_than(x, -bound)), g, 0), x)
@@ -191,7 +193,7 @@ _shrink("hardshrink")
 
 
 @rule("threshold", keep=(0,), symmetric=True)
-def threshold(node: Any, g: TensorBase | np.ndarray) -> Any:
+def threshold(node: Applied, g: TensorBase | Array) -> Operand:
     x = node.kept(g)
     return v.flat_in(v.where(v.at_most(x, node.args[0]), 0, g), x)
 
@@ -206,8 +208,8 @@ def tanhshrink(node: Any, g: Any) -> Any:
 
 
 @rule("softsign", keep=(0,), label="DivBackward0", symmetric=True)
-def softsign(node: Any, g: TensorBase | np.ndarray) -> Any:
-    def slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
+def softsign(node: Applied, g: TensorBase | Array) -> Operand:
+    def slope(g: TensorBase | Array, x: TensorBase | Array) -> Operand:
         size = v.abs_(x)
         below = v.plus(size, 1)
         return v.sub(v.div(g, below), v.mul(g, v.div(v.div(size, below), below)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..._backend.arrays import Array
+from ..._backend.raw import Raw
 from ..._backend.table import serves
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
 from ..primitives import Primitive
 
 _both = Primitive("conv2d_both")
@@ -18,7 +18,7 @@ _forward, _input, _weight = Primitive("conv2d"), Primitive("conv2d_input"), Prim
 
 
 def _output(
-    g: TensorBase | np.ndarray, w: TensorBase | np.ndarray, shape: tuple[int, ...],
+    g: TensorBase | Array, w: TensorBase | Array, shape: tuple[int, ...],
     attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int],
 ) -> Any:
     """Return the convolution whose gradient is a given transposed one, without the extra outputs of an output padding above the stride."""
@@ -29,21 +29,21 @@ def _output(
 
 
 @rule("conv2d", keep=(0, 1), watch=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv2d(node: Any, g: np.ndarray) -> Any:
+def conv2d(node: Applied, g: Array) -> tuple[Any, ...]:
     attributes = node.args[-4:]
     bias = node.edges[2] if len(node.edges) > 2 else None
     by_bias = None if bias is None else v.total(g, (0, *range(2, len(g.shape))), False)
     return *_by_operands(g, node, attributes), by_bias
 
 
-def _by_one_kernel(g: Any, node: Any, attributes: Any) -> Any:
+def _by_one_kernel(g: Raw, node: Applied, attributes: tuple[int | tuple[int], ...]) -> Any:
     if None in node.edges[:2] or not serves("conv2d_both", node.kind.name):
         return None
     return _both(g, node.kept(g, 0), node.kept(g, 1), *attributes)
 
 
 @v.ways(raw=_by_one_kernel)
-def _by_operands(g: np.ndarray, node: Any, attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]) -> Any:
+def _by_operands(g: Array, node: Applied, attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]) -> tuple[Any, ...]:
     """Return the gradients of the input and the weight."""
     x, w = node.edges[:2]
     return (
@@ -53,7 +53,7 @@ def _by_operands(g: np.ndarray, node: Any, attributes: tuple[tuple[int, ...], tu
 
 
 @rule("conv2d_input", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv2d_input(node: Any, g: TensorBase | np.ndarray) -> Any:
+def conv2d_input(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
     attributes = node.args[1:]
     first, w = node.edges
     return (
@@ -63,7 +63,7 @@ def conv2d_input(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @rule("conv2d_weight", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv2d_weight(node: Any, g: TensorBase | np.ndarray) -> Any:
+def conv2d_weight(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
     attributes = node.args[1:]
     first, x = node.edges
     return (
@@ -73,7 +73,7 @@ def conv2d_weight(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @rule("conv_transpose2d", keep=(0, 1), watch=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv_transpose2d(node: Any, g: np.ndarray) -> Any:
+def conv_transpose2d(node: Applied, g: Array) -> tuple[Array | None, ...]:
     x, w = node.edges[:2]
     stride, padding, _, dilation, groups = node.args[-5:]
     attributes = (stride, padding, dilation, groups)

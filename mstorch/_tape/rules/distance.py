@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._quiet import quiet
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
 from .reduce import restored
 
 
 @rule("p_norm", keep=(0, "result"))
-def p_norm(node: Any, g: np.ndarray) -> np.ndarray | None:
+def p_norm(node: Applied, g: Array) -> Array | None:
     """Return the gradient of a norm or distance: all equal maxima get the whole gradient, and the sign of NaN is NaN."""
     p, dims, keepdim, share = node.args
     if p == 0:
@@ -22,17 +22,17 @@ def p_norm(node: Any, g: np.ndarray) -> np.ndarray | None:
     return slope(restored(node, g, dims, keepdim), node.kept(g, 0), restored(node, node.kept(g, 1), dims, keepdim))
 
 
-def _over(value: np.ndarray, norm: np.ndarray, exponent: float = 1) -> np.ndarray:
+def _over(value: Array, norm: Array, exponent: float = 1) -> Array:
     """Divide a value by a power of the norm; return zero where the norm is zero."""
     flat = v.is_zero(norm)
     return v.where(flat, 0, v.div(value, _power(v.where(flat, 1, norm), exponent)))
 
 
-def _signed(x: np.ndarray, value: np.ndarray) -> np.ndarray:
+def _signed(x: Array, value: Array) -> Array:
     return v.flat_in(v.mul(v.like(v.signs(x), value), value), x)
 
 
-def _of_norm(g: np.ndarray, x: np.ndarray, y: np.ndarray, p: float, dims: tuple[int, ...]) -> np.ndarray:
+def _of_norm(g: Array, x: Array, y: Array, p: float, dims: tuple[int, ...]) -> Array:
     if p == 1:
         return _signed(x, g)
     if p == 2:
@@ -50,17 +50,17 @@ def _of_norm(g: np.ndarray, x: np.ndarray, y: np.ndarray, p: float, dims: tuple[
     return v.mul(powers, _over(g, y, p - 1))
 
 
-def _power(value: np.ndarray, exponent: float) -> np.ndarray:
+def _power(value: Array, exponent: float) -> Array:
     return value if exponent == 1 else v.scalar_power(value, exponent)
 
 
-def _sign(x: np.ndarray) -> np.ndarray:
+def _sign(x: Array) -> Array:
     """Return the sign of each element; NaN for NaN."""
     with quiet():
         return v.like(np.sign(v.host_array(x)), x)
 
 
-def _of_distance(g: np.ndarray, x: np.ndarray, y: np.ndarray, p: float) -> np.ndarray:
+def _of_distance(g: Array, x: Array, y: Array, p: float) -> Array:
     if p == 1:
         return v.flat_in(v.mul(g, _sign(x)), x)
     if p == 2:

@@ -5,15 +5,17 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase
 from ..._quiet import silent
 from .. import vocabulary as v
-from ..apply import rule
-from ..operands import as_raw
+from ..apply import Applied, rule
+from ..operands import Operand, as_raw
+from ..primitives import Primitive
 
 
 @rule("add")
-def add(node: Any, g: Any) -> Any:
+def add(node: Applied, g: Operand) -> Any:
     first, second = node.edges
     if second is None and g.__class__ is np.ndarray and g.shape == node.shapes[0]:
         return g, None  # the usual case at the least cost
@@ -41,13 +43,13 @@ def lerp_scalar(node: Any, g: Any) -> Any:
 
 
 @rule("sub")
-def sub(node: Any, g: TensorBase | np.ndarray) -> Any:
+def sub(node: Applied, g: TensorBase | Array) -> Any:
     first, second = node.edges
     return (None if first is None else v.fit(g, node.shapes[0]), None if second is None else v.fit(v.neg(g), node.shapes[1]))
 
 
 @rule("mul", keep=(0, 1), crosswise=(0, 1))
-def mul(node: Any, g: Any) -> Any:
+def mul(node: Any, g: Operand) -> Any:
     first, second = node.edges
     if g.__class__ is np.ndarray and g.dtype.char in "fd" and g.ndim and second is None and g.shape == node.shapes[0]:
         return silent.multiply(g, node.saved[1].value(node, False)), None  # the usual case at the least cost
@@ -58,7 +60,7 @@ def mul(node: Any, g: Any) -> Any:
 
 
 @rule("div", keep=(0, 1), crosswise=(0,))
-def div(node: Any, g: TensorBase | np.ndarray) -> tuple[TensorBase | np.ndarray | None, np.ndarray | None]:
+def div(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, Array | None]:
     first, second = node.edges
     y = node.kept(g, 1)
     return (
@@ -68,12 +70,12 @@ def div(node: Any, g: TensorBase | np.ndarray) -> tuple[TensorBase | np.ndarray 
 
 
 @rule("neg", symmetric=True)
-def neg(node: Any, g: np.ndarray) -> Any:
+def neg(node: Applied, g: Array) -> Any:
     return v.neg(g)
 
 
 @rule("pow", keep=(0, 1, "result"), label="PowBackward1")
-def pow(node: Any, g: TensorBase | np.ndarray) -> Any:
+def pow(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
     x, y, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
     base = exponent = None
     if node.edges[0] is not None:
@@ -86,7 +88,7 @@ def pow(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @rule("scalar_power", keep=(0,), label="PowBackward0", symmetric=True)
-def scalar_power(node: Any, g: TensorBase | np.ndarray) -> Any:
+def scalar_power(node: Applied, g: TensorBase | Array) -> Operand:
     (exponent,) = node.args
     if exponent == 0:
         return v.nothing(g, node.shapes[0])
@@ -100,30 +102,30 @@ def scalar_power(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @rule("square", keep=(0,), label="PowBackward0", symmetric=True)
-def square(node: Any, g: np.ndarray) -> Any:
+def square(node: Applied, g: Array) -> Operand:
     x = node.kept(g)
     return v.mul(g, v.conj(v.times(v.scalar_power(x, 1) if isinstance(x, TensorBase) else x, 2)))
 
 
 @rule("sqrt", keep=("result",), symmetric=True)
-def sqrt(node: Any, g: TensorBase | np.ndarray) -> Any:
+def sqrt(node: Applied, g: TensorBase | Array) -> Any:
     return v.div(g, v.times(v.conj(node.kept(g)), 2))
 
 
 @rule("rsqrt", keep=("result",), symmetric=True)
-def rsqrt(node: Any, g: TensorBase | np.ndarray) -> Any:
+def rsqrt(node: Applied, g: TensorBase | Array) -> Operand:
     y = v.conj(node.kept(g))
     return v.mul(v.times(g, -0.5), v.scalar_power(y, 3))
 
 
 @rule("reciprocal", keep=("result",), symmetric=True)
-def reciprocal(node: Any, g: TensorBase | np.ndarray) -> Any:
+def reciprocal(node: Applied, g: TensorBase | Array) -> Operand:
     y = v.conj(node.kept(g))
     return v.neg(v.mul(g, v.mul(y, y)))
 
 
 @rule("where", label="WhereBackward0", keep=(0,))
-def where(node: Any, g: Any) -> Any:
+def where(node: Applied, g: Operand) -> tuple[Any, ...]:
     condition = v.bare_condition(node.kept(g))
     _, first, second = node.edges
     return (
@@ -134,13 +136,13 @@ def where(node: Any, g: Any) -> Any:
 
 
 @rule("conj", label="ConjBackward0")
-def conj(node: Any, g: np.ndarray) -> Any:
+def conj(node: Applied, g: Array) -> Any:
     return v.conj(g)
 
 
 def _extreme(op: str) -> None:
     @rule(op, keep=(0, 1))
-    def larger(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def larger(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
         x, y = node.kept(g, 0), node.kept(g, 1)
         first, second = v.shares(x, y) if op == "maximum" else v.shares(v.neg(x), v.neg(y))
         return (
@@ -149,12 +151,12 @@ def _extreme(op: str) -> None:
         )
 
 
-def _share_of(g: Any, share: np.ndarray) -> Any:
+def _share_of(g: Operand, share: Array) -> Any:
     """Multiply the gradient by a share; return 0 where the share is 0, even for a NaN gradient."""
     return v.where(v.above(share, 0), v.mul(g, v.like(share, g)), 0)
 
 
-def _masked(found: np.ndarray, shape: tuple[int, ...]) -> Any:
+def _masked(found: Array, shape: tuple[int, ...]) -> Any:
     """Return a gradient summed to the shape of its operand."""
     return found if v.shape_of(found) == shape else v.fit(found, shape)
 
@@ -164,7 +166,7 @@ _extreme("minimum")
 
 
 @rule("abs", keep=(0,))
-def abs(node: Any, g: TensorBase | np.ndarray) -> Any:
+def abs(node: Applied, g: TensorBase | Array) -> Any:
     x = node.kept(g)
     if not node.kind.is_complex:
         return v.flat_in(v.mul(g, v.like(v.signs(x), g)), x)
@@ -194,14 +196,14 @@ def _clamp_on_device(node: Any, g: Any) -> Any:
 
 @rule("clamp", keep=(0, 1, 2))
 @v.by_gradient(native=_clamp_on_device)
-def clamp(node: Any, g: Any) -> Any:
+def clamp(node: Applied, g: Operand) -> tuple[TensorBase | Array | None, ...]:
     x, low, high = [None if item is None else v.host_array(item) for item in (node.kept(g, 0), node.kept(g, 1), node.kept(g, 2))]
     by_x, by_low, by_high = node.edges
     inside: Any = None
     below: Any = None
     above: Any = None
     if by_x is not None:
-        inside = np.ones(node.shapes[0], bool) if low is None else x >= low  # type: ignore[operator]
+        inside = np.ones(node.shapes[0], bool) if low is None else x >= low
         if high is not None:
             inside = inside & (x <= high)
         inside = v.fit(v.where(np.asarray(inside), g, 0), node.shapes[0])
@@ -214,7 +216,7 @@ def clamp(node: Any, g: Any) -> Any:
     return inside, below, above
 
 
-def _mine_of_arrays(x: np.ndarray, y: np.ndarray, op: str) -> np.ndarray:
+def _mine_of_arrays(x: Array, y: Array, op: str) -> Array:
     x, y = v.host_array(x), v.host_array(y)
     return np.asarray((x >= y if op == "fmax" else x <= y) | np.isnan(y))
 
@@ -229,7 +231,7 @@ def _extreme_number(op: str) -> None:
     """Register the gradient rule of ``fmax`` or ``fmin``, which ignore NaN."""
 
     @rule(op, keep=(0, 1))
-    def chosen(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def chosen(node: Applied, g: TensorBase | Array) -> Any:
         mine = _mine(v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1)), op)
         return (
             None if node.edges[0] is None else v.fit(v.where(mine, g, 0), node.shapes[0]),
@@ -241,9 +243,9 @@ _extreme_number("fmax")
 _extreme_number("fmin")
 
 
-def _remainder(op: str, quotient: Any) -> None:
+def _remainder(op: str, quotient: Primitive) -> None:
     @rule(op, keep=(0, 1), second=True)
-    def rest(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def rest(node: Applied, g: TensorBase | Array) -> Any:
         other = None
         if node.edges[1] is not None:
             x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1))
@@ -259,7 +261,7 @@ _remainder("remainder", v.elementwise("floor_divide"))
 
 def _flat(op: str) -> None:
     @rule(op, label="DivBackward1")
-    def zero(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def zero(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
         return tuple(None if edge is None else v.fit(v.nothing(g), shape) for edge, shape in zip(node.edges, node.shapes))
 
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..._backend.arrays import Array
 from ..._backend.raw import NP_DTYPE
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
 from ..movement import part_of_complex
+from ..operands import Operand
 from ..primitives import Primitive
 
 _ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward", None: "forward"}
@@ -16,19 +16,19 @@ _fft = Primitive("fft")
 
 
 @rule("fft", label="FftC2CBackward0")
-def fft(node: Any, g: np.ndarray) -> Any:
+def fft(node: Applied, g: Array) -> Operand:
     dims, inverse, norm = node.args
     return _fft(g, dims, not inverse, _ADJOINT[norm])
 
 
 @rule("complex")
-def complex(node: Any, g: np.ndarray) -> Any:
+def complex(node: Applied, g: Array) -> Any:
     wide, real = NP_DTYPE[v.dtype_name(g)], node.kind.np
 
-    def of_real(array: np.ndarray) -> np.ndarray:
+    def of_real(array: Array) -> Array:
         return array.real.astype(real)
 
-    def of_imaginary(array: np.ndarray) -> np.ndarray:
+    def of_imaginary(array: Array) -> Array:
         return array.imag.astype(real)
 
     def as_imaginary(array: Any) -> Any:
@@ -41,14 +41,14 @@ def complex(node: Any, g: np.ndarray) -> Any:
 
 
 @rule("polar", keep=("result",))
-def polar(node: Any, g: np.ndarray) -> Any:
+def polar(node: Applied, g: Array) -> Any:
     """Return the gradients of ``polar``: for the absolute value, the component of the gradient along the number's direction; for the angle,
     that across it.
     """
     wide, real = NP_DTYPE[v.dtype_name(g)], node.kind.np
     result, turned = node.kept(g), v.conj(g)
 
-    def real_part(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    def real_part(value: Array, shape: tuple[int, ...]) -> Array:
         return v.fit(v.mapped(value, lambda array: array.real.astype(real), lambda array: array.astype(wide), "RealBackward0"), shape)
 
     first, second = node.edges

@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.activation import relu_slope
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..forward import Call, forward_rule, symmetric
 from ..node import bare
+from ..operands import Operand
 from ..primitives import Primitive
 from .norm import standardised
 from .pool import positions_in
 
 
 @forward_rule("relu")
-def relu(call: Call) -> Any:
+def relu(call: Call) -> Operand:
     found = relu_slope(call.y(), call.t()) if call.plain and call.kind.is_floating_point else None
     return symmetric(call) if found is None else found
 
@@ -32,13 +34,13 @@ def abs(call: Call) -> Any:
     "clone", "sum", "mean", "index", "take", "index_select", "gather", "embedding", "conj", "cat", "stack", "triangle", "fft", "avg_pool",
     "adaptive_avg_pool", "pick_along", "along", "im2col", "col2im", "tile", "flip", "roll", "cumsum", "complex", "running_sum", "pad_like",
 )
-def linear(call: Call) -> Any:
+def linear(call: Call) -> Operand:
     given = [call.zeros(place) if item is None else item for place, item in enumerate(call.tangents)]
     return call.run(*given)
 
 
 @forward_rule("pad")
-def pad(call: Call) -> Any:
+def pad(call: Call) -> Operand:
     call.args = (call.args[0], 0)
     return call.run(call.t())
 
@@ -67,7 +69,7 @@ def sub(call: Call) -> Any:
     return v.spread(v.sum_of(call.t(0), None if second is None else v.neg(second)), call.shape())
 
 
-def _product(call: Call, multiply: Primitive | Callable[..., Any], place: int = 0) -> Any:
+def _product(call: Call, multiply: Primitive | Callable[..., Any], place: int = 0) -> Operand:
     first, second = call.t(place), call.t(place + 1)
     return v.sum_of(
         None if first is None else multiply(first, call.x(place + 1)), None if second is None else multiply(call.x(place), second)
@@ -80,12 +82,12 @@ def mul(call: Call) -> Any:
 
 
 @forward_rule("mm", "bmm", "linear", "conv2d_input", "conv2d_weight")
-def product(call: Call) -> Any:
+def product(call: Call) -> Operand:
     return _product(call, call.run)
 
 
 @forward_rule("linear_bias")
-def linear_bias(call: Call) -> Any:
+def linear_bias(call: Call) -> Operand:
     bias, first, second = call.tangents
     found = None
     if first is not None or second is not None:
@@ -96,7 +98,7 @@ def linear_bias(call: Call) -> Any:
 
 
 @forward_rule("conv2d", "conv", "conv_transpose", "conv_transpose2d")
-def convolution(call: Call) -> Any:
+def convolution(call: Call) -> TensorBase:
     bias = call.t(2) if len(call.inputs) > 2 else None
     found = None
     if len(call.inputs) > 2:
@@ -111,7 +113,7 @@ def convolution(call: Call) -> Any:
 
 
 @forward_rule("div")
-def div(call: Call) -> Any:
+def div(call: Call) -> Operand:
     first, second = call.t(0), call.t(1)
     if second is None:
         return v.div(first, call.x(1))
@@ -127,7 +129,7 @@ def where(call: Call) -> Any:
 
 
 @forward_rule("log_softmax")
-def log_softmax(call: Call) -> Any:
+def log_softmax(call: Call) -> Operand:
     if not call.kind.is_floating_point:
         return NotImplemented
     axes = (call.args[0],) if call.shape() else ()
@@ -162,7 +164,7 @@ def prod(call: Call) -> Any:
     return v.total(products, dims, keepdim) if v.shape_of(products) else products
 
 
-def _beside(tangent: TensorBase | np.ndarray, normal: TensorBase | np.ndarray, axes: tuple[int, ...], count: int) -> Any:
+def _beside(tangent: TensorBase | Array, normal: TensorBase | Array, axes: tuple[int, ...], count: int) -> Operand:
     """Return a tangent minus its mean and its projection on the normalized values."""
     number = v.constant(count, normal)
     moved = v.sub(tangent, v.div(v.total(tangent, axes), number))
@@ -170,7 +172,7 @@ def _beside(tangent: TensorBase | np.ndarray, normal: TensorBase | np.ndarray, a
 
 
 @forward_rule("layer_norm")
-def layer_norm(call: Call) -> Any:
+def layer_norm(call: Call) -> Operand:
     begin, eps = call.args
     shape = call.shape()
     if 0 in shape:
@@ -189,7 +191,7 @@ def layer_norm(call: Call) -> Any:
 
 
 @forward_rule("cross_entropy")
-def cross_entropy(call: Call) -> Any:
+def cross_entropy(call: Call) -> TensorBase:
     (target,) = call.args
     moved = v.sub(call.t(), v.total(v.mul(v.softmax(call.x(), 1), call.t()), (1,)))
     rows = tuple(call.inputs[0]._shape)[0]
@@ -199,7 +201,7 @@ def cross_entropy(call: Call) -> Any:
 
 
 @forward_rule("batch_norm_train")
-def batch_norm_train(call: Call) -> Any:
+def batch_norm_train(call: Call) -> tuple[TensorBase | None, ...]:
     (eps,) = call.args
     shape = call.shape()
     if 0 in shape:
@@ -218,7 +220,7 @@ def batch_norm_train(call: Call) -> Any:
 
 
 @forward_rule("batch_norm_eval")
-def batch_norm_eval(call: Call) -> Any:
+def batch_norm_eval(call: Call) -> TensorBase:
     shape = call.shape()
     if call.t(3) is not None or call.t(4) is not None:
         return NotImplemented
@@ -240,13 +242,13 @@ _positions = v.ways(array=lambda x, name, args: _pool.host[name](x, *args)[1])(l
 
 
 @forward_rule("max_pool", "max_pool_indices", "adaptive_max_pool")
-def max_pool(call: Call) -> Any:
+def max_pool(call: Call) -> tuple[TensorBase | None, ...]:
     if len(call.results) > 1:
         return _along_positions(bare(call.results[1]), call)
     return _along_positions(v.host_array(_positions(bare(call.inputs[0]), call.kind.name, call.args)), call)
 
 
 @v.ways(raw=lambda places, call: NotImplemented)
-def _along_positions(places: np.ndarray, call: Call) -> Any:
+def _along_positions(places: Array, call: Call) -> tuple[TensorBase | None, ...]:
     shape = tuple(call.inputs[0]._shape)
     return positions_in(places, shape).take(v.reshape(call.t(), (int(np.prod(shape)),))), None

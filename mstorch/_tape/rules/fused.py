@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
@@ -30,7 +31,7 @@ baddbmm = rule("baddbmm", keep=(1, 2))(_scaled_product)
 
 
 @rule("attention", keep=(0, 1, 2, 3, "result", "result1", "result2"), label="ScaledDotProductFlashAttentionBackward0")
-def attention(node: Any, gradients: Any) -> Any:
+def attention(node: Any, gradients: list[Raw | None]) -> tuple[Raw | None, ...]:
     g = gradients[0]
     q, k, value, hidden, found, top, total = kept = [node.kept(g, place) for place in range(7)]
     if isinstance(g, TensorBase):

@@ -6,19 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.index import index_key, row_places
 from ..._backend.host.scatter import add_rows, wide
+from ..._backend.raw import Raw
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ..primitives import Primitive
 from ._places import Places
 
 
 @rule("index")
 @v.by_gradient(native=lambda node, g: v.placed_at(g, node.shapes[0], *node.args))
-def index(node: Any, g: TensorBase | np.ndarray) -> Any:
+def index(node: Any, g: TensorBase | Array) -> Any:
     dims, indices = node.args[:2]
     shape = node.shapes[0]
     return Places(index_key(len(shape), dims, indices), shape, v.shape_of(g)).add(g, "IndexBackward0")
@@ -28,32 +31,32 @@ _index = Primitive("index")
 
 
 @rule("index_placed", label="IndexBackward0")
-def index_placed(node: Any, g: Any) -> Any:
+def index_placed(node: Applied, g: TensorBase) -> TensorBase:
     return _index(g, *node.args[1:])
 
 
-def _take_on_device(node: Any, g: Any) -> Any:
+def _take_on_device(node: Applied, g: TensorBase) -> TensorBase:
     positions, shape = node.args[0], node.shapes[0]
     return v.reshape(v.placed_at(g, (math.prod(shape),), (0,), (positions,), tuple(positions.shape), True), shape)
 
 
 @rule("take")
 @v.by_gradient(native=_take_on_device)
-def take(node: Any, g: TensorBase | np.ndarray) -> Any:
+def take(node: Any, g: TensorBase | Array) -> Any:
     shape = node.shapes[0]
     return Places(node.args[0], (math.prod(shape),), v.shape_of(g), outer=shape).add(g, "TakeBackward0")
 
 
-def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
+def _rows(index: Array, count: int, dim: int) -> tuple[Any, Any]:
     """Return the maps that gather entries along a dimension and sum them back; sums of scalars are rounded at each step, as in torch, sums
     of rows once.
     """
     flat = np.where(index < 0, index + count, index).reshape(-1)
 
-    def taken(array: np.ndarray) -> np.ndarray:
+    def taken(array: Array) -> Array:
         return np.take(array, flat, axis=dim)
 
-    def given(array: np.ndarray) -> np.ndarray:
+    def given(array: Array) -> Array:
         rows = np.moveaxis(wide(array) if array.ndim > 1 else array, dim, 0)
         whole = np.zeros((count, *rows.shape[1:]), rows.dtype)
         add_rows(whole, flat, rows)
@@ -64,13 +67,13 @@ def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
 
 @rule("index_select")
 @v.by_gradient(native=lambda node, g: v.rows_added(g, node.shapes[0], *node.args))
-def index_select(node: Any, g: TensorBase | np.ndarray) -> Any:
+def index_select(node: Applied, g: TensorBase | Array) -> Operand:
     dim, index_ = node.args
     taken, given = _rows(np.asarray(index_), node.shapes[0][dim], dim)
     return v.mapped(g, given, taken, "IndexSelectBackward0")
 
 
-def _gather_on_device(node: Any, g: Any) -> Any:
+def _gather_on_device(node: Applied, g: Raw) -> Raw:
     (dim, index_), shape = node.args, node.shapes[0]
     if not shape or not index_.shape:
         return v.reshape(v.scattered(v.reshape(g, (-1,)), (1,), 0, movement.reshaped(index_, (-1,))), shape)
@@ -79,7 +82,7 @@ def _gather_on_device(node: Any, g: Any) -> Any:
 
 @rule("gather")
 @v.by_gradient(native=_gather_on_device)
-def gather(node: Any, g: np.ndarray) -> Any:
+def gather(node: Applied, g: Array) -> Operand:
     dim, index_ = node.args
     shape = node.shapes[0]
     if not index_.size:
@@ -109,7 +112,7 @@ def embedding_grad(node: Any, g: Any) -> Any:
 
 @rule("embedding")
 @v.by_gradient(native=lambda node, g: _embedding_grad(g, node.args[0], node.shapes[0][0], *node.args[1:]))
-def embedding(node: Any, g: np.ndarray) -> np.ndarray:
+def embedding(node: Applied, g: Array) -> Array:
     index_, padding, by_frequency = node.args
     rows, width = node.shapes[0]
     flat = np.asarray(index_).reshape(-1)
@@ -119,11 +122,11 @@ def embedding(node: Any, g: np.ndarray) -> np.ndarray:
     if by_frequency:
         weight /= np.bincount(flat, minlength=rows)[flat] if flat.size else 1
 
-    def taken(array: np.ndarray) -> np.ndarray:
+    def taken(array: Array) -> Array:
         found = np.take(array, flat, axis=0)
         return (found * weight[:, None].astype(array.dtype)).reshape(*index_.shape, width)
 
-    def given(array: np.ndarray) -> np.ndarray:
+    def given(array: Array) -> Array:
         whole = np.zeros((rows, width), array.dtype)
         part = array.reshape(flat.size, width)
         if by_frequency:

@@ -3,15 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
 
 
 @rule("cat")
-def cat(node: Any, g: TensorBase | np.ndarray) -> Any:
+def cat(node: Applied, g: TensorBase | Array) -> Any:
     (axis,) = node.args
     start, found = 0, []
     for edge, own in zip(node.edges, node.shapes):
@@ -23,7 +22,7 @@ def cat(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @rule("stack")
-def stack(node: Any, g: np.ndarray) -> tuple[TensorBase | np.ndarray | None, ...]:
+def stack(node: Applied, g: Array) -> tuple[TensorBase | Array | None, ...]:
     (axis,) = node.args
     found: list[Any] = []
     for number, edge in enumerate(node.edges):

@@ -5,16 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.device_memory import full
 from ..._backend.host.softmax import softmax_of
+from ..._backend.raw import Raw
 from ..._core.dtype import float16
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 
 
-def _cross_entropy_of_arrays(node: Any, g: np.ndarray) -> np.ndarray:
+def _cross_entropy_of_arrays(node: Any, g: Array) -> Array:
     (target,), rows = node.args, node.shapes[0][0]
     share = softmax_of(node.kept(g), 1)
     share[np.arange(rows), target] -= 1
@@ -24,7 +27,7 @@ def _cross_entropy_of_arrays(node: Any, g: np.ndarray) -> np.ndarray:
 
 @rule("cross_entropy", keep=(0,), label="NllLossBackward0")
 @v.by_gradient(array=_cross_entropy_of_arrays)
-def cross_entropy(node: Any, g: TensorBase) -> TensorBase:
+def cross_entropy(node: Applied, g: TensorBase) -> TensorBase:
     (target,) = node.args
     rows, classes = node.shapes[0]
     x = node.kept(g)
@@ -37,7 +40,7 @@ def cross_entropy(node: Any, g: TensorBase) -> TensorBase:
 _cross_entropy_grad, _nll_grad = v.Primitive("cross_entropy_grad"), v.Primitive("nll_grad")
 
 
-def _by_kernel_of_logits(node: Any, gradients: Any) -> Any:
+def _by_kernel_of_logits(node: Any, gradients: list[Raw | None]) -> Raw:
     g, by_logs = gradients
     return _cross_entropy_grad(g, node.kept(g), *node.args) if by_logs is None else None
 
@@ -94,24 +97,24 @@ def _nll_on_device(node: Any, g: Any) -> Any:
 
 @rule("nll", watch=(0,), label="NllLossBackward0")
 @v.by_gradient(native=_nll_on_device)
-def nll(node: Any, g: np.ndarray) -> Any:
+def nll(node: Applied, g: Array) -> Operand:
     target, weights = node.args
     shape = node.shapes[0]
     place = target[:, None, :]
 
-    def placed(array: np.ndarray) -> np.ndarray:
+    def placed(array: Array) -> Array:
         whole = np.zeros(shape, array.dtype)
         np.put_along_axis(whole, place, array[:, None, :], 1)
         return whole
 
-    def taken(array: np.ndarray) -> np.ndarray:
+    def taken(array: Array) -> Array:
         return np.take_along_axis(array, place, 1)[:, 0, :]
 
     return v.mapped(v.mul(g, v.like(np.negative(weights), g)), placed, taken, "NllLossBackward0")
 
 
 @rule("binary_cross_entropy", keep=(0, 1))
-def binary_cross_entropy(node: Any, g: np.ndarray) -> Any:
+def binary_cross_entropy(node: Applied, g: Array) -> tuple[Array | None, ...]:
     x, target = node.kept(g, 0), node.kept(g, 1)
     by_x = by_target = None
     if node.edges[0] is not None:
@@ -122,6 +125,6 @@ def binary_cross_entropy(node: Any, g: np.ndarray) -> Any:
     return by_x, by_target
 
 
-def _by_probability(g: np.ndarray, x: np.ndarray, target: np.ndarray, least: float) -> np.ndarray:
+def _by_probability(g: Array, x: Array, target: Array, least: float) -> Array:
     spread = v.mul(x, v.plus(v.neg(x), 1))
     return v.mul(g, v.div(v.sub(x, target), v.where(v.less_than(spread, least), least, spread)))

@@ -5,16 +5,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from ..._backend.arrays import Array
 from ..._backend.raw import NAME_OF_NP
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import rule
-from ..primitives import dtype_name
+from ..apply import Applied, rule
+from ..operands import Operand
+from ..primitives import Primitive, dtype_name
 
 
-def _acosh_slope(x: TensorBase | np.ndarray) -> Any:
+def _acosh_slope(x: TensorBase | Array) -> Operand:
     if dtype_name(x).startswith("complex"):
         return v.mul(v.rsqrt(v.plus(x, -1)), v.rsqrt(v.plus(x, 1)))
     return v.rsqrt(v.plus(v.mul(x, x), -1))
@@ -50,7 +50,7 @@ LABELS = {"log1p": "Log1PBackward0", "expm1": "Expm1Backward0"}
 
 def _enter(op: str, keep: Any, slope: Callable[[Any, Any], Any]) -> None:
     @rule(op, keep=(keep,), label=LABELS.get(op), symmetric=True)
-    def chained(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def chained(node: Applied, g: TensorBase | Array) -> Operand:
         return slope(g, node.kept(g))
 
 
@@ -73,7 +73,7 @@ _enter("tanh", "result", v.in_one_kernel("tanh_grad", _tanh_slope))
 _enter("exp2", "result", lambda g, y: v.times(v.mul(g, v.conj(y)), math.log(2)))
 
 
-def _sigmoid_slope(g: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
+def _sigmoid_slope(g: TensorBase | Array, y: TensorBase | Array) -> Operand:
     y = v.conj(y)
     return v.mul(v.mul(g, v.plus(v.neg(y), 1)), y)
 
@@ -86,7 +86,7 @@ _enter("sigmoid", "result", v.in_one_kernel(
 
 def _flat(op: str) -> None:
     @rule(op, symmetric=True)
-    def zero(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def zero(node: Applied, g: TensorBase | Array) -> Operand:
         return v.nothing(g)
 
 
@@ -95,11 +95,11 @@ for _op in ("floor", "ceil", "trunc", "round", "sign"):
 
 
 @rule("frac", symmetric=True)
-def frac(node: Any, g: TensorBase | np.ndarray) -> Any:
+def frac(node: Applied, g: TensorBase | Array) -> Operand:
     return g
 
 
-def _sinc_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
+def _sinc_slope(g: TensorBase | Array, x: TensorBase | Array) -> Any:
     turned = v.times(x, math.pi)
     below = v.mul(turned, x)
     flat = v.is_zero(below)
@@ -108,12 +108,12 @@ def _sinc_slope(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray) -> Any:
 
 
 @rule("sinc", keep=(0,), symmetric=True)
-def sinc(node: Any, g: TensorBase | np.ndarray) -> Any:
+def sinc(node: Applied, g: TensorBase | Array) -> Operand:
     return _sinc_slope(g, node.kept(g))
 
 
 @rule("logit", keep=(0,), symmetric=True)
-def logit(node: Any, g: TensorBase | np.ndarray) -> Any:
+def logit(node: Applied, g: TensorBase | Array) -> Operand:
     x, (low, high) = node.kept(g), node.args
     slope = v.div(g, v.mul(v.plus(x, 0), v.plus(v.neg(x), 1)))
     if low is None:
@@ -128,7 +128,7 @@ def _of_two(
     first_slope, second_slope = (lambda *values, place=place: slopes(*values)[place]() for place in (0, 1))
 
     @rule(op, keep=(0, 1, "result") if result else (0, 1), label=label)
-    def chained(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def chained(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
         values = (g, node.kept(g, 0), node.kept(g, 1), node.kept(g, 2) if result else None)
         first, second = node.edges
         return (
@@ -137,26 +137,26 @@ def _of_two(
         )
 
 
-def _inverse_square(x: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
+def _inverse_square(x: TensorBase | Array, y: TensorBase | Array) -> Operand:
     total = v.add(v.mul(x, x), v.mul(y, y))
     flat = v.is_zero(total)
     return v.where(flat, 0, v.reciprocal(total))
 
 
-def _same_sign(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, result: TensorBase | np.ndarray) -> Any:
+def _same_sign(g: TensorBase | Array, x: TensorBase | Array, result: TensorBase | Array) -> Operand:
     flat = v.is_zero(x)
     return v.mul(g, v.where(flat, 0, v.div(result, x)))
 
 
-def _log_share(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, other: TensorBase | np.ndarray) -> Any:
+def _log_share(g: TensorBase | Array, x: TensorBase | Array, other: TensorBase | Array) -> Operand:
     return v.div(g, v.conj(v.plus(v.exp(v.sub(other, x)), 1)))
 
 
-def _log2_share(g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, other: TensorBase | np.ndarray) -> Any:
+def _log2_share(g: TensorBase | Array, x: TensorBase | Array, other: TensorBase | Array) -> Operand:
     return v.div(g, v.conj(v.plus(v.exp(v.times(v.sub(other, x), math.log(2))), 1)))
 
 
-def _log_times(g: np.ndarray, x: np.ndarray, other: np.ndarray, product: Any, least: float) -> Any:
+def _log_times(g: Array, x: Array, other: Array, product: Primitive, least: float) -> Operand:
     """Return ``g * log(other)``; 0 where g is 0, or where x is 0 and the logarithm is not finite."""
     flat = v.is_zero(x) & v.at_most(other, least)
     return v.where(flat, 0, product(g, v.where(flat, 1, other)))
@@ -172,7 +172,7 @@ _of_two("hypot", lambda g, x, y, result: (lambda: v.mul(g, v.div(x, result)), la
 
 
 @rule("copysign", keep=(0, "result"))
-def copysign(node: Any, g: TensorBase | np.ndarray) -> Any:
+def copysign(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
     first, second = node.edges
     result = node.kept(g, 1)
     return (
@@ -189,19 +189,19 @@ _of_two("xlog1py", lambda g, x, y, _: (
 ), "SpecialXlog1PyBackward0")  # fmt: skip
 
 
-def _as_complex(value: TensorBase | np.ndarray, kind: Any) -> Any:
+def _as_complex(value: TensorBase | Array, kind: Any) -> Operand:
     """Cast real numbers to complex."""
     return v.converted(value, NAME_OF_NP[kind])
 
 
 @v.wide
-def _angle_slope(g: TensorBase | np.ndarray, z: TensorBase | np.ndarray) -> Any:
+def _angle_slope(g: TensorBase | Array, z: TensorBase | Array) -> Operand:
     flat = v.is_zero(z)
     return v.where(flat, 0, v.div(v.times(g, 1j), v.conj(v.where(flat, 1, z))))
 
 
 @rule("angle", keep=(0,))
-def angle(node: Any, g: TensorBase | np.ndarray) -> Any:
+def angle(node: Applied, g: TensorBase | Array) -> Operand:
     """Return the gradient of ``angle``, which is 0 for real numbers."""
     if not node.kind.is_complex:
         return v.nothing(node.kept(g))
@@ -209,7 +209,7 @@ def angle(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @v.wide
-def _sgn_slope(g: np.ndarray, z: np.ndarray, turned: np.ndarray) -> np.ndarray:
+def _sgn_slope(g: Array, z: Array, turned: Array) -> Array:
     """Return the gradient of ``sgn``: the component across the number's direction, divided by the absolute value, which is ``z *
     conj(turned)``.
     """
@@ -219,7 +219,7 @@ def _sgn_slope(g: np.ndarray, z: np.ndarray, turned: np.ndarray) -> np.ndarray:
 
 
 @rule("sgn", keep=(0, "result"))
-def sgn(node: Any, g: np.ndarray) -> Any:
+def sgn(node: Applied, g: Array) -> Operand:
     if not node.kind.is_complex:
         return v.nothing(g, node.shapes[0])
     if node.kind.name == "complex32":  # whose quotients torch has not

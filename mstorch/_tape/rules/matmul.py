@@ -3,15 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 
 
 @rule("mm", keep=(0, 1), crosswise=(0, 1))
-def mm(node: Any, g: TensorBase | np.ndarray) -> tuple[Any, TensorBase | np.ndarray | None]:
+def mm(node: Applied, g: TensorBase | Array) -> tuple[Any, TensorBase | Array | None]:
     first, second = node.edges
     return v.two_products(
         None if first is None else (g, v.conj(v.transpose(node.kept(g, 1)))),
@@ -20,7 +20,7 @@ def mm(node: Any, g: TensorBase | np.ndarray) -> tuple[Any, TensorBase | np.ndar
 
 
 @rule("bmm", keep=(0, 1), crosswise=(0, 1))
-def bmm(node: Any, g: TensorBase | np.ndarray) -> tuple[Any, TensorBase | np.ndarray | None]:
+def bmm(node: Applied, g: TensorBase | Array) -> tuple[Any, TensorBase | Array | None]:
     first, second = node.edges
     return (
         None if first is None else v.bmm(g, v.conj(v.transpose(node.kept(g, 1)))),
@@ -28,7 +28,7 @@ def bmm(node: Any, g: TensorBase | np.ndarray) -> tuple[Any, TensorBase | np.nda
     )
 
 
-def _linear(node: Any, g: Any, place: int = 0) -> tuple[Any, Any]:
+def _linear(node: Applied, g: Operand, place: int = 0) -> tuple[Any, Any]:
     first, second = node.edges[place : place + 2]
     flat = v.reshape(g, (-1, g.shape[-1])) if len(g.shape) != 2 else g
     by_input, by_weight = v.two_products(
@@ -38,15 +38,15 @@ def _linear(node: Any, g: Any, place: int = 0) -> tuple[Any, Any]:
     return None if first is None else v.reshape(by_input, node.shapes[place]), by_weight
 
 
-def _rows(x: np.ndarray) -> Any:
+def _rows(x: Array) -> Operand:
     return v.reshape(x, (-1, x.shape[-1])) if len(x.shape) != 2 else x
 
 
 @rule("linear", keep=(0, 1), windows=(1,), label="MmBackward0")
-def linear(node: Any, g: TensorBase | np.ndarray) -> Any:
+def linear(node: Applied, g: TensorBase | Array) -> tuple[Any, ...]:
     return _linear(node, g)
 
 
 @rule("linear_bias", keep=(1, 2), windows=(2,), label="AddmmBackward0")
-def linear_bias(node: Any, g: np.ndarray) -> Any:
+def linear_bias(node: Applied, g: Array) -> tuple[Any, ...]:
     return (None if node.edges[0] is None else v.fit(g, node.shapes[0]), *_linear(node, g, 1))

@@ -6,15 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.halves import narrowed, widened
 from ..._backend.host.norm import layer_norm_slope
+from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 
 
-def standardised(x: TensorBase | np.ndarray, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
+def standardised(x: TensorBase | Array, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
     """Return values with mean 0 and variance 1 along some dimensions, and the inverse standard deviation."""
     number = v.constant(count, x)
     centred = v.sub(x, v.div(v.total(x, axes), number))
@@ -22,7 +25,7 @@ def standardised(x: TensorBase | np.ndarray, axes: tuple[int, ...], count: int, 
     return v.mul(centred, inverse), inverse
 
 
-def _single(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, eps: float) -> Any:
+def _single(node: Applied, g: Array, x: Array, weight: Array, eps: float) -> tuple[Array, Array, Array]:
     """Return the gradients if each group has a single element.
 
     Those of x and the weight are zero up to rounding; torch's rounding error, that of the normalized value ``inverse * x``, is reproduced,
@@ -36,7 +39,7 @@ def _single(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, eps: fl
     return np.asarray(by_input), v.fit(np.asarray(g * lost), node.shapes[1]), v.fit(g, node.shapes[2])
 
 
-def _of_nothing(node: Any, g: Any) -> Any:
+def _of_nothing(node: Applied, g: Operand) -> tuple[Any, ...]:
     """Return the gradients for an empty input and its parameters; the input's gradient depends on the incoming gradient in the autograd
     graph.
     """
@@ -45,7 +48,7 @@ def _of_nothing(node: Any, g: Any) -> Any:
 
 
 @rule("layer_norm", keep=(0, 1), watch=(2,), label="NativeLayerNormBackward0")
-def layer_norm(node: Any, g: np.ndarray) -> Any:
+def layer_norm(node: Applied, g: Array) -> tuple[TensorBase | Array | None, ...]:
     begin, shape = node.args[0], node.shapes[0]
     axes, count = tuple(range(begin, len(shape))), 1
     for length in shape[begin:]:
@@ -54,7 +57,7 @@ def layer_norm(node: Any, g: np.ndarray) -> Any:
     return _of_nothing(node, g) if 0 in shape else _layer_norm_composed(node, g, x, weight, axes, count)
 
 
-def _layer_norm_of_arrays(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, axes: tuple[int, ...], count: int) -> Any:
+def _layer_norm_of_arrays(node: Applied, g: Array, x: Array, weight: Array, axes: tuple[int, ...], count: int) -> Any:
     begin, eps = node.args
     if count == 1 and node.kind.name == "float32":
         return _single(node, g, x, weight, eps)
@@ -67,15 +70,15 @@ def _layer_norm_of_arrays(node: Any, g: np.ndarray, x: np.ndarray, weight: np.nd
 
 @v.by_gradient(array=_layer_norm_of_arrays)
 def _layer_norm_composed(
-    node: Any, g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, weight: TensorBase | np.ndarray, axes: tuple[int, ...], count: int
-) -> Any:
+    node: Applied, g: TensorBase | Array, x: TensorBase | Array, weight: TensorBase | Array, axes: tuple[int, ...], count: int
+) -> tuple[TensorBase | Array | None, ...]:
     """Return the gradient of layer norm, by one host kernel if possible, else by single operations with half precision computed in float32.
     """
     return _layer_norm_steps(node, g, x, weight, axes, count)
 
 
 def _layer_norm_steps(
-    node: Any, g: TensorBase | np.ndarray, x: TensorBase | np.ndarray, weight: TensorBase | np.ndarray, axes: tuple[int, ...], count: int
+    node: Applied, g: TensorBase | Array, x: TensorBase | Array, weight: TensorBase | Array, axes: tuple[int, ...], count: int
 ) -> Any:
     normal, inverse = standardised(x, axes, count, node.args[1])
     by_input = None
@@ -95,7 +98,7 @@ def _layer_norm_steps(
 _layer_norm_grad = v.Primitive("layer_norm_grad")
 
 
-def _layer_norm_by_kernel(node: Any, gradients: Any) -> Any:
+def _layer_norm_by_kernel(node: Applied, gradients: Any) -> Any:
     g = gradients[0]
     return None if 0 in node.shapes[0] else _layer_norm_grad(g, *(node.kept(g, place) for place in range(5)), node.args[0])
 
@@ -112,7 +115,7 @@ _SINGLE_OR_HALF = ("float32", "float16", "bfloat16")
 
 
 @rule("batch_norm_train", keep=(0, 1, "result1", "result2"), label="NativeBatchNormBackward0")
-def batch_norm_train(node: Any, gradients: Sequence[np.ndarray | None]) -> Any:
+def batch_norm_train(node: Any, gradients: Sequence[Array | None]) -> tuple[Any, ...]:
     g = gradients[0]
     (eps,) = node.args
     shape = node.shapes[0]
@@ -122,7 +125,7 @@ def batch_norm_train(node: Any, gradients: Sequence[np.ndarray | None]) -> Any:
     return _batch_norm_slope(node, g, eps)
 
 
-def _batch_norm_of_arrays(node: Any, g: np.ndarray, eps: float) -> Any:
+def _batch_norm_of_arrays(node: Applied, g: Array, eps: float) -> tuple[Array, Array, Array] | None:
     if node.kind.name not in _SINGLE_OR_HALF or not 0 < eps <= 1:
         return None
     return _batch_norm_grad.host[node.kind.name](g, *(node.kept(g, place) for place in range(4)), eps)
@@ -133,11 +136,11 @@ def _batch_norm_of_raws(node: Any, g: Any, eps: float) -> Any:
 
 
 @v.by_gradient(array=_batch_norm_of_arrays, raw=_batch_norm_of_raws)
-def _batch_norm_slope(node: Any, g: TensorBase, eps: float) -> tuple[TensorBase, TensorBase, TensorBase]:
+def _batch_norm_slope(node: Applied, g: TensorBase, eps: float) -> tuple[TensorBase, TensorBase, TensorBase]:
     return _batch_norm_composed(node, g, eps)
 
 
-def _batch_norm_composed(node: Any, g: TensorBase, eps: float) -> tuple[TensorBase, TensorBase, TensorBase]:
+def _batch_norm_composed(node: Applied, g: TensorBase, eps: float) -> tuple[TensorBase, TensorBase, TensorBase]:
     """Return the gradient of batch norm by single operations, which are differentiable again."""
     shape, x, weight = node.shapes[0], node.kept(g, 0), node.kept(g, 1)
     axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))
@@ -155,7 +158,7 @@ def _batch_norm_composed(node: Any, g: TensorBase, eps: float) -> tuple[TensorBa
 _batch_norm_parts_grad = v.Primitive("batch_norm_parts_grad")
 
 
-def _batch_norm_by_kernel(node: Any, gradients: Any) -> Any:
+def _batch_norm_by_kernel(node: Any, gradients: list[Raw | None]) -> tuple[Raw, Raw, Raw]:
     g = gradients[0]
     return _batch_norm_parts_grad(g, *(node.kept(g, place) for place in range(4)), node.args[-1])
 
@@ -168,7 +171,7 @@ def batch_norm_parts(node: Any, gradients: Any) -> Any:
 
 
 @rule("batch_norm_eval", keep=(0, 1, 3, 4), label="NativeBatchNormBackward0")
-def batch_norm_eval(node: Any, g: TensorBase | np.ndarray) -> Any:
+def batch_norm_eval(node: Applied, g: TensorBase | Array) -> tuple[Any, ...]:
     x, weight, mean, var = (node.kept(g, place) for place in range(4))
     channels = v.shape_of(weight)
     wide = (1, *channels, *([1] * (len(v.shape_of(x)) - 2)))

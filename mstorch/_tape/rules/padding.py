@@ -5,14 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.padding import numpy_pad_like
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ._places import Places
 
 
 @rule("pad", label="ConstantPadNdBackward0")
-def pad(node: Any, g: Any) -> Any:
+def pad(node: Applied, g: Operand) -> Operand:
     return v.pad(g, tuple(-n for n in node.args[0]), 0)
 
 
@@ -60,7 +62,7 @@ def _axis_by_axis(node: Any, g: Any) -> Any:
 
 @rule("pad_like", label="ReflectionPadBackward0")
 @v.by_gradient(native=_axis_by_axis)
-def pad_like(node: Any, g: np.ndarray) -> Any:
+def pad_like(node: Applied, g: Array) -> Operand:
     shape = node.shapes[0]
     pads, mode = node.args
     count = int(np.prod(shape))

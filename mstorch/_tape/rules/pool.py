@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.halves import narrowed
 from ..._backend.host._slices import inner, padded, slices
 from ..._backend.host.pool import (
@@ -21,7 +22,8 @@ from ..._backend.raw import Raw
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ._places import Places
 
 Sizes = tuple[int, ...]
@@ -60,19 +62,19 @@ def _max_pool_on_device(node: Any, g: Raw) -> Any:
     return v.part_of(total, (slice(None), slice(None), *(slice(b, b + n) for (b, _), n in zip(widths, shape[2:]))))
 
 
-def _max_pool_of_raws(node: Any, g: Raw) -> Any:
+def _max_pool_of_raws(node: Applied, g: Raw) -> Raw:
     if 0 in node.shapes[0] or 0 in v.shape_of(g):
         return None
     return _max_pool_grad(g, node.kept(g, 0), *node.args) if len(node.args[0]) < 3 else _max_pool_on_device(node, g)
 
 
-def _lie_apart(node: Any) -> bool:
+def _lie_apart(node: Applied) -> bool:
     """Return whether the pooling windows do not overlap."""
     kernel, stride, _, dilation, _ = node.args
     return all(s >= k and d == 1 for k, s, d in zip(kernel, stride, dilation))
 
 
-def _max_pool_of_arrays(node: Any, g: np.ndarray) -> np.ndarray | None:
+def _max_pool_of_arrays(node: Applied, g: Array) -> Array | None:
     if not g.size or (g.dtype.itemsize == 2 and not _lie_apart(node)):  # half precision would be rounded at each sum
         return None
     found = max_pool_slope(v.comparable(node.kept(g, 0)), v.comparable(g), *node.args)
@@ -81,7 +83,7 @@ def _max_pool_of_arrays(node: Any, g: np.ndarray) -> np.ndarray | None:
 
 @rule("max_pool", keep=(0, "result"), label="MaxPool2DWithIndicesBackward0")
 @v.by_gradient(array=_max_pool_of_arrays, raw=_max_pool_of_raws)
-def max_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
+def max_pool(node: Applied, g: TensorBase | Array) -> Operand:
     kernel, stride, padding, dilation, out = node.args
     shape, apart = node.shapes[0], _lie_apart(node)
     x = v.comparable(node.kept(g, 0))
@@ -92,7 +94,7 @@ def max_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
     places = largest_places(x, y, *node.args)
     keys = list(slices(kernel, stride, dilation, out))
 
-    def given(array: np.ndarray) -> np.ndarray:
+    def given(array: Array) -> Array:
         empty = np.zeros(shape, array.dtype)
         whole = padded(empty, kernel, stride, padding, dilation, out, 0)
         for hit, key in zip(places, keys):
@@ -102,7 +104,7 @@ def max_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
                 whole[key] += np.where(hit, array, array.dtype.type(0))
         return whole if whole is empty else np.array(whole[inner(shape[2:], padding)], order="C")
 
-    def taken(array: np.ndarray) -> np.ndarray:
+    def taken(array: Array) -> Array:
         whole = padded(array, kernel, stride, padding, dilation, out, 0)
         found = np.zeros(y.shape, array.dtype)
         for hit, key in zip(places, keys):
@@ -112,7 +114,7 @@ def max_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
     return v.flat_in(v.mapped(g, given, taken, "MaxPool2DWithIndicesBackwardBackward0"), node.kept(g, 0))
 
 
-def positions_in(index: np.ndarray, shape: Sizes) -> Places:
+def positions_in(index: Array, shape: Sizes) -> Places:
     """Return the indices of a pooling over batched images, one row per image and channel."""
     rows, length = shape[0] * shape[1], int(np.prod(shape[2:]))
     flat = index.reshape(rows, math.prod(index.shape[2:])) + np.arange(rows)[:, None] * length
@@ -127,7 +129,7 @@ def _by_position_on_device(node: Any, gradients: Any) -> Any:
 
 
 @v.by_gradient(native=_by_position_on_device)
-def _by_position(node: Any, gradients: Sequence[TensorBase | np.ndarray | None]) -> Any:
+def _by_position(node: Any, gradients: Sequence[TensorBase | Array | None]) -> Operand:
     """Scatter the gradient to the indices that the pooling returned as its second result."""
     g, shape = gradients[0], node.shapes[0]
     places = positions_in(v.host_array(node.kept(g)), shape)
@@ -155,7 +157,7 @@ def _avg_pool_on_device(node: Any, g: Any) -> Any:
 
 @rule("avg_pool", watch=(0,), label="AvgPool2DBackward0")
 @v.by_gradient(native=_avg_pool_on_device)
-def avg_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
+def avg_pool(node: Applied, g: TensorBase | Array) -> Operand:
     kernel, stride, padding, out, include_pad, divisor = node.args
     shape = node.shapes[0]
     if 0 in shape or 0 in out:
@@ -163,7 +165,7 @@ def avg_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
     ones = (1,) * len(kernel)
     counts = window_counts(shape[2:], kernel, stride, padding, out, include_pad, divisor)
 
-    def spread(array: np.ndarray) -> np.ndarray:
+    def spread(array: Array) -> Array:
         empty = np.zeros(shape, array.dtype)
         whole = padded(empty, kernel, stride, padding, ones, out, 0)
         share = array / counts.astype(array.dtype)
@@ -171,13 +173,13 @@ def avg_pool(node: Any, g: TensorBase | np.ndarray) -> Any:
             whole[key] += share
         return whole if whole is empty else np.array(whole[inner(shape[2:], padding)], order="C")
 
-    def means(array: np.ndarray) -> np.ndarray:
+    def means(array: Array) -> Array:
         return np.asarray(window_sums(array, kernel, stride, padding, out) / counts.astype(array.dtype))
 
     return v.mapped(g, spread, means, "AvgPool2DBackwardBackward0")
 
 
-def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, counts: np.ndarray) -> Any:
+def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, counts: Array) -> Any:
     """Return the gradient of average pooling on a device: each output's share is spread over its window, and overlapping windows are
     summed.
     """
@@ -204,7 +206,7 @@ def _windows_apart(node: Any, g: Any) -> Any:
 
 @rule("adaptive_avg_pool", watch=(0,), label="AdaptiveAvgPool2DBackward0")
 @v.by_gradient(native=_windows_apart)
-def adaptive_avg_pool(node: Any, g: np.ndarray) -> Any:
+def adaptive_avg_pool(node: Applied, g: Array) -> Operand:
     (out,) = node.args
     shape = node.shapes[0]
     if 0 in shape or 0 in out:
@@ -214,13 +216,13 @@ def adaptive_avg_pool(node: Any, g: np.ndarray) -> Any:
     counts, positions, windows = inside.sum(0), table[inside], np.nonzero(inside)[1]
     length = int(np.prod(shape[2:]))
 
-    def spread(array: np.ndarray) -> np.ndarray:
+    def spread(array: Array) -> Array:
         share = array.reshape(-1, len(counts)) / counts.astype(array.dtype)
         whole = np.zeros((length, share.shape[0]), array.dtype)
         np.add.at(whole, positions, share.T[windows])
         return np.array(whole.T, order="C").reshape(shape)
 
-    def means(array: np.ndarray) -> np.ndarray:
+    def means(array: Array) -> Array:
         rows = array.reshape(-1, length).T[positions]
         whole = np.zeros((len(counts), rows.shape[1]), array.dtype)
         np.add.at(whole, windows, rows)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.cast import cast
 from ..._backend.device_memory import dense
 from ..._backend.geometry import inverse_order
@@ -13,11 +14,12 @@ from ..._backend.raw import Raw
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ..primitives import Primitive
 
 
-def restored(node: Any, g: TensorBase | np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
+def restored(node: Applied, g: TensorBase | Array, dims: tuple[int, ...], keepdim: bool) -> Operand:
     """Return the gradient with the reduced dimensions restored as length 1."""
     own = node.shapes[0]
     if keepdim or not dims or not own:
@@ -26,7 +28,7 @@ def restored(node: Any, g: TensorBase | np.ndarray, dims: tuple[int, ...], keepd
 
 
 @rule("sum", label="SumBackward1")
-def sum(node: Any, g: TensorBase | np.ndarray) -> Any:
+def sum(node: Applied, g: TensorBase | Array) -> Any:
     dims, keepdim = node.args
     if not node.shapes[0]:
         return v.alias(g)
@@ -36,7 +38,7 @@ def sum(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @rule("mean", label="MeanBackward1")
-def mean(node: Any, g: TensorBase | np.ndarray) -> Any:
+def mean(node: Applied, g: TensorBase | Array) -> Operand:
     dims, keepdim = node.args
     count = 1
     for dim in dims if node.shapes[0] else ():
@@ -64,7 +66,7 @@ def _shared_on_device(node: Any, g: Any) -> Any:
 def _extreme(op: str) -> None:
     @rule(op, keep=(0, "result"))
     @v.by_gradient(native=_shared_on_device)
-    def shared(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def shared(node: Applied, g: TensorBase | Array) -> Operand:
         dims, keepdim = node.args
         x, y = v.host_array(node.kept(g, 0)), v.host_array(node.kept(g, 1))
         dims = dims if x.ndim else ()
@@ -87,16 +89,16 @@ _extreme("amin")
 _cumprod = Primitive("cumprod")
 
 
-def _moved(value: TensorBase | np.ndarray) -> Any:
+def _moved(value: TensorBase | Array) -> Operand:
     """Shift the elements by one along the last dimension; the first becomes 1."""
     return v.pad(value, (1, -1), 1)
 
 
-def _turned(value: TensorBase | np.ndarray) -> Any:
+def _turned(value: TensorBase | Array) -> Operand:
     return v.flip(value, (len(v.shape_of(value)) - 1,))
 
 
-def _products_without(x: TensorBase | np.ndarray) -> Any:
+def _products_without(x: TensorBase | Array) -> Operand:
     """Return for each element the product of the others along the last dimension, exact if some are zero."""
     last = len(v.shape_of(x)) - 1
     before = _moved(_cumprod(x, last))
@@ -105,7 +107,7 @@ def _products_without(x: TensorBase | np.ndarray) -> Any:
 
 
 @rule("prod", keep=(0, "result"), label="ProdBackward0")
-def prod(node: Any, g: TensorBase | np.ndarray) -> Any:
+def prod(node: Applied, g: TensorBase | Array) -> Any:
     dims, keepdim = node.args
     shape = node.shapes[0]
     if not shape or not dims:
@@ -124,14 +126,14 @@ def prod(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @v.ways(raw=lambda x, order: dense(v.permute(x, order)))
-def _reordered(x: TensorBase | np.ndarray, order: Sequence[int]) -> Any:
+def _reordered(x: TensorBase | Array, order: Sequence[int]) -> Operand:
     """Return a row-major copy with permuted dimensions, through which gradients are row-major too."""
     inverse = inverse_order(order)
 
-    def given(array: np.ndarray) -> np.ndarray:
+    def given(array: Array) -> Array:
         return np.ascontiguousarray(array.transpose(order))
 
-    def taken(array: np.ndarray) -> np.ndarray:
+    def taken(array: Array) -> Array:
         return np.ascontiguousarray(array.transpose(inverse))
 
     def laid(order: Sequence[int]) -> Callable[[Raw], Raw]:

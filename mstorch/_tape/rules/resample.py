@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.resample import numpy_pick_along
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ..primitives import Primitive
 
 _along, _turned = kernel("along"), Primitive("along")
@@ -17,13 +19,13 @@ _upsample, _upsample_grad = Primitive("upsample"), Primitive("upsample_grad")
 _fold, _unfold = Primitive("col2im"), Primitive("im2col")
 
 
-def _transposed(matrix: np.ndarray, taps: Any) -> tuple[np.ndarray, Any]:
+def _transposed(matrix: Array, taps: Array | None) -> tuple[Array, Any]:
     return np.ascontiguousarray(matrix.T), None if taps is None else taps[[1, 0, 2]]
 
 
 @rule("along", label="UpsampleBackward0", tables=True)
 @v.by_gradient(native=lambda node, g: _turned(g, *_transposed(*node.args[:2]), node.args[2]))
-def along(node: Any, g: np.ndarray) -> Any:
+def along(node: Applied, g: Array) -> Operand:
     matrix, taps, axis = node.args
     turned, back = _transposed(matrix, taps)
     run = _along.host[node.kind.name]
@@ -32,11 +34,11 @@ def along(node: Any, g: np.ndarray) -> Any:
 
 @rule("pick_along", label="UpsampleNearestBackward0", tables=True)
 @v.by_gradient(native=lambda node, g: v.rows_added(g, node.shapes[0], node.args[1], node.args[0]))
-def pick_along(node: Any, g: TensorBase | np.ndarray) -> Any:
+def pick_along(node: Applied, g: TensorBase | Array) -> Operand:
     positions, axis = node.args
     shape = node.shapes[0]
 
-    def gathered(array: np.ndarray) -> np.ndarray:
+    def gathered(array: Array) -> Array:
         found = np.zeros((shape[axis], *shape[:axis], *shape[axis + 1 :]), array.dtype)
         np.add.at(found, positions, np.moveaxis(array, axis, 0))
         return np.ascontiguousarray(np.moveaxis(found, 0, axis))
@@ -55,12 +57,12 @@ def upsample_grad(node: Any, g: Any) -> Any:
 
 
 @rule("im2col", label="Im2ColBackward0")
-def im2col(node: Any, g: Any) -> Any:
+def im2col(node: Applied, g: Operand) -> Any:
     kernel, dilation, padding, stride, out = node.args
     return _fold(g, node.shapes[0][2:], kernel, dilation, padding, stride, out)
 
 
 @rule("col2im", label="Col2ImBackward0")
-def col2im(node: Any, g: np.ndarray) -> np.ndarray:
+def col2im(node: Applied, g: Array) -> Array:
     sizes, kernel, dilation, padding, stride, blocks = node.args
     return _unfold(g, kernel, dilation, padding, stride, blocks)

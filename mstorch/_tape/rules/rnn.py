@@ -4,19 +4,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
 from ..forward import Call, forward_rule
+from ..operands import Operand
 
 
 def _gate(number: int, width: int) -> tuple[Any, ...]:
     return ..., slice(number * width, (number + 1) * width)
 
 
-def _split(value: TensorBase | np.ndarray, count: int) -> list[Any]:
+def _split(value: TensorBase | Array, count: int) -> list[Any]:
     """Split the gates, which are adjacent in the last dimension; None gives as many Nones."""
     if value is None:
         return [None] * count
@@ -24,12 +24,12 @@ def _split(value: TensorBase | np.ndarray, count: int) -> list[Any]:
     return [v.part_of(value, _gate(number, width), "SplitBackward0") for number in range(count)]
 
 
-def _joined(values: list[Any]) -> Any:
+def _joined(values: list[Any]) -> Operand:
     """Concatenate the gates."""
     return v.cat(values, -1)
 
 
-def _rest(y: TensorBase | np.ndarray) -> Any:
+def _rest(y: TensorBase | Array) -> Operand:
     return v.plus(v.neg(y), 1)
 
 
@@ -37,16 +37,16 @@ _sigmoid_grad = v.in_one_kernel("sigmoid_grad", lambda g, y: v.mul(g, v.mul(y, _
 _tanh_grad = v.in_one_kernel("tanh_grad", lambda g, y: v.mul(g, _rest(v.mul(y, y))))
 
 
-def _by_sigmoid(g: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
+def _by_sigmoid(g: TensorBase | Array, y: TensorBase | Array) -> Operand:
     return None if g is None else _sigmoid_grad(g, y)
 
 
-def _by_tanh(g: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
+def _by_tanh(g: TensorBase | Array, y: TensorBase | Array) -> Operand:
     return None if g is None else _tanh_grad(g, y)
 
 
 @rule("lstm_cell", keep=(0, 1, "result1"), label="ThnnFusedLstmCellBackward0")
-def lstm_cell(node: Any, gradients: Sequence[TensorBase | np.ndarray | None]) -> tuple[TensorBase | np.ndarray, TensorBase | np.ndarray]:
+def lstm_cell(node: Any, gradients: Sequence[TensorBase | Array | None]) -> tuple[TensorBase | Array, TensorBase | Array]:
     by_hidden, by_cell = gradients
     g = by_cell if by_hidden is None else by_hidden
     gates, before, after = (node.kept(g, place) for place in range(3))
@@ -65,7 +65,7 @@ def lstm_cell(node: Any, gradients: Sequence[TensorBase | np.ndarray | None]) ->
 
 
 @rule("gru_cell", keep=(0, 1, 2), label="ThnnFusedGruCellBackward0")
-def gru_cell(node: Any, g: TensorBase | np.ndarray) -> Any:
+def gru_cell(node: Applied, g: TensorBase | Array) -> tuple[Any, ...]:
     hidden = node.kept(g, 2)
     (xr, xz, xn), (hr, hz, hn) = _split(node.kept(g, 0), 3), _split(node.kept(g, 1), 3)
     reset, update = v.sigmoid(v.add(xr, hr)), v.sigmoid(v.add(xz, hz))

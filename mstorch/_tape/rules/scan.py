@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.raw import from_numpy, to_numpy
 from ..._backend.table import kernel
 from ..._core.dtype import finfo
 from ..._core.tensor_base import TensorBase, count_of
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ..primitives import Primitive, dtype_name
 
 _cumsum, _cumprod = kernel("cumsum"), Primitive("cumprod")
@@ -18,18 +20,18 @@ _sums = Primitive("cumsum")
 
 
 @v.ways(native=lambda value, dim: v.flip(_sums(v.flip(value, (dim,)), dim), (dim,)))
-def _from_behind(value: TensorBase | np.ndarray, dim: int) -> Any:
+def _from_behind(value: TensorBase | Array, dim: int) -> Operand:
     """Return the cumulative sum in reverse."""
     sums = _cumsum.host[dtype_name(value)]
 
-    def behind(array: np.ndarray) -> np.ndarray:
+    def behind(array: Array) -> Array:
         return np.flip(sums(np.flip(array, dim), dim), dim)
 
     return v.mapped(value, behind, lambda array: sums(array, dim), "CumsumBackward0")
 
 
 @rule("cumsum")
-def cumsum(node: Any, g: TensorBase | np.ndarray) -> Any:
+def cumsum(node: Applied, g: TensorBase | Array) -> Operand:
     shape, dim = node.shapes[0], node.args[0]
     return g if not shape or shape[dim] == 1 or count_of(shape) < 2 else _from_behind(g, dim)
 
@@ -43,7 +45,7 @@ _logcumsumexp = Primitive("logcumsumexp")
 
 
 @rule("logcumsumexp", keep=(0, "result"))
-def logcumsumexp(node: Any, g: TensorBase | np.ndarray) -> Any:
+def logcumsumexp(node: Applied, g: TensorBase | Array) -> Operand:
     """Return the gradient of logcumsumexp for real numbers, from logarithms of the gradient's positive and negative part, as in torch; NaN
     at -inf.
     """
@@ -54,10 +56,10 @@ def logcumsumexp(node: Any, g: TensorBase | np.ndarray) -> Any:
     lowest = float(finfo(node.kind).min)
     size = v.log(v.abs_(g))
 
-    def flipped(value: TensorBase | np.ndarray) -> Any:
+    def flipped(value: TensorBase | Array) -> Operand:
         return v.flip(value, (dim,))
 
-    def share(where: np.ndarray) -> Any:
+    def share(where: Array) -> Operand:
         behind = flipped(_logcumsumexp(flipped(v.sub(v.where(where, size, lowest), y)), dim))
         return v.exp(v.add(behind, x))
 
@@ -69,7 +71,7 @@ def _part(value: TensorBase, dim: int, start: int, stop: int) -> Any:
 
 
 @rule("cumprod", keep=(0, "result"))
-def cumprod(node: Any, g: TensorBase | np.ndarray) -> Any:
+def cumprod(node: Applied, g: TensorBase | Array) -> Operand:
     (dim,) = node.args
     x, y = node.kept(g, 0), node.kept(g, 1)
     if not any(length > 1 for length in node.shapes[0]):
@@ -84,7 +86,7 @@ def _around_zeros_of_raws(g: Any, x: Any, y: Any, dim: int, node: Any) -> Any:  
 
 
 @v.ways(array=lambda g, x, y, dim, node: _around_zeros(g, x, y, dim), raw=_around_zeros_of_raws)
-def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, node: Any) -> Any:
+def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, node: Applied) -> Any:
     # Each element is a factor of its own product and of those behind it: what they are without it.
     found = None
     count = node.shapes[0][dim]
@@ -98,7 +100,7 @@ def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, nod
     return found
 
 
-def _around_zeros(g: np.ndarray, x: np.ndarray, y: np.ndarray, dim: int) -> np.ndarray:
+def _around_zeros(g: Array, x: Array, y: Array, dim: int) -> Array:
     """Return the gradient of cumprod: by division before the first zero, by products up to the second, 0 beyond."""
     zero = v.is_zero(x)
     count = np.cumsum(zero, dim)

@@ -5,17 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.scatter import places_along
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
 from ..composite import refuse
 from ..primitives import Primitive
 from ._places import Places
 
 
-def _along(shape: tuple[int, ...], dim: int, index: np.ndarray, own: tuple[int, ...]) -> Places:
+def _along(shape: tuple[int, ...], dim: int, index: Array, own: tuple[int, ...]) -> Places:
     wide = index if index.ndim else index.reshape(1)
     return Places(places_along(wide, dim, wide), shape, own)
 
@@ -43,7 +44,7 @@ def _scatter_on_device(node: Any, g: Any) -> Any:
 
 @rule("scatter", label="ScatterBackward0")
 @v.by_gradient(native=_scatter_on_device)
-def scatter(node: Any, g: Any) -> Any:
+def scatter(node: Any, g: Any) -> tuple[TensorBase | Array | None, ...]:
     dim, index, how = node.args
     return _along(node.shapes[0], dim, index, node.shapes[1]).gradients(node, g, how == "add")
 
@@ -56,7 +57,7 @@ def _put_on_device(node: Any, g: Any) -> Any:
 
 @rule("put")
 @v.by_gradient(native=_put_on_device)
-def put(node: Any, g: TensorBase | np.ndarray) -> Any:
+def put(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
     index, accumulate = node.args
     shape = node.shapes[0]
     flat = (int(np.prod(shape)),)
@@ -75,7 +76,7 @@ def _index_write_on_device(node: Any, g: Any) -> Any:
 
 @rule("index_write", label="IndexAddBackward0")
 @v.by_gradient(native=_index_write_on_device)
-def index_write(node: Any, g: np.ndarray) -> Any:
+def index_write(node: Applied, g: Array) -> tuple[TensorBase | Array | None, ...]:
     dim, index, accumulate = node.args
     shape, own = node.shapes
     return Places((slice(None),) * dim + (index,), shape, own).gradients(node, g, accumulate)
@@ -85,7 +86,7 @@ _reduced = Primitive("scatter_reduce")
 
 
 @rule("scatter_reduce", keep=(0, 1, "result"))
-def scatter_reduce(node: Any, g: TensorBase | np.ndarray) -> tuple[TensorBase | np.ndarray, TensorBase | np.ndarray]:
+def scatter_reduce(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array, TensorBase | Array]:
     dim, index, how, include_self = node.args
     places = _along(node.shapes[0], dim, v.host_array(index), node.shapes[1])
     x, source, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
@@ -102,12 +103,12 @@ def scatter_reduce(node: Any, g: TensorBase | np.ndarray) -> tuple[TensorBase | 
     return by_x if include_self else places.without(by_x), by_source
 
 
-def _equal(first: TensorBase | np.ndarray, second: TensorBase | np.ndarray) -> np.ndarray:
+def _equal(first: TensorBase | Array, second: TensorBase | Array) -> Array:
     array = v.host_array(first)
     return np.asarray(array == v.host_array(second)).astype(array.dtype)
 
 
-def _counts(node: Any, places: Places, include_self: bool) -> np.ndarray:
+def _counts(node: Applied, places: Places, include_self: bool) -> Array:
     """Return the number of elements of each mean, at least 1."""
     ones = np.ones(node.shapes[0], node.kind.np)
     rest = v.bare_condition(ones if include_self else places.without(ones))
@@ -115,8 +116,8 @@ def _counts(node: Any, places: Places, include_self: bool) -> np.ndarray:
 
 
 def _of_product(
-    node: Any, g: TensorBase | np.ndarray, places: Places, x: TensorBase | np.ndarray, source: TensorBase | np.ndarray,
-    result: TensorBase | np.ndarray,
+    node: Applied, g: TensorBase | Array, places: Places, x: TensorBase | Array, source: TensorBase | Array,
+    result: TensorBase | Array,
 ) -> tuple[Any, Any]:
     """Return torch's gradients of a product by ``scatter_reduce``: by division if no factor is zero; a single zero gets the product of the
     other factors.

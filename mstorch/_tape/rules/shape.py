@@ -1,29 +1,29 @@
 """Gradients of repeat, flip, roll and masks."""
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.host.shape import numpy_tile
 from ..._backend.raw import NAME_OF, Raw
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ..primitives import Primitive
 
 _roll, _triangle, _tile = Primitive("roll"), Primitive("triangle"), Primitive("tile")
 
 
 @rule("tile", label="RepeatBackward0")
-def tile(node: Any, g: TensorBase | np.ndarray) -> Any:
+def tile(node: Applied, g: TensorBase | Array) -> Operand:
     (repeats,) = node.args
     shape = node.shapes[0]
     split = tuple(n for pair in zip(repeats, shape) for n in pair)
     alone = tuple(n if i % 2 else 1 for i, n in enumerate(split))
 
-    def summed(array: np.ndarray) -> np.ndarray:
+    def summed(array: Array) -> Array:
         return np.asarray(v.sum_array(array.reshape(split), alone)).reshape(shape)
 
     def summed_raw(raw: Raw) -> Raw:
@@ -36,16 +36,16 @@ def tile(node: Any, g: TensorBase | np.ndarray) -> Any:
 
 
 @rule("flip")
-def flip(node: Any, g: TensorBase | np.ndarray) -> Any:
+def flip(node: Applied, g: TensorBase | Array) -> Operand:
     return v.flip(g, *node.args)
 
 
 @rule("roll")
-def roll(node: Any, g: TensorBase | np.ndarray) -> Any:
+def roll(node: Applied, g: TensorBase | Array) -> Operand:
     shifts, dims = node.args
     return _roll(g, tuple(-shift for shift in shifts), dims)
 
 
 @rule("triangle", label="TrilBackward0")
-def triangle(node: Any, g: np.ndarray) -> Any:
+def triangle(node: Applied, g: Array) -> Operand:
     return _triangle(g, *node.args)

@@ -1,36 +1,34 @@
 """Gradients of softmax."""
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from ..._backend.arrays import Array
 from ..._backend.host.softmax import slope_in_rows
 from ..._backend.onednn.rows import LOG_SOFTMAX, SOFTMAX
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 
 
-def _axes(node: Any) -> tuple[int, ...]:
+def _axes(node: Applied) -> tuple[int, ...]:
     return (node.args[0],) if node.shapes[0] else ()
 
 
 @rule("softmax", keep=("result",), symmetric=True)
-def softmax(node: Any, g: TensorBase | np.ndarray) -> Any:
+def softmax(node: Applied, g: TensorBase | Array) -> Operand:
     return _slope(g, node.kept(g), node)
 
 
 @v.ways(array=lambda g, y, node: slope_in_rows(SOFTMAX, y, g, node.args[0]))
-def _slope(g: TensorBase | np.ndarray, y: TensorBase | np.ndarray, node: Any) -> Any:
+def _slope(g: TensorBase | Array, y: TensorBase | Array, node: Applied) -> Operand:
     return v.wide(lambda g, y: v.mul(y, v.sub(g, v.total(v.mul(g, y), _axes(node)))))(g, y)
 
 
 @rule("log_softmax", keep=("result",))
-def log_softmax(node: Any, g: np.ndarray) -> Any:
+def log_softmax(node: Applied, g: Array) -> Operand:
     return _log_slope(g, node.kept(g), node)
 
 
 @v.ways(array=lambda g, y, node: slope_in_rows(LOG_SOFTMAX, y, g, node.args[0]))
-def _log_slope(g: np.ndarray, y: np.ndarray, node: Any) -> Any:
+def _log_slope(g: Array, y: Array, node: Applied) -> Operand:
     return v.wide(lambda g, y: v.sub(g, v.mul(v.exp(y), v.total(g, _axes(node)))))(g, y)

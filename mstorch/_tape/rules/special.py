@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Applied, rule
+from ..operands import Operand
 from ..primitives import Primitive
 
 _erfcx, _digamma, _polygamma, _lgamma, _zeta = (Primitive(op) for op in ("erfcx", "digamma", "polygamma", "lgamma", "zeta"))
@@ -23,24 +25,24 @@ def _density(x: Any) -> Any:
     return v.times(v.exp(v.times(v.mul(x, x), -0.5)), 1 / _ROOT_TWO_PI)
 
 
-def _erfinv_slope(y: TensorBase | np.ndarray) -> Any:
+def _erfinv_slope(y: TensorBase | Array) -> Operand:
     return v.times(v.exp(v.mul(y, y)), 1 / _TWO_BY_ROOT_PI)
 
 
-def _log_density(x: TensorBase | np.ndarray, y: TensorBase | np.ndarray) -> Any:
+def _log_density(x: TensorBase | Array, y: TensorBase | Array) -> Operand:
     """Return the derivative of ``log_ndtr``; NaN where the logarithm is -inf."""
     slope = v.times(v.reciprocal(_erfcx(v.times(x, -math.sqrt(0.5)))), math.sqrt(2 / math.pi))
     return v.where(v.at_most(y, -math.inf), math.nan, slope)
 
 
-def _of_first_order(slope: Callable[[Any], Any], x: TensorBase | np.ndarray) -> Any:
+def _of_first_order(slope: Callable[[Any], Any], x: TensorBase | Array) -> Operand:
     """Return ``slope(x)``, which divides by x; where x is NaN or too small, return 0.5, its limit at 0."""
     array = v.host_array(x)
     small = ~(np.abs(array) > np.finfo(array.dtype).eps)
     return v.where(small, 0.5, slope(v.where(small, 1, x)))
 
 
-def _signed(x: TensorBase | np.ndarray, value: TensorBase | np.ndarray) -> Any:
+def _signed(x: TensorBase | Array, value: TensorBase | Array) -> Operand:
     return v.mul(v.like(v.signs(x), value), value)
 
 
@@ -69,7 +71,7 @@ def _enter(op: str, label: str, slope: Callable[[Any, Any], Any]) -> None:
     kept = op in _KEEP_RESULT
 
     @rule(op, keep=(0, "result") if kept else (0,), label=label, symmetric=True)
-    def chained(node: Any, g: TensorBase | np.ndarray) -> Any:
+    def chained(node: Applied, g: TensorBase | Array) -> Operand:
         if op == "ndtr":  # in torch's order
             x = node.kept(g, 0)
             return v.mul(v.times(g, 1 / _ROOT_TWO_PI), v.exp(v.times(v.mul(x, x), -0.5)))
@@ -81,25 +83,25 @@ for _op, (_label, _slope) in _SLOPES.items():
 
 
 @rule("polygamma", keep=(0,))
-def polygamma(node: Any, g: TensorBase | np.ndarray) -> Any:
+def polygamma(node: Applied, g: TensorBase | Array) -> Operand:
     order = node.args[0] + 1
     return v.wide(lambda g, x: v.mul(g, _polygamma(x, order)))(g, node.kept(g))
 
 
-def _without(node: Any, words: str) -> None:
+def _without(node: Applied, words: str) -> None:
     if node.edges[0] is not None:
         raise NotImplementedError(f"the derivative for '{words}' is not implemented.")
 
 
 def _incomplete(op: str, label: str, sign: int) -> None:
-    def slope(g: np.ndarray, a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def slope(g: Array, a: Array, x: Array) -> Array:
         density = v.exp(v.sub(v.mul(v.plus(a, -1), v.log(x)), v.add(x, _lgamma(a))))
         return v.times(v.mul(g, density), sign)
 
     whole = v.wide(slope)
 
     @rule(op, keep=(0, 1), label=label)
-    def incomplete(node: Any, g: np.ndarray) -> tuple[Any, np.ndarray]:
+    def incomplete(node: Applied, g: Array) -> tuple[Any, Array]:
         _without(node, "igamma: input" if sign > 0 else "igammac: input")
         return None, v.fit(whole(g, node.kept(g, 0), node.kept(g, 1)), node.shapes[1])
 
@@ -109,7 +111,7 @@ _incomplete("gammaincc", "IgammacBackward0", -1)
 
 
 @rule("zeta", keep=(0, 1), label="SpecialZetaBackward0")
-def zeta(node: Any, g: np.ndarray) -> tuple[Any, np.ndarray]:
+def zeta(node: Applied, g: Array) -> tuple[Any, Array]:
     _without(node, "zeta")
     slope = v.wide(lambda g, s, q: v.neg(v.mul(g, v.mul(s, _zeta(v.plus(s, 1), q)))))
     return None, v.fit(slope(g, node.kept(g, 0), node.kept(g, 1)), node.shapes[1])

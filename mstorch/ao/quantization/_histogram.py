@@ -53,7 +53,7 @@ class Histograms:
         self._put(self.histogram, _counts(x, self.bins, min_val, max_val))
 
     @staticmethod
-    def _put(own: Tensor, new: Any) -> None:
+    def _put(own: Tensor, new: Tensor) -> None:
         own.detach_().resize_(new.shape)
         own.copy_(new)
 
@@ -107,7 +107,7 @@ class Histograms:
         error = error + self._get_norm(begin - (first + 0.5) * step, torch.ones(self.bins, device=self.histogram.device) * edge, density)
         error = error + (last - first - 1) * self._get_norm(torch.tensor(-edge), torch.tensor(edge), density)
         error = error + self._get_norm(torch.tensor(-edge), end - (last * step + edge), density)
-        return error.sum().item()  # type: ignore[no-any-return]
+        return error.sum().item()
 
     def _non_linear_param_search(self) -> tuple[Any, Any]:
         """Return the bounds of least error: those of all values, narrowed at the end with the sparser bins while the error decreases."""

@@ -15,6 +15,7 @@ from .observer import (
     HistogramObserver,
     MovingAverageMinMaxObserver,
     MovingAveragePerChannelMinMaxObserver,
+    _PartialWrapper,
     _with_args,
     default_fixed_qparams_range_0to1_observer,
     default_fixed_qparams_range_neg1to1_observer,
@@ -59,7 +60,7 @@ class FakeQuantizeBase(ABC, Module):
         self.enable_observer(False)
 
     @classmethod
-    def with_args(cls, **kwargs: Any) -> Any:
+    def with_args(cls, **kwargs: Any) -> _PartialWrapper:
         """Return a factory of instances with these arguments."""
         made = _with_args(cls, **kwargs)
         made.__module__ = "torch.ao.quantization.fake_quantize"
@@ -97,11 +98,11 @@ class FakeQuantize(FakeQuantizeBase):
             )
         self.is_per_channel = is_per_channel(self.qscheme)
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return scale and zero point for the observed values."""
         return self.activation_post_process.calculate_qparams()
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: Tensor) -> Tensor:
         """Observe ``X``, and return it fake-quantized."""
         if self.observer_enabled[0] == 1:
             self.activation_post_process(X.detach())
@@ -113,7 +114,7 @@ class FakeQuantize(FakeQuantizeBase):
             return torch.fake_quantize_per_tensor_affine(X, self.scale, self.zero_point, *limits)
         return X
 
-    def _take(self, scale: Tensor, point: Any) -> None:
+    def _take(self, scale: Tensor, point: Tensor) -> None:
         if self.scale.shape != scale.shape:
             self.scale.resize_(scale.shape)
             self.zero_point.resize_(point.shape)
@@ -149,7 +150,7 @@ class FakeQuantize(FakeQuantizeBase):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, *rest)
 
 
-def _check_range(observer: type, kind: Any, quant_min: int, quant_max: int) -> None:
+def _check_range(observer: type, kind: torch.dtype, quant_min: int, quant_max: int) -> None:
     if quant_min > quant_max:
         raise AssertionError("quant_min must be less than or equal to quant_max")
     kind = getattr(getattr(observer, "p", None), "keywords", {}).get("dtype", kind)
@@ -162,7 +163,7 @@ def _check_range(observer: type, kind: Any, quant_min: int, quant_max: int) -> N
 class FixedQParamsFakeQuantize(FakeQuantize):
     """Fake-quantizes tensors with a fixed scale and zero point."""
 
-    def __init__(self, observer: Any) -> None:
+    def __init__(self, observer: _PartialWrapper | type[Any]) -> None:
         super().__init__(observer=observer)
         if type(self.activation_post_process) is not FixedQParamsObserver:
             raise AssertionError(f"{self.__class__.__name__}'s observer must be a {FixedQParamsObserver.__name__}")
@@ -174,7 +175,7 @@ class FixedQParamsFakeQuantize(FakeQuantize):
                 f"Only per tensor quantization is supported FixedQParamsFakeQuantize module, got qscheme:{self.qscheme}"
             )
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return the fixed scale and zero point."""
         return self.scale, self.zero_point
 
@@ -206,7 +207,7 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
             f"qscheme={self.qscheme}, reduce_range={self.activation_post_process.reduce_range}"
         )
 
-    def forward(self, X: Tensor) -> Any:
+    def forward(self, X: Tensor) -> Tensor:
         """Observe ``X``, and return it fake-quantized."""
         made = self.activation_post_process
         return torch.fused_moving_avg_obs_fake_quant(

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import nn
 from ..._hook import missing as _missing
+from ...nn.modules.module import Module
 from ...nn.utils.parametrize import type_before_parametrizations
 from .fuser_method_mappings import get_fuser_method
 from .utils import getattr_from_fqn
@@ -30,13 +31,13 @@ def fuse_known_modules(mod_list: list[Any], is_qat: bool, additional_fuser_metho
     return [fused, *rest]
 
 
-def _put(model: Any, name: str, module: Any) -> None:
+def _put(model: Module, name: str, module: Module) -> None:
     parent, _, last = name.rpartition(".")
     setattr(getattr_from_fqn(model, parent) if parent else model, last, module)
 
 
 def _fuse_modules(
-    model: Any, modules_to_fuse: Any, is_qat: bool, inplace: bool, fuser_func: Callable[..., Any], fuse_custom_config_dict: Any
+    model: Module, modules_to_fuse: Any, is_qat: bool, inplace: bool, fuser_func: Callable[..., Any], fuse_custom_config_dict: Any
 ) -> Any:
     model = model if inplace else copy.deepcopy(model)
     more = (fuse_custom_config_dict or {}).get("additional_fuser_method_mapping", {})
@@ -48,9 +49,9 @@ def _fuse_modules(
 
 
 def fuse_modules(
-    model: Any, modules_to_fuse: Any, inplace: bool = False, fuser_func: Callable[..., Any] = fuse_known_modules,
+    model: Module, modules_to_fuse: Sequence[Any], inplace: bool = False, fuser_func: Callable[..., Any] = fuse_known_modules,
     fuse_custom_config_dict: Any = None,
-) -> Any:  # fmt: skip
+) -> Module:  # fmt: skip
     """Return a copy of a model (itself with ``inplace``) with the named layers, a list or lists of names, fused; batch normalization is
     folded.
     """
@@ -58,9 +59,9 @@ def fuse_modules(
 
 
 def fuse_modules_qat(
-    model: Any, modules_to_fuse: Any, inplace: bool = False, fuser_func: Callable[..., Any] = fuse_known_modules,
+    model: Module, modules_to_fuse: Sequence[Any], inplace: bool = False, fuser_func: Callable[..., Any] = fuse_known_modules,
     fuse_custom_config_dict: Any = None,
-) -> Any:  # fmt: skip
+) -> Module:  # fmt: skip
     """Fuse modules for training, like ``fuse_modules``; batch normalization remains in the fused layer."""
     return _fuse_modules(model, modules_to_fuse, True, inplace, fuser_func, fuse_custom_config_dict)
 

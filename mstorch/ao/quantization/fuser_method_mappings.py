@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import nn
 from ..._hook import missing as _missing
+from ...nn.modules.module import Module
 from ...nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 from ..nn import intrinsic as nni
 from .utils import get_combined_dict
@@ -18,12 +19,12 @@ _WITH_BOTH = {nn.Conv1d: nni.ConvBnReLU1d, nn.Conv2d: nni.ConvBnReLU2d, nn.Conv3
 _WITH_RELU = {nn.Conv1d: nni.ConvReLU1d, nn.Conv2d: nni.ConvReLU2d, nn.Conv3d: nni.ConvReLU3d}
 
 
-def _check_mode(words: str, *layers: Any) -> None:
+def _check_mode(words: str, *layers: Module) -> None:
     if len({layer.training for layer in layers}) > 1:
         raise AssertionError(f"{words} both must be in the same mode (train or eval).")
 
 
-def _check_norm(bn: Any, count: int, what: str, norm: str, end: str = ".") -> None:
+def _check_norm(bn: Module, count: int, what: str, norm: str, end: str = ".") -> None:
     if bn.num_features != count:
         raise AssertionError(f"Output {what} must match num_features of {norm}{end}")
     if not bn.affine:
@@ -32,7 +33,7 @@ def _check_norm(bn: Any, count: int, what: str, norm: str, end: str = ".") -> No
         raise AssertionError(f"Only support fusing {norm} with tracking_running_stats set to True")
 
 
-def fuse_conv_bn(is_qat: bool, conv: Any, bn: Any) -> Any:
+def fuse_conv_bn(is_qat: bool, conv: Any, bn: Module) -> Module:
     """Fuse a convolution and batch normalization: into one layer for training, else by folding."""
     _check_mode("Conv and BN", conv, bn)
     if not is_qat:
@@ -43,7 +44,7 @@ def fuse_conv_bn(is_qat: bool, conv: Any, bn: Any) -> Any:
     return _WITH_NORM[type(conv)](conv, bn)
 
 
-def fuse_conv_bn_relu(is_qat: bool, conv: Any, bn: Any, relu: Any) -> Any:
+def fuse_conv_bn_relu(is_qat: bool, conv: Any, bn: Module, relu: Module) -> Module:
     """Fuse a convolution, batch normalization and ReLU: into one layer for training, else with folding."""
     _check_mode("Conv and BN", conv, bn, relu)
     if is_qat:
@@ -54,7 +55,7 @@ def fuse_conv_bn_relu(is_qat: bool, conv: Any, bn: Any, relu: Any) -> Any:
     return kinds[type(conv)](conv, bn, relu) if is_qat else kinds[type(conv)](fuse_conv_bn_eval(conv, bn), relu)
 
 
-def fuse_linear_bn(is_qat: bool, linear: Any, bn: Any) -> Any:
+def fuse_linear_bn(is_qat: bool, linear: Any, bn: Module) -> Module:
     """Fuse a linear layer and batch normalization: into one layer for training, else by folding."""
     _check_mode("Linear and BN", linear, bn)
     if not is_qat:
@@ -63,7 +64,7 @@ def fuse_linear_bn(is_qat: bool, linear: Any, bn: Any) -> Any:
     return nni.LinearBn1d(linear, bn)
 
 
-def fuse_convtranspose_bn(is_qat: bool, convt: Any, bn: Any) -> Any:
+def fuse_convtranspose_bn(is_qat: bool, convt: Module, bn: Module) -> Any:
     """Fold batch normalization into a transposed convolution; not for training."""
     _check_mode("ConvTranspose and BN", convt, bn)
     if is_qat:
@@ -90,7 +91,7 @@ _DEFAULT_OP_LIST_TO_FUSER_METHOD: dict[tuple[Any, ...], Any] = {
 }
 
 
-def get_fuser_method(op_list: tuple[Any, ...], additional_fuser_method_mapping: dict[Any, Any] | None = None) -> Any:
+def get_fuser_method(op_list: tuple[Any, ...], additional_fuser_method_mapping: dict[Any, Any] | None = None) -> Callable[..., Any]:
     """Return the function that fuses layers of these types. Raise AssertionError if there is none."""
     found = get_combined_dict(_DEFAULT_OP_LIST_TO_FUSER_METHOD, additional_fuser_method_mapping or {}).get(op_list)
     if found is None:

@@ -11,6 +11,7 @@ import mstorch as torch
 from mstorch._core.warned import warn
 
 from ..._hook import missing as _missing
+from ..._namespace.process import qscheme
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from ._histogram import Histograms
@@ -44,23 +45,23 @@ class _PartialWrapper:
     def __repr__(self) -> str:
         return repr(self.p) + repr(self.callable_args)
 
-    def with_args(self, **kwargs: Any) -> Any:
+    def with_args(self, **kwargs: Any) -> _PartialWrapper:
         """Return a factory with additional bound arguments."""
         return _with_args(self, **kwargs)
 
-    def with_callable_args(self, **kwargs: Any) -> Any:
+    def with_callable_args(self, **kwargs: Any) -> _PartialWrapper:
         """Return a factory with additional arguments that are evaluated at each call."""
         made = _PartialWrapper(self.p)
         made.callable_args = {**self.callable_args, **kwargs}
         return made
 
 
-def _with_args(cls_or_self: Any, **kwargs: Any) -> Any:
+def _with_args(cls_or_self: _PartialWrapper | type[Any], **kwargs: Any) -> _PartialWrapper:
     """Return a factory of instances of a class with these arguments."""
     return _PartialWrapper(partial(cls_or_self, **kwargs))
 
 
-def _with_callable_args(cls_or_self: Any, **kwargs: Any) -> Any:
+def _with_callable_args(cls_or_self: type[Any], **kwargs: Any) -> _PartialWrapper:
     """Return a factory of instances of a class with arguments that are evaluated at each call."""
     return _PartialWrapper(partial(cls_or_self)).with_callable_args(**kwargs)
 
@@ -71,7 +72,7 @@ ABC: Any = ABCMeta("ABC", (object,), {})
 class ObserverBase(ABC, Module):
     """Base of observers: ``forward`` observes a tensor and returns it, ``calculate_qparams`` determines scale and zero point."""
 
-    def __init__(self, dtype: Any, is_dynamic: bool = False) -> None:
+    def __init__(self, dtype: torch.dtype, is_dynamic: bool = False) -> None:
         super().__init__()
         self.dtype = dtype
         self.is_dynamic = is_dynamic
@@ -97,8 +98,10 @@ class UniformQuantizationObserverBase(ObserverBase):
     max_val: Any
 
     def __init__(
-        self, dtype: Any = torch.quint8, qscheme: Any = torch.per_tensor_affine, reduce_range: bool = False, quant_min: int | None = None,
-        quant_max: int | None = None, factory_kwargs: Any = None, eps: float = _EPS, is_dynamic: bool = False, **kwargs: Any,
+        self, dtype: torch.dtype = torch.quint8, qscheme: qscheme = torch.per_tensor_affine, reduce_range: bool = False,
+        quant_min: int | None = None,
+        quant_max: int | None = None, factory_kwargs: dict[str, Any] | None = None, eps: float = _EPS, is_dynamic: bool = False,
+        **kwargs: Any,
     ) -> None:  # fmt: skip
         made = torch.nn.factory_kwargs(factory_kwargs)
         super().__init__(dtype=dtype, is_dynamic=is_dynamic, **kwargs)
@@ -158,8 +161,10 @@ class MinMaxObserver(UniformQuantizationObserverBase):
     """Records the running minimum and maximum."""
 
     def __init__(
-        self, dtype: Any = torch.quint8, qscheme: Any = torch.per_tensor_affine, reduce_range: bool = False, quant_min: int | None = None,
-        quant_max: int | None = None, factory_kwargs: Any = None, eps: float = _EPS, is_dynamic: bool = False, **kwargs: Any,
+        self, dtype: torch.dtype = torch.quint8, qscheme: qscheme = torch.per_tensor_affine, reduce_range: bool = False,
+        quant_min: int | None = None,
+        quant_max: int | None = None, factory_kwargs: dict[str, Any] | None = None, eps: float = _EPS, is_dynamic: bool = False,
+        **kwargs: Any,
     ) -> None:  # fmt: skip
         if not is_per_tensor(qscheme):
             raise NotImplementedError(
@@ -172,7 +177,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
                 "Cannot reduce range for symmetric                                        quantization for quint8"
             )
 
-    def forward(self, x_orig: Any) -> Any:
+    def forward(self, x_orig: Tensor) -> Tensor:
         """Update the bounds by the values of a tensor, and return the tensor."""
         if x_orig.numel():
             low, high = torch.aminmax(x_orig.detach().to(self.min_val.dtype))
@@ -182,7 +187,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
     def _taken_in(self, low: Tensor, high: Tensor) -> tuple[Any, Any]:
         return torch.minimum(low, self.min_val), torch.maximum(high, self.max_val)
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return scale and zero point for the bounds."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
@@ -200,7 +205,7 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
     """Records moving averages of the bounds, with weight ``averaging_constant`` of each new tensor."""
 
     def __init__(
-        self, averaging_constant: float = 0.01, dtype: Any = torch.quint8, qscheme: Any = torch.per_tensor_affine,
+        self, averaging_constant: float = 0.01, dtype: torch.dtype = torch.quint8, qscheme: qscheme = torch.per_tensor_affine,
         reduce_range: bool = False, quant_min: int | None = None, quant_max: int | None = None, eps: float = _EPS,
         is_dynamic: bool = False, **kwargs: Any,
     ) -> None:  # fmt: skip
@@ -235,8 +240,8 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
     _called = "PerChannelMinMaxObserver"  # in its errors
 
     def __init__(
-        self, ch_axis: int = 0, dtype: Any = torch.quint8, qscheme: Any = torch.per_channel_affine, reduce_range: bool = False,
-        quant_min: int | None = None, quant_max: int | None = None, factory_kwargs: Any = None, eps: float = _EPS,
+        self, ch_axis: int = 0, dtype: torch.dtype = torch.quint8, qscheme: qscheme = torch.per_channel_affine, reduce_range: bool = False,
+        quant_min: int | None = None, quant_max: int | None = None, factory_kwargs: dict[str, Any] | None = None, eps: float = _EPS,
         is_dynamic: bool = False, **kwargs: Any,
     ) -> None:  # fmt: skip
         self._check(qscheme, is_dynamic)
@@ -247,7 +252,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
             raise NotImplementedError("Cannot reduce range for symmetric quantization for quint8")
 
     @classmethod
-    def _check(cls, qscheme: Any, is_dynamic: bool) -> None:
+    def _check(cls, qscheme: qscheme, is_dynamic: bool) -> None:
         name = cls._called
         if not is_per_channel(qscheme):
             raise NotImplementedError(
@@ -257,7 +262,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         if is_dynamic:
             raise NotImplementedError(f"{name} doesn't support dynamic quantization")
 
-    def forward(self, x_orig: Any) -> Any:
+    def forward(self, x_orig: Tensor) -> Tensor:
         """Update the channels' bounds by the values of a tensor, and return the tensor."""
         return self._forward(x_orig)
 
@@ -272,7 +277,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
     def _taken_in(self, low: Tensor, high: Tensor) -> tuple[Any, Any]:
         return torch.minimum(low, self.min_val), torch.maximum(high, self.max_val)
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return scales and zero points for the channels' bounds."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
@@ -286,7 +291,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
             setattr(self, name, torch.rand(0))
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: dict[Any, Any], strict: bool, missing_keys: list[str],
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[Any, Any], strict: bool, missing_keys: list[str],
         unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
         version = local_metadata.get("version")
@@ -306,7 +311,8 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
     _called = "MovingAveragePerChannelMinMaxObserver"
 
     def __init__(
-        self, averaging_constant: float = 0.01, ch_axis: int = 0, dtype: Any = torch.quint8, qscheme: Any = torch.per_channel_affine,
+        self, averaging_constant: float = 0.01, ch_axis: int = 0, dtype: torch.dtype = torch.quint8,
+        qscheme: qscheme = torch.per_channel_affine,
         reduce_range: bool = False, quant_min: int | None = None, quant_max: int | None = None, eps: float = _EPS,
         is_dynamic: bool = False, **kwargs: Any,
     ) -> None:  # fmt: skip
@@ -326,8 +332,9 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
     histogram: Any
 
     def __init__(
-        self, bins: int = 2048, dtype: Any = torch.quint8, qscheme: Any = torch.per_tensor_affine, reduce_range: bool = False,
-        quant_min: int | None = None, quant_max: int | None = None, factory_kwargs: Any = None, eps: float = _EPS,
+        self, bins: int = 2048, dtype: torch.dtype = torch.quint8, qscheme: qscheme = torch.per_tensor_affine, reduce_range: bool = False,
+        quant_min: int | None = None, quant_max: int | None = None, factory_kwargs: dict[str, Any] | None = None,
+        eps: float = _EPS,
         is_dynamic: bool = False, **kwargs: Any,
     ) -> None:  # fmt: skip
         if not is_per_tensor(qscheme):
@@ -343,13 +350,13 @@ class HistogramObserver(Histograms, UniformQuantizationObserverBase):
         self.dst_nbins = 2 ** torch.iinfo(dtype).bits
         self.upsample_rate = 16
 
-    def forward(self, x_orig: Tensor) -> Any:
+    def forward(self, x_orig: Tensor) -> Tensor:
         """Add a tensor's values to the histogram, and return the tensor."""
         if x_orig.numel():
             self._count(x_orig.detach())
         return x_orig
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return scale and zero point for the bounds of least error."""
         if self.min_val == float("inf") and self.max_val == float("-inf"):
             warn(
@@ -390,7 +397,8 @@ class FixedQParamsObserver(ObserverBase):
     zero_point: Any
 
     def __init__(
-        self, scale: float, zero_point: int, dtype: Any = torch.quint8, qscheme: Any = torch.per_tensor_affine, quant_min: int = 0,
+        self, scale: float, zero_point: int, dtype: torch.dtype = torch.quint8, qscheme: qscheme = torch.per_tensor_affine,
+        quant_min: int = 0,
         quant_max: int = 255, is_dynamic: bool = False, **kwargs: Any,
     ) -> None:  # fmt: skip
         if is_dynamic:
@@ -403,11 +411,11 @@ class FixedQParamsObserver(ObserverBase):
         self.dtype = dtype
         self.qscheme = qscheme
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: Tensor) -> Tensor:
         """Return the tensor unchanged."""
         return X
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Return the fixed scale and zero point."""
         return self.scale, self.zero_point
 
@@ -415,11 +423,11 @@ class FixedQParamsObserver(ObserverBase):
 class _Unasked(ObserverBase):
     """Base of observers without scale and zero point."""
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """Return the tensor unchanged."""
         return x
 
-    def calculate_qparams(self) -> Any:  # type: ignore[override]
+    def calculate_qparams(self) -> Any:
         """Raise Exception, as torch does."""
         raise Exception(f"calculate_qparams should not be called for {type(self).__name__}")
 
@@ -428,7 +436,7 @@ class PlaceholderObserver(_Unasked):
     """Observer that only stores its dtype and quantization settings, without statistics."""
 
     def __init__(
-        self, dtype: Any = torch.float32, custom_op_name: str = "", compute_dtype: Any = None, quant_min: int | None = None,
+        self, dtype: torch.dtype = torch.float32, custom_op_name: str = "", compute_dtype: Any = None, quant_min: int | None = None,
         quant_max: int | None = None, qscheme: Any = None, eps: float | None = None, is_dynamic: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(dtype=dtype, is_dynamic=is_dynamic)
@@ -452,11 +460,11 @@ class PlaceholderObserver(_Unasked):
 class RecordingObserver(_Unasked):
     """Stores a copy of each observed tensor."""
 
-    def __init__(self, dtype: Any = torch.quint8) -> None:
+    def __init__(self, dtype: torch.dtype = torch.quint8) -> None:
         super().__init__(dtype=dtype, is_dynamic=False)
         self.tensor_val: list[Any] = []
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """Store a copy of a tensor, and return the tensor."""
         self.tensor_val.append(x.clone())
         return x
@@ -469,7 +477,7 @@ class RecordingObserver(_Unasked):
 class NoopObserver(_Unasked):
     """Only stores a dtype."""
 
-    def __init__(self, dtype: Any = torch.float16, custom_op_name: str = "") -> None:
+    def __init__(self, dtype: torch.dtype = torch.float16, custom_op_name: str = "") -> None:
         super().__init__(dtype=dtype, is_dynamic=False)
         self.dtype = dtype
         self.custom_op = custom_op_name
@@ -490,7 +498,7 @@ def _is_activation_post_process(module: Any) -> bool:
     return isinstance(module, tuple(observers))
 
 
-def get_observer_state_dict(mod: Any) -> Any:
+def get_observer_state_dict(mod: Module) -> Any:
     """Return the observers' entries of a model's state_dict."""
     whole = mod.state_dict()
     found = OrderedDict((key, value) for key, value in whole.items() if "activation_post_process" in key)
@@ -498,7 +506,7 @@ def get_observer_state_dict(mod: Any) -> Any:
     return found
 
 
-def load_observer_state_dict(mod: Any, obs_dict: Any) -> None:
+def load_observer_state_dict(mod: Module, obs_dict: Any) -> None:
     """Load the observers' entries that ``get_observer_state_dict`` returned."""
     missing: list[str] = []
     unexpected: list[str] = []

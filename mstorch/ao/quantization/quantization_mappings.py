@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import nn
 from ..._hook import missing as _missing
+from ...nn.modules.module import Module
 from ...nn.utils.parametrize import type_before_parametrizations
 from ..nn import intrinsic as nni
 from ..nn import qat as nnqat
@@ -124,12 +125,12 @@ def get_dynamic_quant_module_class(
     return _found(DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS, additional_dynamic_quant_mapping, float_module_class)
 
 
-def _get_special_act_post_process(module: Any) -> Any:
+def _get_special_act_post_process(module: Module) -> Callable[..., Any] | None:
     """Return the special observer of a layer whose outputs have known bounds."""
     return DEFAULT_MODULE_TO_ACT_POST_PROCESS.get(type_before_parametrizations(module))
 
 
-def _has_special_act_post_process(module: Any) -> bool:
+def _has_special_act_post_process(module: Module) -> bool:
     return module.training and type(module) in DEFAULT_MODULE_TO_ACT_POST_PROCESS
 
 

@@ -14,12 +14,14 @@ from ... import nn
 from ..._hook import missing as _missing
 from ..._tensor import Tensor
 from ..._unbuilt import UnbuiltClass
+from ...nn.modules.module import Module
 from ...nn.utils.parametrize import type_before_parametrizations
 from ..nn import quantizable as nnqb
 from ..nn import quantized as nnq
 from ..nn.intrinsic.modules.fused import _FusedModule
 from .observer import _is_activation_post_process
 from .qconfig import (
+    QConfig,
     _activation_is_memoryless,
     _add_module_to_qconfig_obs_ctr,
     _assert_valid_qconfig,
@@ -64,7 +66,7 @@ def get_default_custom_config_dict() -> dict[str, Any]:
     return _DEFAULT_CUSTOM_CONFIG_DICT
 
 
-def _built(kind: type, *args: Any) -> Any:
+def _built(kind: type, *args: Any) -> type[Any]:
     """Return the class. Raise NotImplementedError with the class's name if it is not implemented."""
     return kind(*args) if isinstance(kind, UnbuiltClass) else kind
 
@@ -86,7 +88,7 @@ def _propagate_qconfig_helper(
             _propagate_qconfig_helper(child, qconfig_dict, own, f"{prefix}.{name}" if prefix else name)
 
 
-def propagate_qconfig_(module: Any, qconfig_dict: Any = None, prepare_custom_config_dict: Any = None) -> None:
+def propagate_qconfig_(module: Module, qconfig_dict: dict[Any, QConfig] | None = None, prepare_custom_config_dict: Any = None) -> None:
     """Set each layer's ``qconfig``: its own, else the one for its name or type in the dict, else its parent's."""
     _propagate_qconfig_helper(module, qconfig_dict or {}, config=prepare_custom_config_dict)
 
@@ -130,7 +132,7 @@ def _remove_activation_post_process(module: Any) -> None:
             hooks.pop(number)
 
 
-def _get_unique_devices_(module: Any) -> set[Any]:
+def _get_unique_devices_(module: Module) -> set[Any]:
     return {item.device for item in (*module.parameters(), *module.buffers()) if item.device.type != "meta"}
 
 
@@ -141,13 +143,13 @@ def _needs_observation(module: Any) -> bool:
 class _Observing:
     """Adds observers to the layers of a model."""
 
-    def __init__(self, kinds: set[Any], whole: set[Any] | None, device: Any, custom: dict[Any, Any]) -> None:
+    def __init__(self, kinds: set[Any], whole: set[Any] | None, device: int | str | torch.device | None, custom: dict[Any, Any]) -> None:
         self.kinds = kinds  # of layers that are observed where they have no children
         self.whole = whole or ()  # of layers that are observed whatever they have
         self.device = device
         self.custom = custom or {}
 
-    def _made(self, qconfig: Any, special: Any = None) -> Any:
+    def _made(self, qconfig: Any, special: Any = None) -> Module:
         found = qconfig.activation() if special is None else special()
         if self.device is not None:
             found.to(self.device)
@@ -170,7 +172,7 @@ class _Observing:
         if hasattr(module, "weight_fake_quant"):
             self.observe(module)
 
-    def _child(self, module: Any, name: str, child: Any) -> None:
+    def _child(self, module: Module, name: str, child: Any) -> None:
         kind = type_before_parametrizations(child)
         if kind is nn.Dropout:
             return
@@ -194,7 +196,7 @@ class _Observing:
 
 
 def _add_observer_(
-    module: Any, qconfig_propagation_list: Any = None, non_leaf_module_list: Any = None, device: Any = None,
+    module: Any, qconfig_propagation_list: Any = None, non_leaf_module_list: Any = None, device: int | str | torch.device | None = None,
     custom_module_class_mapping: Any = None,
 ) -> None:  # fmt: skip
     """Add observers to the layers that have a ``qconfig``."""
@@ -218,9 +220,9 @@ def add_quant_dequant(module: Any) -> Any:
 
 @_deprecated
 def prepare(
-    model: Any, inplace: bool = False, allow_list: Any = None, observer_non_leaf_module_list: Any = None,
+    model: Module, inplace: bool = False, allow_list: Any = None, observer_non_leaf_module_list: set[type[Any]] | None = None,
     prepare_custom_config_dict: Any = None,
-) -> Any:  # fmt: skip
+) -> Module:  # fmt: skip
     """Return a copy of a model (itself with ``inplace``) with observers on layers that have a ``qconfig``."""
     config = get_default_custom_config_dict() if prepare_custom_config_dict is None else prepare_custom_config_dict
     model = model if inplace else copy.deepcopy(model)
@@ -235,7 +237,7 @@ def prepare(
 
 
 @_deprecated
-def prepare_qat(model: Any, mapping: Any = None, inplace: bool = False) -> Any:
+def prepare_qat(model: Module, mapping: Any = None, inplace: bool = False) -> Module:
     """Return a copy of a model (itself with ``inplace``) in training mode whose layers fake-quantize weights and outputs."""
     if not model.training:
         raise AssertionError("prepare_qat only works on models in training mode")
@@ -252,9 +254,9 @@ def prepare_qat(model: Any, mapping: Any = None, inplace: bool = False) -> Any:
 
 @_deprecated
 def convert(
-    module: Any, mapping: Any = None, inplace: bool = False, remove_qconfig: bool = True, is_reference: bool = False,
+    module: Module, mapping: dict[Any, Any] | None = None, inplace: bool = False, remove_qconfig: bool = True, is_reference: bool = False,
     convert_custom_config_dict: Any = None, use_precomputed_fake_quant: bool = False,
-) -> Any:  # fmt: skip
+) -> Module:  # fmt: skip
     """Return a copy of an observed model (itself with ``inplace``) with layers replaced by their quantized classes in ``mapping``."""
     module = module if inplace else copy.deepcopy(module)
     _convert(module, mapping, True, is_reference, convert_custom_config_dict, use_precomputed_fake_quant)
@@ -264,9 +266,9 @@ def convert(
 
 
 def _convert(
-    module: Any, mapping: dict[Any, Any] | None = None, inplace: bool = False, is_reference: bool = False,
+    module: Module, mapping: dict[Any, Any] | None = None, inplace: bool = False, is_reference: bool = False,
     convert_custom_config_dict: dict[Any, Any] | None = None, use_precomputed_fake_quant: bool = False,
-) -> Any:  # fmt: skip
+) -> Module:  # fmt: skip
     if mapping is None:
         if is_reference:
             raise NotImplementedError("mstorch: reference modules (torch.ao.nn.quantized.reference) are not built")
@@ -283,7 +285,10 @@ def _convert(
     return module
 
 
-def swap_module(mod: Any, mapping: Any, custom_module_class_mapping: Any, use_precomputed_fake_quant: bool = False) -> Any:
+def swap_module(
+    mod: Module, mapping: dict[Any, Any], custom_module_class_mapping: dict[Any, Any],
+    use_precomputed_fake_quant: bool = False
+) -> Module:
     """Return the quantized replacement of a module; the module itself if it has no ``qconfig`` or is not in the mapping."""
     kind = type_before_parametrizations(mod)
     if not _needs_observation(mod) or (kind not in custom_module_class_mapping and kind not in mapping):
@@ -345,7 +350,9 @@ _BY_DTYPE: dict[Any, tuple[Any, tuple[Any, ...]]] = {
 
 
 @_deprecated
-def quantize_dynamic(model: Any, qconfig_spec: Any = None, dtype: Any = torch.qint8, mapping: Any = None, inplace: bool = False) -> Any:
+def quantize_dynamic(
+    model: Module, qconfig_spec: Any = None, dtype: torch.dtype = torch.qint8, mapping: Any = None, inplace: bool = False
+) -> Module:
     """Return a model whose linear and recurrent layers have quantized weights, and quantize inputs dynamically.
 
     ``qconfig_spec`` is a set of layer types and names, or a dict from these to qconfigs.

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
+from .qconfig import QConfig
 
 __all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
 
@@ -12,12 +13,12 @@ __all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
 class QuantStub(Module):
     """Marks where values are quantized; until conversion, an observed identity."""
 
-    def __init__(self, qconfig: Any = None) -> None:
+    def __init__(self, qconfig: QConfig | None = None) -> None:
         super().__init__()
         if qconfig:
             self.qconfig = qconfig
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """Return the input unchanged."""
         return x
 
@@ -30,7 +31,7 @@ class DeQuantStub(Module):
         if qconfig:
             self.qconfig = qconfig
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """Return the input unchanged."""
         return x
 
@@ -50,6 +51,6 @@ class QuantWrapper(Module):
         self.add_module("module", module)
         self.train(module.training)
 
-    def forward(self, X: Tensor) -> Any:
+    def forward(self, X: Tensor) -> Tensor:
         """Quantize the input, run the module, and dequantize."""
         return self.dequant(self.module(self.quant(X)))

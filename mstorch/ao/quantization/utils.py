@@ -2,15 +2,20 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mstorch as torch
 from mstorch._core.warned import warn
 
 from ..._hook import missing as _missing
+from ..._namespace.process import qscheme
 from ..._tensor import Tensor
+from ...nn.modules.module import Module
 from ...nn.utils.parametrize import is_parametrized
 from .quant_type import QuantType
+
+if TYPE_CHECKING:
+    from .qconfig import QConfig
 
 __all__ = [
     "DEPRECATION_WARNING", "activation_dtype", "activation_is_dynamically_quantized", "activation_is_int32_quantized",
@@ -51,17 +56,17 @@ def get_combined_dict(default_dict: dict[Any, Any], additional_dict: dict[Any, A
     return {**default_dict, **additional_dict}
 
 
-def is_per_tensor(qscheme: Any) -> bool:
+def is_per_tensor(qscheme: qscheme) -> bool:
     """Return whether a qscheme is per tensor."""
     return qscheme in PER_TENSOR
 
 
-def is_per_channel(qscheme: Any) -> bool:
+def is_per_channel(qscheme: qscheme) -> bool:
     """Return whether a qscheme is per channel."""
     return qscheme in PER_CHANNEL
 
 
-def getattr_from_fqn(obj: Any, fqn: str) -> Any:
+def getattr_from_fqn(obj: Any, fqn: str) -> Module:
     """Return the attribute at a dotted name."""
     return functools.reduce(getattr, fqn.split("."), obj)
 
@@ -92,7 +97,7 @@ def get_qparam_dict(observer_or_fake_quant: Any) -> dict[str, Any]:
     return params
 
 
-def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapping: dict[Any, Any], qconfig: Any) -> Any:
+def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapping: dict[Any, Any], qconfig: QConfig | None) -> Any:
     """Return the replacement of a custom module's class, from a mapping by quantization type and class."""
     mapping = custom_module_class_mapping.get(get_quant_type(qconfig), {})
     if type(custom_module) not in mapping:
@@ -100,18 +105,18 @@ def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapp
     return mapping[type(custom_module)]
 
 
-def _given(qconfig: Any, what: str) -> Any:
+def _given(qconfig: QConfig | None, what: str) -> Any:
     if qconfig is None:
         raise AssertionError(f"qconfig must be provided to {what}")
     return qconfig
 
 
-def activation_dtype(qconfig: Any) -> Any:
+def activation_dtype(qconfig: QConfig | None) -> Any:
     """Return the dtype of activations in a qconfig."""
     return _given(qconfig, "determine activation dtype").activation().dtype
 
 
-def weight_dtype(qconfig: Any) -> Any:
+def weight_dtype(qconfig: QConfig | None) -> Any:
     """Return the dtype of weights in a qconfig."""
     return _given(qconfig, "determine weight dtype").weight().dtype
 
@@ -122,37 +127,37 @@ def get_qconfig_dtypes(qconfig: Any) -> tuple[Any, Any, bool]:
     return activation.dtype, weight.dtype, getattr(activation, "is_dynamic", False)
 
 
-def activation_is_dynamically_quantized(qconfig: Any) -> bool:
+def activation_is_dynamically_quantized(qconfig: QConfig | None) -> bool:
     """Return whether activations are quantized dynamically."""
     return get_qconfig_dtypes(qconfig)[2]
 
 
-def activation_is_statically_quantized(qconfig: Any) -> bool:
+def activation_is_statically_quantized(qconfig: QConfig | None) -> bool:
     """Return whether activations are quantized statically, by earlier observations."""
     return activation_dtype(qconfig) in (*_STATIC, torch.float16) and not activation_is_dynamically_quantized(qconfig)
 
 
-def activation_is_int8_quantized(qconfig: Any) -> bool:
+def activation_is_int8_quantized(qconfig: QConfig | None) -> bool:
     """Return whether activations are int8 or uint8."""
     return activation_dtype(qconfig) in _BYTES
 
 
-def activation_is_int32_quantized(qconfig: Any) -> bool:
+def activation_is_int32_quantized(qconfig: QConfig | None) -> bool:
     """Return whether activations are int32."""
     return activation_dtype(qconfig) in _LONG
 
 
-def weight_is_quantized(qconfig: Any) -> bool:
+def weight_is_quantized(qconfig: QConfig | None) -> bool:
     """Return whether weights are quantized or float16."""
     return weight_dtype(qconfig) in (*_STATIC, torch.float16, torch.quint4x2)
 
 
-def weight_is_statically_quantized(qconfig: Any) -> bool:
+def weight_is_statically_quantized(qconfig: QConfig | None) -> bool:
     """Return whether weights are int8 or uint8."""
     return weight_dtype(qconfig) in _BYTES
 
 
-def op_is_int8_dynamically_quantized(qconfig: Any) -> bool:
+def op_is_int8_dynamically_quantized(qconfig: QConfig | None) -> bool:
     """Return whether activations are quantized to uint8 dynamically, and weights to int8."""
     activation, weight, dynamic = get_qconfig_dtypes(qconfig)
     return activation in (torch.quint8, torch.uint8) and weight in (torch.qint8, torch.int8) and dynamic
@@ -196,7 +201,9 @@ def validate_qmin_qmax(quant_min: int, quant_max: int) -> None:
         raise AssertionError("qmin must be strictly less than qmax for user-specified quantization range.")
 
 
-def calculate_qmin_qmax(quant_min: Any, quant_max: Any, has_customized_qrange: bool, dtype: Any, reduce_range: bool) -> tuple[int, int]:
+def calculate_qmin_qmax(
+    quant_min: Any, quant_max: Any, has_customized_qrange: bool, dtype: torch.dtype, reduce_range: bool
+) -> tuple[int, int]:
     """Return the range of integers of a dtype, or the user's range, reduced by one bit on request."""
     if not has_customized_qrange:
         low, high = _RANGES.get(dtype, (0, 15))
@@ -208,7 +215,7 @@ def calculate_qmin_qmax(quant_min: Any, quant_max: Any, has_customized_qrange: b
 
 
 def qparams_of(
-    low: Any, high: Any, scheme: Any, kind: Any, limits: tuple[int, int], eps: Any, customized: bool, wide: bool = True
+    low: Tensor, high: Tensor, scheme: qscheme, kind: torch.dtype, limits: tuple[int, int], eps: Tensor, customized: bool, wide: bool = True
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return scales and zero points for observed bounds, each a tensor of at least 1 dimension.
 
@@ -233,14 +240,14 @@ def qparams_of(
     return (scale.reshape(1) if scale.dim() == 0 else scale), (point.reshape(1) if point.dim() == 0 else point)
 
 
-def nothing_observed(like: Any) -> tuple[Any, Any]:
+def nothing_observed(like: Tensor) -> tuple[Any, Any]:
     """Return the scale and zero point of an observer without observations."""
     return torch.tensor([1.0], device=like.device.type), torch.tensor([0], device=like.device.type)
 
 
 def determine_qparams(
-    min_val: Tensor, max_val: Tensor, quant_min: int, quant_max: int, dtype: Any, eps: Tensor, has_customized_qrange: bool,
-    qscheme: Any = torch.per_tensor_affine,
+    min_val: Tensor, max_val: Tensor, quant_min: int, quant_max: int, dtype: torch.dtype, eps: Tensor, has_customized_qrange: bool,
+    qscheme: qscheme = torch.per_tensor_affine,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return float64 scales and int64 zero points for observed bounds."""
     if not check_min_max_valid(min_val, max_val):
@@ -250,7 +257,7 @@ def determine_qparams(
     return scale.to(torch.double), point.to(torch.int64)
 
 
-def has_no_children_ignoring_parametrizations(module: Any) -> bool:
+def has_no_children_ignoring_parametrizations(module: Module) -> bool:
     """Return whether a module has no children except parametrizations."""
     own = module._modules
     return not own or (is_parametrized(module) and list(own) == ["parametrizations"])

@@ -1,9 +1,7 @@
 """Deprecated names of torch.amp."""
 from __future__ import annotations
 
-from typing import Any
-
-from ..._core.dtype import bfloat16
+from ..._core.dtype import bfloat16, dtype
 from ..._core.warned import warn
 from ...amp import autocast_mode
 
@@ -11,7 +9,7 @@ from ...amp import autocast_mode
 class autocast(autocast_mode.autocast):
     """Deprecated form of ``torch.amp.autocast("cpu", …)``."""
 
-    def __init__(self, enabled: bool = True, dtype: Any = bfloat16, cache_enabled: bool = True) -> None:
+    def __init__(self, enabled: bool = True, dtype: dtype = bfloat16, cache_enabled: bool = True) -> None:
         warn(
             "`torch.cpu.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cpu', args...)` instead.",
             FutureWarning,

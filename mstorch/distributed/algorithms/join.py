@@ -5,15 +5,17 @@ from typing import Any, NamedTuple
 
 from mstorch import full
 
+from ..._core.device import device
 from ..._core.warned import warn
 from .._collectives import all_reduce
-from .._group import by_the_host
+from .._group import ProcessGroup, by_the_host
+from .._work import Work
 
 _EARLY = "Detected at least one rank that exhausted inputs. Throwing across all ranks."
 
 
 @by_the_host
-def _counted(group: Any, mine: int) -> int:
+def _counted(group: ProcessGroup, mine: int) -> int:
     """Return the sum of an int over the ranks, through the host backend."""
     sum_of_all = full((1,), float(mine), device="cpu")
     all_reduce(sum_of_all, group=group)
@@ -21,7 +23,7 @@ def _counted(group: Any, mine: int) -> int:
 
 
 @by_the_host
-def _go_on(group: Any) -> Any:
+def _go_on(group: ProcessGroup) -> Work:
     """Notify the other ranks that this one continues; return a Work."""
     return all_reduce(full((1,), 1.0, device="cpu"), group=group, async_op=True)
 
@@ -55,7 +57,7 @@ class Joinable:
         raise NotImplementedError
 
     @property
-    def join_device(self) -> Any:
+    def join_device(self) -> device:
         """The device of the tensors that Join communicates."""
         raise NotImplementedError
 
@@ -124,7 +126,7 @@ class Join:
             one._join_config = _JoinConfig(False, False, False)
 
     @staticmethod
-    def notify_join_context(joinable: Any) -> Any:
+    def notify_join_context(joinable: Joinable) -> Work | None:
         """Tell ranks without inputs that this one continues; return a Work, or None if Join is not active. Raise RuntimeError to stop
         early.
         """

@@ -17,6 +17,7 @@ from ..._hook import missing as _missing
 from ..._serialization.unpickler import Unpickler
 from ..._tensor import Tensor
 from .. import _collectives, _objects
+from .._group import ProcessGroup
 from .._world import is_initialized
 from . import _pieces, metadata, state_dict
 from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, TensorStorageMetadata
@@ -46,7 +47,7 @@ class FileSystemReader:
         return _metadata(self.path)
 
 
-def _folder(checkpoint_id: Any, storage: Any, planner: Any) -> str:
+def _folder(checkpoint_id: Any, storage: FileSystemReader | FileSystemWriter | None, planner: Any) -> str:
     if planner is not None:
         raise NotImplementedError("mstorch: torch.distributed.checkpoint takes no planner")
     if storage is not None:
@@ -109,14 +110,15 @@ def _written(folder: str, state: dict[Any, Any], rank: int) -> dict[str, Any]:
 
 
 def save(
-    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None, process_group: Any = None,
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
+    process_group: ProcessGroup | None = None,
     no_dist: bool = False, use_collectives: bool = True,
 ) -> Metadata:  # fmt: skip
     """Save the ranks' state to a folder: each rank saves its shards of DTensors, rank 0 all other entries. All ranks have to call it."""
     return _save(_states(state_dict), _folder(checkpoint_id, storage_writer, planner), process_group, no_dist)
 
 
-def _save(state: dict[Any, Any], folder: str, group: Any, no_dist: bool) -> Metadata:
+def _save(state: dict[Any, Any], folder: str, group: ProcessGroup | None, no_dist: bool) -> Metadata:
     together = is_initialized() and not no_dist
     rank = torch.distributed.get_rank(group) if together else 0
     told = _written(folder, state, rank)
@@ -154,7 +156,7 @@ def _copied(state: Any) -> Any:
 
 def async_save(
     state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
-    process_group: Any = None, **kwargs: Any
+    process_group: ProcessGroup | None = None, **kwargs: Any
 ) -> Future[Metadata]:
     """Copy the state and ``save`` it in a thread; return a future. As in torch, ``process_group`` should not be used for anything else
     meanwhile.
@@ -172,7 +174,7 @@ class _Files:
     def __init__(self, folder: str) -> None:
         self._folder, self._read = folder, {}  # type: ignore[var-annotated]
 
-    def content(self, name: str) -> Any:
+    def content(self, name: str) -> dict[str, Any]:
         """Return a file's contents. Raise CheckpointException for a name outside the folder, pickle.UnpicklingError for classes that are
         not allowed.
         """
@@ -196,7 +198,8 @@ def _fill(tensor: Tensor, entry: TensorStorageMetadata, name: str, files: _Files
 
 
 def load(
-    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_reader: Any = None, planner: Any = None, process_group: Any = None,
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_reader: FileSystemReader | None = None, planner: Any = None,
+    process_group: ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> None:  # fmt: skip
     """Load a state from a folder: tensors in place, other entries replaced. Raise RuntimeError for entries that the checkpoint lacks."""
@@ -221,12 +224,18 @@ def load(
         _collectives.barrier(process_group)
 
 
-def save_state_dict(state_dict: dict[str, Any], storage_writer: Any, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None) -> Metadata:  # fmt: skip  # noqa: E501
+def save_state_dict(
+    state_dict: dict[str, Any], storage_writer: Any, process_group: ProcessGroup | None = None, coordinator_rank: int = 0,
+    no_dist: bool = False, planner: Any = None
+) -> Metadata:  # fmt: skip
     """Deprecated name of ``save``."""
     return save(state_dict, storage_writer=storage_writer, process_group=process_group, no_dist=no_dist, planner=planner)
 
 
-def load_state_dict(state_dict: dict[str, Any], storage_reader: Any, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None) -> None:  # fmt: skip  # noqa: E501
+def load_state_dict(
+    state_dict: dict[str, Any], storage_reader: Any, process_group: ProcessGroup | None = None, coordinator_rank: int = 0,
+    no_dist: bool = False, planner: Any = None
+) -> None:  # fmt: skip
     """Deprecated name of ``load``."""
     load(state_dict, storage_reader=storage_reader, process_group=process_group, no_dist=no_dist, planner=planner)
 

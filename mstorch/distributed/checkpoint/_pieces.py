@@ -32,7 +32,7 @@ def name_of(path: Path) -> str:
     return ".".join(map(str, path))
 
 
-def told(state: Any, path: Path) -> Path:
+def told(state: dict[str, Any], path: Path) -> Path:
     """Return a path in which dict keys are str and list indices int."""
     found: list[Any] = []
     for key in path:

@@ -13,7 +13,7 @@ import mstorch as torch
 from . import FileSystemReader, TensorStorageMetadata, load, save
 
 
-def _put(state: Any, path: tuple[Any, ...], value: Any) -> None:
+def _put(state: dict[str, Any] | list[Any], path: tuple[Any, ...], value: Any) -> None:
     """Put a value at a path, creating the dicts and lists on the way."""
     for key, following in zip(path, path[1:]):
         inner: Any = [] if isinstance(following, int) else {}

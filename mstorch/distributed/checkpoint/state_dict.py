@@ -2,10 +2,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 import mstorch as torch
 
+from ...nn.modules._state import _IncompatibleKeys
+from ...nn.modules.module import Module
+from ...optim.optimizer import Optimizer
 from .._objects import broadcast_object_list
 from .._world import get_rank, is_initialized
 from ..tensor._dtensor import DTensor, distribute_tensor, wrapped
@@ -30,7 +34,7 @@ def _plain_name(name: str) -> str:
     return name.removeprefix("module.")
 
 
-def _wrapped(model: Any) -> bool:
+def _wrapped(model: Module) -> bool:
     return type(model).__name__ == "DistributedDataParallel"
 
 
@@ -57,7 +61,7 @@ def _kept(found: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
     return found
 
 
-def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict[str, Any]:
+def get_model_state_dict(model: Any, *, submodules: set[Module] | None = None, options: StateDictOptions | None = None) -> dict[str, Any]:
     """Return a model's state dict, without the prefix "module." that DistributedDataParallel adds to the names; ``options`` select and
     convert entries.
     """
@@ -69,7 +73,7 @@ def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDi
     return _kept({name: _given(value, options) for name, value in state.items() if name not in frozen}, options)
 
 
-def _received(state: Any, options: StateDictOptions) -> Any:
+def _received(state: dict[str, Any], options: StateDictOptions) -> Any:
     if options.broadcast_from_rank0:
         if not options.full_state_dict:
             raise ValueError("full_state_dict must be True when broadcast_from_rank0 is True.")
@@ -79,14 +83,14 @@ def _received(state: Any, options: StateDictOptions) -> Any:
     return state
 
 
-def _fitted(value: Any, like: Any) -> Any:
+def _fitted(value: torch.Tensor | DTensor, like: torch.Tensor | DTensor) -> Any:
     """Return a value sharded like another."""
     if isinstance(like, DTensor) and isinstance(value, torch.Tensor) and not isinstance(value, DTensor) and value.dim():
         return distribute_tensor(value.detach(), like.device_mesh, like.placements, src_data_rank=None)
     return value
 
 
-def set_model_state_dict(model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None) -> Any:
+def set_model_state_dict(model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None) -> _IncompatibleKeys:
     """Load a model's state dict, full or sharded; return the missing and unexpected keys."""
     options = options or StateDictOptions()
     inner = model.module if _wrapped(model) else model
@@ -97,7 +101,7 @@ def set_model_state_dict(model: Any, model_state_dict: dict[str, Any], *, option
     return inner.load_state_dict(fitted, strict=options.strict, assign=without_memory)
 
 
-def _init_optim_state(optimizer: Any) -> None:
+def _init_optim_state(optimizer: Optimizer) -> None:
     """Make an optimizer create its state: one step with zero gradients that changes no parameter."""
     if optimizer.state:
         return
@@ -116,14 +120,16 @@ def _init_optim_state(optimizer: Any) -> None:
             one.grad = grad
 
 
-def _as_spread(value: Any, parameter: Any) -> Any:
+def _as_spread(value: Any, parameter: torch.Tensor | DTensor) -> torch.Tensor:
     """Return an optimizer state tensor for this rank's shard of a parameter, as a DTensor."""
     if not isinstance(parameter, DTensor) or not isinstance(value, torch.Tensor) or isinstance(value, DTensor) or not value.dim():
         return value
     return wrapped(value.detach(), *parameter.__dict__["_spec"])
 
 
-def get_optimizer_state_dict(model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict[str, Any]:  # fmt: skip  # noqa: E501
+def get_optimizer_state_dict(
+    model: Module, optimizers: Any, *, submodules: set[Module] | None = None, options: StateDictOptions | None = None
+) -> dict[str, Any]:  # fmt: skip
     """Return an optimizer's state dict, keyed by parameter names."""
     options = options or StateDictOptions()
     if options.flatten_optimizer_state_dict:
@@ -141,7 +147,9 @@ def get_optimizer_state_dict(model: Any, optimizers: Any, *, submodules: Any = N
     return _kept(found, options)
 
 
-def set_optimizer_state_dict(model: Any, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None) -> None:  # fmt: skip  # noqa: E501
+def set_optimizer_state_dict(
+    model: Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+) -> None:  # fmt: skip
     """Load an optimizer's state dict that is keyed by parameter names."""
     options = options or StateDictOptions()
     given = _received(optim_state_dict, options)
@@ -161,14 +169,18 @@ def set_optimizer_state_dict(model: Any, optimizers: Any, optim_state_dict: dict
                 group.update({key: value for key, value in groups[name].items() if key != "params"})
 
 
-def get_state_dict(model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> tuple[Any, Any]:
+def get_state_dict(
+    model: Module, optimizers: Optimizer | Iterable[Optimizer], *, submodules: set[Module] | None = None,
+    options: StateDictOptions | None = None
+) -> tuple[Any, Any]:
     """Return the state dicts of a model and of its optimizers."""
     return get_model_state_dict(model, options=options), get_optimizer_state_dict(model, optimizers, options=options)
 
 
 def set_state_dict(
-    model: Any, optimizers: Any, *, model_state_dict: Any, optim_state_dict: Any, options: StateDictOptions | None = None
-) -> Any:
+    model: Module, optimizers: Optimizer | Iterable[Optimizer], *, model_state_dict: dict[str, Any], optim_state_dict: dict[str, Any],
+    options: StateDictOptions | None = None
+) -> _IncompatibleKeys:
     """Load the state dicts of a model and of its optimizers."""
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)

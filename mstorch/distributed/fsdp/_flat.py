@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import mstorch as torch
+
+from ...nn.modules.module import Module
+from .._group import ProcessGroup
 
 _ALIGNED = 16  # bytes: where parameters begin that stay visible, as torch lays them out
 FLAT_PARAM = "_flat_param"
@@ -15,7 +18,7 @@ FLAT_PARAM = "_flat_param"
 class _Entry:
     """A parameter's shape, its owners' modules and names, and its range in the flat parameter."""
 
-    def __init__(self, parameter: Any, places: list[tuple[Any, str]], name: str, start: int) -> None:
+    def __init__(self, parameter: torch.Tensor, places: list[tuple[Any, str]], name: str, start: int) -> None:
         self.shape, self.places, self.name = tuple(parameter.shape), places, name
         self.start, self.stop = start, start + parameter.numel()
         self.orig: Any = None  # this process's part, where parameters stay visible
@@ -25,7 +28,7 @@ class FlatOwner:
     """A flat parameter: this rank's shard and, while it is used, the unsharded parameter, of which the modules hold views."""
 
     def __init__(
-        self, parameters: list[tuple[Any, list[tuple[Any, str]], str]], holder: Any, group: Any, visible: bool, offload: bool
+        self, parameters: list[tuple[Any, list[tuple[Any, str]], str]], holder: Module, group: ProcessGroup, visible: bool, offload: bool
     ) -> None:
         self.group, self.holder, self.visible = group, holder, visible
         kinds = {(one.dtype, one.requires_grad or visible) for one, _, _ in parameters}
@@ -59,20 +62,20 @@ class FlatOwner:
                 del module._parameters[name]
         self.put(self.sharded)
 
-    def _own(self, part: Any, entry: _Entry) -> Any:
+    def _own(self, part: torch.Tensor, entry: _Entry) -> torch.Tensor:
         """Return the slice of this rank's shard that belongs to a parameter: 1-d, maybe empty."""
         first = min(max(entry.start - self.first, 0), self.each)
         last = min(max(entry.stop - self.first, 0), self.each)
         return part[first:last]
 
-    def local(self) -> Any:
+    def local(self) -> torch.Tensor:
         """Return this rank's shard."""
         return self.sharded.detach()
 
     def follow(self) -> None:
         """Do nothing: the flat parameter is never replaced."""
 
-    def put(self, tensor: Any) -> None:
+    def put(self, tensor: torch.Tensor) -> None:
         """Set the modules' parameters to views of the full tensor, or, given the shard, remove all but the flat one. An interrupt leaves a
         module with one or the other.
         """
@@ -90,7 +93,7 @@ class FlatOwner:
                         module._parameters[name] = entry.orig
                     module.__dict__.pop(name, None)
 
-    def give(self, local: Any) -> None:
+    def give(self, local: torch.Tensor) -> None:
         """Add to this rank's shard of the gradient."""
         local = local.to(self.sharded.device)
         held = self.sharded.grad
@@ -103,7 +106,7 @@ class FlatOwner:
         if self.visible:
             self.sharded.grad = None
 
-    def refresh(self, fn: Any) -> None:
+    def refresh(self, fn: Callable[..., Any]) -> None:
         """Update the flat parameter after ``Module._apply``: where modules hold the original parameters, call ``fn`` on its data."""
         if self.visible:
             with torch.no_grad():
@@ -113,7 +116,7 @@ class FlatOwner:
         self.dtype = self.sharded.dtype
 
     @contextmanager
-    def as_parameters(self, whole: Any) -> Iterator[None]:
+    def as_parameters(self, whole: torch.Tensor) -> Iterator[None]:
         """Context manager in which modules have views of the full tensor as parameters with their own names."""
         made = []
         self.holder._parameters.pop(FLAT_PARAM, None)
@@ -134,19 +137,19 @@ class FlatOwner:
                             whole.detach()[entry.start : entry.stop] = found.detach().reshape(-1)
             self.put(self.sharded if self.whole is None else self.whole)
 
-    def keep(self, whole: Any) -> None:
+    def keep(self, whole: torch.Tensor) -> None:
         """Copy the full tensor's values to this rank's shard."""
         with torch.no_grad():
             self.sharded.detach().copy_(whole.detach()[self.first : self.first + self.each])
 
-    def gather(self, local: Any, device: Any) -> dict[str, Any]:
+    def gather(self, local: torch.Tensor, device: torch.device) -> dict[str, Any]:
         """All-gather the flat shard and return full tensors by parameter name."""
         local = local.to(device)
         whole = local.new_empty(self.shape)
         self.group.all_gather_single(whole, local.contiguous()).wait()
         return {entry.name: whole[entry.start : entry.stop].view(entry.shape).clone() for entry in self.entries}
 
-    def flatten(self, tensors: dict[str, Any]) -> Any:
+    def flatten(self, tensors: dict[str, Any]) -> torch.Tensor:
         """Return this rank's flat shard of unsharded tensors, which are given by name; missing tensors count as zeros."""
         like = next(iter(tensors.values()))
         whole = torch.zeros(self.shape, dtype=like.dtype, device=like.device)

@@ -1,11 +1,14 @@
 """Conversion of optimizer states between flat parameters and full tensors with the parameters' own names."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
 
+from ...optim.optimizer import Optimizer
 from .._world import get_rank
+from ._flat import FlatOwner
 
 
 def _owners(model: Any) -> list[tuple[Any, Any]]:
@@ -13,7 +16,7 @@ def _owners(model: Any) -> list[tuple[Any, Any]]:
     return [(owner, part) for part in model.modules() if hasattr(part, "_shards") for owner in part._shards.owners]
 
 
-def _tensors_like(owner: Any, states: dict[Any, Any]) -> Any:
+def _tensors_like(owner: FlatOwner, states: dict[Any, Any]) -> Any:
     """Return this rank's flat shard for each state key; values that are not sharded are returned unchanged."""
     if not owner.visible:
         return states.get(owner.sharded)
@@ -28,10 +31,10 @@ def _tensors_like(owner: Any, states: dict[Any, Any]) -> Any:
     return found or None
 
 
-def named_state(model: Any, optimizer: Any, rank0_only: bool, prefix_of: Any, on_cpu: bool = True) -> dict[str, Any]:
+def named_state(model: Any, optimizer: Optimizer, rank0_only: bool, prefix_of: Callable[..., Any], on_cpu: bool = True) -> dict[str, Any]:
     """Return an optimizer's state with full tensors by parameter name; {} on ranks other than 0 with ``rank0_only``."""
 
-    def placed(value: Any) -> Any:
+    def placed(value: torch.Tensor) -> torch.Tensor:
         return value.cpu() if on_cpu and isinstance(value, torch.Tensor) else value
 
     state: dict[str, Any] = {}
@@ -65,7 +68,7 @@ def named_state(model: Any, optimizer: Any, rank0_only: bool, prefix_of: Any, on
     return {} if rank0_only and get_rank() else {"state": state, "param_groups": groups}
 
 
-def loadable_state(model: Any, optimizer: Any, given: dict[str, Any], prefix_of: Any) -> dict[str, Any]:
+def loadable_state(model: Any, optimizer: Optimizer, given: dict[str, Any], prefix_of: Callable[..., Any]) -> dict[str, Any]:
     """Convert a state dict with full tensors by name to the form of ``optimizer.load_state_dict``."""
     numbers = {id(one): number for number, one in enumerate(one for group in optimizer.param_groups for one in group["params"])}
     state: dict[int, Any] = {}

@@ -9,6 +9,7 @@ import mstorch as torch
 
 from ..._hook import not_yet
 from ..._leaving import END
+from ...nn.modules.module import Module
 from ...utils._pytree import tree_map_only
 from .._world import get_world_size
 from ..device_mesh import DeviceMesh, init_device_mesh
@@ -56,7 +57,7 @@ class FSDPModule:
     _shards: Shards
     _reshard_given: bool | int | None
 
-    def unshard(self, async_op: bool = False) -> Any:
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
         """All-gather the parameters; with ``async_op``, only start this and return a handle."""
         if async_op:
             self._shards.prepare()
@@ -105,9 +106,9 @@ class FSDPModule:
         """Set whether the full parameters are freed after backward."""
         self._each(recurse, lambda module: setattr(module._shards, "reshard_after_backward", reshard_after_backward))
 
-    def _apply(self, *args: Any, **kwargs: Any) -> Any:
+    def _apply(self, *args: Any, **kwargs: Any) -> FSDPModule:
         self.reshard()
-        return super()._apply(*args, **kwargs)  # type: ignore[misc]
+        return super()._apply(*args, **kwargs)
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
         """Do nothing: after a backward, mstorch has no pending communication."""
@@ -120,7 +121,7 @@ def _shards_of(modules: Any) -> list[Shards]:
     return [module._shards for module in modules]
 
 
-def register_fsdp_forward_method(module: Any, method_name: str) -> None:
+def register_fsdp_forward_method(module: Module, method_name: str) -> None:
     """Make a method gather and free parameters as ``forward`` does. Raise ValueError if the module has no method of this name."""
     if not isinstance(module, FSDPModule):
         return
@@ -128,7 +129,7 @@ def register_fsdp_forward_method(module: Any, method_name: str) -> None:
         raise ValueError(f"{type(module)} does not have a method {method_name}")
     method = getattr(module, method_name)
 
-    def treated(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def treated(self: FSDPModule, *args: Any, **kwargs: Any) -> Any:
         changed = before(self, args, kwargs)
         args, kwargs = changed if changed is not None else (args, kwargs)
         found = None
@@ -141,7 +142,7 @@ def register_fsdp_forward_method(module: Any, method_name: str) -> None:
     object.__setattr__(module, method_name, treated.__get__(module))
 
 
-def _managed(module: Any, ignored: set[int]) -> dict[Any, list[tuple[Any, str]]]:
+def _managed(module: Module, ignored: set[int]) -> dict[Any, list[tuple[Any, str]]]:
     """Return the parameters of a module that no sharded submodule manages, each with the places that refer to it."""
     found: dict[Any, list[tuple[Any, str]]] = {}
     waiting, seen = [module], set()
@@ -158,9 +159,10 @@ def _managed(module: Any, ignored: set[int]) -> dict[Any, list[tuple[Any, str]]]
 
 
 def fully_shard(
-    module: Any, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None, shard_placement_fn: Any = None,
+    module: Module | list[Module], *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[..., Any] | None = None,
     mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
-    offload_policy: OffloadPolicy = OffloadPolicy(), ignored_params: Any = None,
+    offload_policy: OffloadPolicy = OffloadPolicy(), ignored_params: set[Any] | None = None,
 ) -> Any:  # fmt: skip
     """Shard a module's parameters over ranks along dimension 0; they become DTensors.
 
@@ -232,7 +234,7 @@ def let_go(module: Any) -> None:
         shards.reshard()
 
 
-def before(module: Any, inputs: Any, kwargs: Any) -> Any:
+def before(module: FSDPModule, inputs: tuple[Any, ...], kwargs: Any) -> Any:
     gather(module)
     given = _given(module, module._shards, inputs, kwargs)
     block, blocks = forgetting(), module.__dict__.setdefault("_fsdp_blocks", [])
@@ -241,7 +243,7 @@ def before(module: Any, inputs: Any, kwargs: Any) -> Any:
     return given
 
 
-def _given(module: Any, shards: Shards, inputs: Any, kwargs: Any) -> Any:
+def _given(module: Any, shards: Shards, inputs: tuple[torch.Tensor, ...], kwargs: Any) -> Any:
     """Return the arguments, moved and cast; None if nothing changes."""
     policy = shards.policy
     if shards.device.type != "cpu" and not getattr(module, "_inner", False):
@@ -253,7 +255,7 @@ def _given(module: Any, shards: Shards, inputs: Any, kwargs: Any) -> Any:
     return None
 
 
-def after(module: Any, inputs: Any, outputs: Any) -> Any:
+def after(module: FSDPModule, inputs: tuple[Any, ...], outputs: torch.Tensor | None) -> Any:
     blocks = module.__dict__.get("_fsdp_blocks")
     if blocks:
         leave = blocks[-1].__exit__

@@ -8,9 +8,10 @@ import mstorch as torch
 
 from ..._core.warned import warn
 from ...utils._pytree import tree_map_only
+from .._group import ProcessGroup
 
 
-def move_states(tensors: Iterable[Any], device: Any) -> None:
+def move_states(tensors: Iterable[Any], device: torch.device) -> None:
     """Move CPU parameters and buffers to a device, keeping the same objects."""
     for one in tensors:
         if one.device.type == "cpu" != device.type:
@@ -20,12 +21,12 @@ def move_states(tensors: Iterable[Any], device: Any) -> None:
                     one.grad = one.grad.to(device)
 
 
-def moved_inputs(value: Any, device: Any) -> Any:
+def moved_inputs(value: Any, device: torch.device) -> Any:
     """Return arguments with their tensors moved to a device; for the CPU they are returned as they are."""
     return value if device.type == "cpu" else tree_map_only(torch.Tensor, lambda one: one.to(device), value)
 
 
-def device_of_id(device_id: Any, rank: int) -> Any:
+def device_of_id(device_id: int | torch.device | None, rank: int) -> torch.device | None:
     """Return the device of ``device_id``, with an index; None if ``device_id`` is None."""
     device = device_id if device_id is None or isinstance(device_id, torch.device) else torch.device(device_id)
     if device is not None and device.type == "cpu":
@@ -43,7 +44,7 @@ def device_of_id(device_id: Any, rank: int) -> Any:
     return current
 
 
-def compute_device(parameters: Iterable[Any], named: Any, rank: int) -> Any:
+def compute_device(parameters: Iterable[Any], named: torch.device | None, rank: int) -> torch.device:
     """Return the device on which a module computes: that of its parameters, or the current accelerator if they are on the CPU."""
     if named is not None and named.type == "cpu":
         return named
@@ -58,7 +59,7 @@ def compute_device(parameters: Iterable[Any], named: Any, rank: int) -> Any:
     return found
 
 
-def sync_states(parameters: Iterable[Any], buffers: Iterable[Any], group: Any) -> None:
+def sync_states(parameters: Iterable[Any], buffers: Iterable[Any], group: ProcessGroup) -> None:
     """Broadcast rank 0's parameters and buffers; raise ValueError if they are on the CPU."""
     states = [one.detach() for one in (*parameters, *buffers)]
     if any(one.device.type == "cpu" for one in states):

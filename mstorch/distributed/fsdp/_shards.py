@@ -3,17 +3,23 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mstorch as torch
 
 from ..._core.tensor_base import window
 from ..._tape.engine import next_callback
 from ...autograd.graph import saved_tensors_hooks
+from .._group import ProcessGroup
 from .._types import ReduceOp
+from ..device_mesh import DeviceMesh
 from ..tensor._dtensor import DTensor, wrapped
 from ..tensor._moves import bounds, cut
 from ..tensor.placement_types import Replicate, Shard
+from ._flat import FlatOwner
+
+if TYPE_CHECKING:
+    from ._fully_shard import MixedPrecisionPolicy
 
 # Whose memory it is that backward will ask for, by the storage of the whole.
 _wholes: weakref.WeakKeyDictionary[Any, tuple[Shards, int]] = weakref.WeakKeyDictionary()
@@ -22,7 +28,7 @@ _wholes: weakref.WeakKeyDictionary[Any, tuple[Shards, int]] = weakref.WeakKeyDic
 class Owner:
     """A parameter, and the modules and names that refer to it."""
 
-    def __init__(self, parameter: Any, places: list[tuple[Any, str]], mesh: Any, offload: bool = False) -> None:
+    def __init__(self, parameter: torch.Tensor, places: list[tuple[Any, str]], mesh: DeviceMesh, offload: bool = False) -> None:
         self.places, self.mesh = places, mesh
         self.placements = [Replicate(), Shard(0)] if mesh.ndim == 2 else [Shard(0)]
         self.partial: Any = None  # of a gradient that is not averaged over copies yet
@@ -36,7 +42,7 @@ class Owner:
         self.grad: Any = None  # of the whole, where it is not averaged yet
         self.put(self.sharded)
 
-    def give(self, local: Any) -> None:
+    def give(self, local: torch.Tensor) -> None:
         """Add to this rank's shard of the gradient."""
         local = local.to(self.local().device)
         held = self.sharded.grad
@@ -44,7 +50,7 @@ class Owner:
             local = held.to_local().detach() + local
         self.sharded.grad = wrapped(local, self.mesh, self.placements, self.shape)
 
-    def local(self) -> Any:
+    def local(self) -> torch.Tensor:
         """Return this rank's shard."""
         return self.sharded.to_local().detach()
 
@@ -58,7 +64,7 @@ class Owner:
             self.sharded, self.needs_grad = found, found.requires_grad
             self.put(found)
 
-    def put(self, tensor: Any) -> None:
+    def put(self, tensor: torch.Tensor) -> None:
         """Set the modules' parameter to a tensor."""
         for module, name in self.places:
             module._parameters[name] = tensor
@@ -67,7 +73,10 @@ class Owner:
 class Shards:
     """Sharded parameters: all-gathered for forward and backward; their gradients are reduce-scattered."""
 
-    def __init__(self, owners: Sequence[Any], group: Any, reshard: bool, policy: Any, device: Any, copies: Any = None) -> None:
+    def __init__(
+        self, owners: Sequence[Any], group: ProcessGroup, reshard: bool, policy: MixedPrecisionPolicy, device: torch.device,
+        copies: Any = None
+    ) -> None:
         self.device = device  # where the wholes are; parts may be kept on the CPU
         self.copies, self.averages_copies = copies, True  # the group of those that have the same parts
         self.owners, self.group, self.reshard_after_forward, self.policy = list(owners), group, reshard, policy
@@ -162,7 +171,7 @@ class Shards:
 
     # Gradients
 
-    def _arrive(self, owner: Any) -> None:
+    def _arrive(self, owner: FlatOwner | Owner) -> None:
         self._expect_end()
         self.arrived += 1
         if self.arrived == sum(one.needs_grad for one in self.owners):
@@ -232,14 +241,14 @@ class Shards:
         return ReduceOp.SUM, group.size() if self.divisor is None else self.divisor
 
 
-def _pack(tensor: Any) -> Any:
+def _pack(tensor: torch.Tensor | DTensor) -> Any:
     found = _wholes.get(tensor._storage) if not isinstance(tensor, DTensor) else None
     if found is None or not found[0].reshard_after_forward:
         return tensor
     return found[0], found[1], tensor._dtype, tensor._shape, tensor._stride, tensor._offset
 
 
-def _unpack(kept: Any) -> Any:
+def _unpack(kept: Any) -> torch.Tensor:
     if not isinstance(kept, tuple):
         return kept
     shards, place, kind, shape, strides, offset = kept

@@ -11,9 +11,13 @@ import mstorch as torch
 from ..._hook import not_yet
 from ..._leaving import END, Undo, undoing, values_again
 from ..._tensor import Tensor
+from ...nn.modules._state import _IncompatibleKeys
 from ...nn.modules.module import Module
+from ...optim.optimizer import Optimizer
+from .._group import ProcessGroup
 from .._types import ReduceOp
 from .._world import default_group, get_rank
+from ..device_mesh import DeviceMesh
 from ..tensor._dtensor import DTensor, wrapped
 from ..tensor._moves import cut
 from ..tensor.placement_types import Shard
@@ -74,12 +78,14 @@ class FullyShardedDataParallel(Module):
     """
 
     def __init__(
-        self, module: Any, process_group: Any = None, sharding_strategy: ShardingStrategy | None = None,
-        cpu_offload: CPUOffload | None = None, auto_wrap_policy: Any = None,
+        self, module: Module, process_group: ProcessGroup | None = None, sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: CPUOffload | None = None, auto_wrap_policy: _Policy | Callable[..., Any] | None = None,
         backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE, mixed_precision: MixedPrecision | None = None,
-        ignored_modules: Iterable[Any] | None = None, param_init_fn: Callable[[Any], None] | None = None, device_id: Any = None,
+        ignored_modules: Iterable[Any] | None = None, param_init_fn: Callable[[Any], None] | None = None,
+        device_id: int | torch.device | None = None,
         sync_module_states: bool = False, forward_prefetch: bool = False, limit_all_gathers: bool = True,
-        use_orig_params: bool = False, ignored_states: Any = None, device_mesh: Any = None,
+        use_orig_params: bool = False, ignored_states: Iterable[Module] | Iterable[Any] | None = None,
+        device_mesh: DeviceMesh | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         group = device_mesh.get_group() if device_mesh is not None else process_group if process_group is not None else default_group()
@@ -125,7 +131,7 @@ class FullyShardedDataParallel(Module):
             if isinstance(part, FullyShardedDataParallel):
                 object.__setattr__(part, "_inner", True)
 
-    def _wrap_parts(self, module: Any, policy: Any, ignored: set[Any], left_out: set[Any], settings: dict[str, Any]) -> None:
+    def _wrap_parts(self, module: Module, policy: Any, ignored: set[Any], left_out: set[Any], settings: dict[str, Any]) -> None:
         if settings["mixed_precision"] is not None and any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in module.modules()):  # fmt: skip  # noqa: E501
             _refuse(" with both an auto_wrap_policy and mixed_precision, of modules with batch normalisation")
         if isinstance(policy, _Policy):
@@ -133,7 +139,7 @@ class FullyShardedDataParallel(Module):
         else:
             _recursive_wrap(module, policy, FullyShardedDataParallel, ignored, left_out, only_wrap_children=True, **settings)
 
-    def _gather_parameters(self, module: Any, left_out: set[Any], group: Any, strategy: ShardingStrategy) -> None:
+    def _gather_parameters(self, module: Module, left_out: set[Any], group: ProcessGroup, strategy: ShardingStrategy) -> None:
         found: dict[Any, tuple[list[tuple[Any, str]], str]] = {}
         for prefix, part in _own_parts(module):
             for name, parameter in part._parameters.items():
@@ -169,7 +175,7 @@ class FullyShardedDataParallel(Module):
         return self.module[key]
 
     @staticmethod
-    def fsdp_modules(module: Any, root_only: bool = False) -> list[FullyShardedDataParallel]:
+    def fsdp_modules(module: Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
         """Return the FSDP modules in a module; with ``root_only``, only those that are in no other one."""
         found = [part for part in module.modules() if isinstance(part, FullyShardedDataParallel)]
         return [part for part in found if not root_only or part is module or not getattr(part, "_inner", False)]
@@ -195,7 +201,7 @@ class FullyShardedDataParallel(Module):
 
     # Forward and gradients
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         """Run the wrapped module with full parameters."""
         root, mixed = not getattr(self, "_inner", False), self.mixed_precision
         if root and mixed.buffer_dtype is not None:
@@ -265,7 +271,7 @@ class FullyShardedDataParallel(Module):
     @staticmethod
     @contextmanager
     def summon_full_params(
-        module: Any, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
+        module: Module, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:  # fmt: skip
         """Context manager in which modules have their unsharded parameters. With ``writeback`` changes are kept; with ``rank0_only`` only
@@ -317,7 +323,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def set_state_dict_type(
-        module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
+        module: Module, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> StateDictSettings:  # fmt: skip
         """Set the state dict type of the FSDP modules in a module; return the previous settings."""
@@ -332,7 +338,7 @@ class FullyShardedDataParallel(Module):
         return before_it
 
     @staticmethod
-    def get_state_dict_type(module: Any) -> StateDictSettings:
+    def get_state_dict_type(module: Module) -> StateDictSettings:
         """Return the state dict settings of the FSDP modules in a module."""
         found = [part._settings for part in FullyShardedDataParallel.fsdp_modules(module)]
         if not found:
@@ -344,7 +350,7 @@ class FullyShardedDataParallel(Module):
     @staticmethod
     @undoing
     def state_dict_type(
-        undo: Undo, module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
+        undo: Undo, module: Module, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> None:  # fmt: skip
         """Context manager in which state dicts are of the given type."""
@@ -379,7 +385,9 @@ class FullyShardedDataParallel(Module):
         return wrapped(local, self._device_mesh, [Shard(0)], tuple(whole.shape))
 
     @staticmethod
-    def optim_state_dict(model: Any, optim: Any, optim_state_dict: dict[str, Any] | None = None, group: Any = None) -> dict[str, Any]:
+    def optim_state_dict(
+        model: Module, optim: Optimizer, optim_state_dict: dict[str, Any] | None = None, group: ProcessGroup | None = None
+    ) -> dict[str, Any]:
         """Return an optimizer's state with full tensors under the original parameter names."""
         if optim_state_dict is not None:
             _refuse(".optim_state_dict of a state that is given")
@@ -391,15 +399,16 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def full_optim_state_dict(
-        model: Any, optim: Any, optim_input: Any = None, rank0_only: bool = True, group: Any = None
+        model: Module, optim: Optimizer, optim_input: Iterable[Any] | list[dict[str, Any]] | None = None, rank0_only: bool = True,
+        group: ProcessGroup | None = None
     ) -> dict[str, Any]:
         """Return ``optim_state_dict`` with full tensors, by default only on rank 0."""
         return named_state(model, optim, rank0_only, _prefixes(model))
 
     @staticmethod
     def optim_state_dict_to_load(
-        model: Any, optim: Any, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False, load_directly: bool = False,
-        group: Any = None,
+        model: Module, optim: Optimizer, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False, load_directly: bool = False,
+        group: ProcessGroup | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Convert a state dict with full tensors by name to the form of ``optim.load_state_dict``."""
         if is_named_optimizer:
@@ -417,7 +426,7 @@ def _without_sync(undo: Undo, shards: list[Shards]) -> None:
         one.syncs = False
 
 
-def _own_parts(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _own_parts(module: Module, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield (name prefix, submodule) of a module, without FSDP-wrapped submodules."""
     waiting, seen = [(prefix, module)], set()
     while waiting:
@@ -429,7 +438,7 @@ def _own_parts(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
         waiting[:0] = [(f"{name}{child}.", one) for child, one in part.named_children()]
 
 
-def _names(owner: FlatOwner, module: Any, prefix: str) -> list[str]:
+def _names(owner: FlatOwner, module: Module, prefix: str) -> list[str]:
     """Return all qualified names of an owner's parameters, including those of modules registered under several names."""
     parts: dict[Any, list[str]] = {}
     for name, part in _own_places(module, ""):
@@ -437,7 +446,7 @@ def _names(owner: FlatOwner, module: Any, prefix: str) -> list[str]:
     return [f"{prefix}{place}{name}" for entry in owner.entries for part, name in entry.places for place in parts[part]]
 
 
-def _own_places(module: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _own_places(module: Module, name: str) -> Iterator[tuple[str, Any]]:
     """Yield ``_own_parts``, with every name that a submodule has."""
     yield name, module
     for child, part in module._modules.items():
@@ -451,7 +460,8 @@ def _prefixes(model: Any) -> Callable[[Any], str]:
 
 
 def _before_load(
-    module: Any, state: dict[str, Any], prefix: str, metadata: Any, strict: bool, missing: Any, unexpected: Any, errors: Any
+    module: FullyShardedDataParallel, state: dict[str, Any], prefix: str, metadata: Any, strict: bool, missing: Any,
+    unexpected: Any, errors: Any
 ) -> None:
     block = module._with_parameters(True)
     block.__enter__()
@@ -461,7 +471,7 @@ def _before_load(
         state[f"{prefix}{FSDP_PREFIX}{key[len(prefix) :]}"] = value.full_tensor() if isinstance(value, DTensor) else value
 
 
-def _after_load(module: Any, keys: Any) -> None:
+def _after_load(module: FullyShardedDataParallel, keys: _IncompatibleKeys) -> None:
     module._loading.__exit__(None, None, None)
     object.__setattr__(module, "_loading", None)
     for found in (keys.missing_keys, keys.unexpected_keys):

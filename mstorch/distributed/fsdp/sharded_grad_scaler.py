@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._tensor import Tensor
 from ...amp.grad_scaler import GradScaler
+from ...optim.optimizer import Optimizer
+from .._group import ProcessGroup
 from .._world import chosen
 
 
@@ -12,7 +15,7 @@ class ShardedGradScaler(GradScaler):
 
     def __init__(
         self, device: str = "cuda", init_scale: float = 2.0**16, backoff_factor: float = 0.5, growth_factor: float = 2.0,
-        growth_interval: int = 2000, enabled: bool = True, process_group: Any = None,
+        growth_interval: int = 2000, enabled: bool = True, process_group: ProcessGroup | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             device, init_scale=init_scale, backoff_factor=backoff_factor, growth_factor=growth_factor, growth_interval=growth_interval,
@@ -26,7 +29,7 @@ class ShardedGradScaler(GradScaler):
         found = super().scale(outputs)
         return found.type(outputs.dtype) if self._enabled and hasattr(outputs, "dtype") else found
 
-    def _unscale_grads_(self, optimizer: Any, inv_scale: Any, found_inf: Any, allow_fp16: bool = True) -> dict[Any, Any]:
+    def _unscale_grads_(self, optimizer: Optimizer, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool = True) -> dict[Any, Any]:
         found = super()._unscale_grads_(optimizer, inv_scale, found_inf, True)
         for one in found.values():
             chosen(self.process_group).allreduce([one]).wait()

@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import nn
 from ..._leaving import END, Undo, undoing
+from ...nn.modules.module import Module
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
@@ -15,30 +16,30 @@ def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
     return True
 
 
-def _module_wrap_policy(module: Any, recurse: bool, nonwrapped_numel: int, module_classes: Any) -> bool:
+def _module_wrap_policy(module: Module, recurse: bool, nonwrapped_numel: int, module_classes: set[type[Module]]) -> bool:
     return recurse or isinstance(module, tuple(module_classes))
 
 
-def lambda_auto_wrap_policy(module: Any, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[Any], bool]) -> bool:
+def lambda_auto_wrap_policy(module: Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[Any], bool]) -> bool:
     """Return True when recursing, else ``lambda_fn(module)``."""
     return recurse or lambda_fn(module)
 
 
-def transformer_auto_wrap_policy(module: Any, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: set[type]) -> bool:
+def transformer_auto_wrap_policy(module: Module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: set[type]) -> bool:
     """Policy that wraps modules of the given classes: returns True when recursing, else whether the module is of one of the classes."""
     return _module_wrap_policy(module, recurse, nonwrapped_numel, transformer_layer_cls)
 
 
-def _wrap_module_cls_individually(module: Any, module_classes: Sequence[type], recurse: bool, *args: Any, **kwargs: Any) -> bool:
+def _wrap_module_cls_individually(module: Module, module_classes: Sequence[type], recurse: bool, *args: Any, **kwargs: Any) -> bool:
     return recurse or isinstance(module, tuple(module_classes))
 
 
-def _or_policy(module: Any, recurse: bool, nonwrapped_numel: int, policies: Iterable[Callable[..., bool]]) -> bool:
+def _or_policy(module: Module, recurse: bool, nonwrapped_numel: int, policies: Iterable[Callable[..., bool]]) -> bool:
     return any(policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel) for policy in policies)
 
 
 def size_based_auto_wrap_policy(
-    module: Any, recurse: bool, nonwrapped_numel: int, min_num_params: int = int(1e8), force_leaf_modules: set[type] | None = None,
+    module: Module, recurse: bool, nonwrapped_numel: int, min_num_params: int = int(1e8), force_leaf_modules: set[type] | None = None,
     exclude_wrap_modules: set[type] | None = None,
 ) -> bool:  # fmt: skip
     """Return whether a module has at least ``min_num_params`` elements in parameters that are not wrapped yet."""
@@ -55,7 +56,7 @@ vars(size_based_auto_wrap_policy).update(EXCLUDE_WRAP_MODULES=_EXCLUDE_WRAP_MODU
 class _Policy:
     """Base of policies that select the submodules to wrap, with their settings."""
 
-    def _run_policy(self, root_module: Any, ignored_modules: set[Any], root_kwargs: dict[str, Any]) -> dict[Any, dict[str, Any]]:
+    def _run_policy(self, root_module: Module, ignored_modules: set[Any], root_kwargs: dict[str, Any]) -> dict[Any, dict[str, Any]]:
         raise NotImplementedError
 
 
@@ -65,7 +66,7 @@ class ModuleWrapPolicy(_Policy):
     def __init__(self, module_classes: Iterable[type]) -> None:
         self._module_classes = set(module_classes)
 
-    def _run_policy(self, root_module: Any, ignored_modules: set[Any], root_kwargs: dict[str, Any]) -> dict[Any, dict[str, Any]]:
+    def _run_policy(self, root_module: Module, ignored_modules: set[Any], root_kwargs: dict[str, Any]) -> dict[Any, dict[str, Any]]:
         chosen = tuple(self._module_classes)
         parts = [part for part in root_module.modules() if part not in ignored_modules]
         return {part: copy.copy(root_kwargs) for part in parts if isinstance(part, chosen)}
@@ -83,7 +84,7 @@ class CustomPolicy(_Policy):
     def __init__(self, lambda_fn: Callable[[Any], bool | dict[str, Any]]) -> None:
         self._lambda_fn = lambda_fn
 
-    def _run_policy(self, root_module: Any, ignored_modules: set[Any], root_kwargs: dict[str, Any]) -> dict[Any, dict[str, Any]]:
+    def _run_policy(self, root_module: Module, ignored_modules: set[Any], root_kwargs: dict[str, Any]) -> dict[Any, dict[str, Any]]:
         found = {}
         for part in root_module.modules():
             if part in ignored_modules:
@@ -98,11 +99,11 @@ class CustomPolicy(_Policy):
         return found
 
 
-def apply_policy(root: Any, chosen: dict[Any, dict[str, Any]], wrapper: Callable[..., Any]) -> None:
+def apply_policy(root: Module, chosen: dict[Any, dict[str, Any]], wrapper: Callable[..., Any]) -> None:
     """Replace each selected submodule by its wrapped form, inner ones first; the root is not wrapped."""
     seen = {root}
 
-    def visit(module: Any) -> None:
+    def visit(module: Module) -> None:
         for name, child in list(module.named_children()):
             if child not in seen:
                 seen.add(child)
@@ -114,7 +115,7 @@ def apply_policy(root: Any, chosen: dict[Any, dict[str, Any]], wrapper: Callable
 
 
 def _recursive_wrap(
-    module: Any, auto_wrap_policy: Callable[..., bool], wrapper_cls: Callable[..., Any], ignored_modules: set[Any],
+    module: Module, auto_wrap_policy: Callable[..., bool], wrapper_cls: Callable[..., Any], ignored_modules: set[Any],
     ignored_params: set[Any], only_wrap_children: bool = False, **kwargs: Any,
 ) -> tuple[Any, int]:  # fmt: skip
     """Wrap submodules by a policy, inner ones first; return the module and the number of wrapped elements."""
@@ -151,7 +152,7 @@ def enable_wrap(undo: Undo, *, wrapper_cls: Any, **wrapper_kwargs: Any) -> None:
     _Context.wrapper, _Context.settings = wrapper_cls, wrapper_kwargs
 
 
-def wrap(module: Any, **wrap_overrides: Any) -> Any:
+def wrap(module: Module, **wrap_overrides: Any) -> Module:
     """Return the module, wrapped if within ``enable_wrap``."""
     if _Context.wrapper is None:
         return module

@@ -1,18 +1,18 @@
 """Batch normalization with the mean and variance over all ranks' batches."""
 from __future__ import annotations
 
-from typing import Any
-
 import mstorch as torch
 
 from ..._core.above import above
+from .._group import ProcessGroup
 from .._world import chosen
 from . import functional
 
 
 def normalized(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, factor: float, eps: float, group: Any
-) -> Any:
+    input: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, running_mean: torch.Tensor | None,
+    running_var: torch.Tensor, factor: float, eps: float, group: ProcessGroup | None
+) -> torch.Tensor:
     """Normalize (N, C, *) with statistics over all ranks, and update the running statistics by ``factor``. Raise ValueError for a single
     value per channel in all.
     """

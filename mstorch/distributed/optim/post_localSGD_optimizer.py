@@ -16,7 +16,7 @@ class PostLocalSGDOptimizer(Optimizer):
         self.param_groups = optim.param_groups
 
     @property
-    def state(self) -> Any:  # type: ignore[override]
+    def state(self) -> Any:
         """The local optimizer's state."""
         return self.optim.state
 
@@ -36,7 +36,7 @@ class PostLocalSGDOptimizer(Optimizer):
             )
         self.averager.step = state_dict.get("step", 0)
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:
         """Run one optimizer step, then one step of the model averager."""
         self.optim.step()
         self.averager.average_parameters(self.param_groups)

@@ -81,7 +81,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 if key != "params":
                     group.setdefault(key, value)
 
-    def _options(self, source: Any, target: Any) -> None:
+    def _options(self, source: list[Any], target: list[Any]) -> None:
         for one, other in zip(source, target):
             other.update({key: value for key, value in one.items() if key != "params"})
 
@@ -150,7 +150,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return _ZeROJoinHook(self)
 
     @property
-    def join_device(self) -> Any:
+    def join_device(self) -> torch.device:
         """The device of the tensors that Join communicates."""
         return torch.device("cpu")
 

@@ -13,6 +13,7 @@ import mstorch as torch
 from .. import distributed_c10d as dist
 from .._group import by_the_host
 from ._actions import FORWARD, _Action
+from ._utils import _TensorMeta
 from .stage import PipelineStage, as_tuple
 
 _BEHIND = 2
@@ -33,11 +34,11 @@ class _Batch:
         self._operations.clear()
 
 
-def _room(known: Any, device: Any) -> Any:
+def _room(known: _TensorMeta, device: torch.device) -> torch.Tensor:
     return torch.empty(known.shape, dtype=known.dtype, device=device)
 
 
-def _laid_out(tensor: Any, known: Any) -> Any:
+def _laid_out(tensor: torch.Tensor, known: _TensorMeta) -> torch.Tensor:
     """Return a received contiguous tensor with the strides that it had at the sender."""
     if tensor.stride() == known.stride:
         return tensor
@@ -81,7 +82,7 @@ class Run:
         for work in self._told:
             work.wait()
 
-    def _operation(self, kind: Any, tensor: Any, peer: int) -> Any:
+    def _operation(self, kind: Callable[..., Any], tensor: torch.Tensor, peer: int) -> Any:
         return dist.P2POp(kind, tensor, group=self._group, group_peer=peer)
 
     def _compute(self, action: _Action) -> list[Any]:
@@ -143,7 +144,7 @@ class Run:
         return [((target, kind, number), buffers, peer, then)]
 
     @by_the_host
-    def _tell(self, known: Any, peer: int) -> None:
+    def _tell(self, known: tuple[_TensorMeta, ...], peer: int) -> None:
         """Start to send the metadata of a stage's outputs."""
         data = torch.from_numpy(np.frombuffer(bytearray(pickle.dumps(known)), np.uint8))
         size = torch.tensor([data.numel()], dtype=torch.int64, device="cpu")
@@ -151,7 +152,7 @@ class Run:
             self._told.append(dist.isend(one, group=self._group, group_dst=peer))
 
     @by_the_host
-    def _hear(self, peer: int) -> Any:
+    def _hear(self, peer: int) -> tuple[_TensorMeta, ...]:
         size = torch.zeros(1, dtype=torch.int64, device="cpu")
         dist.recv(size, group=self._group, group_src=peer)
         data = torch.empty(int(size), dtype=torch.uint8, device="cpu")

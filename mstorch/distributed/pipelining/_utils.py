@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ class _TensorMeta:
     requires_grad: bool
 
     @staticmethod
-    def from_tensor(tensor: Any) -> _TensorMeta:
+    def from_tensor(tensor: torch.Tensor | DTensor) -> _TensorMeta:
         if isinstance(tensor, DTensor):
             raise NotImplementedError("mstorch: torch.distributed.pipelining sends no DTensor between stages")
         return _TensorMeta(tensor.shape, tensor.stride(), tensor.dtype, tensor.requires_grad)
@@ -39,7 +40,7 @@ class _TensorMeta:
         return found
 
 
-def normalized(args: Any, allow_none: bool = False) -> tuple[Any, ...] | None:
+def normalized(args: torch.Tensor | int | Sequence[Any] | None, allow_none: bool = False) -> tuple[Any, ...] | None:
     """Return a stage's arguments as a tuple of tensors. Raise PipeliningMetadataError for other types."""
     if args is None:
         return None
@@ -58,7 +59,7 @@ def normalized(args: Any, allow_none: bool = False) -> tuple[Any, ...] | None:
     return tuple(args)
 
 
-def metas(tensors: Any) -> Any:
+def metas(tensors: Sequence[torch.Tensor] | None) -> Any:
     """Return the metadata of each tensor."""
     return None if tensors is None else tuple(None if one is None else _TensorMeta.from_tensor(one) for one in tensors)
 

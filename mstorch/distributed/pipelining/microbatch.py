@@ -17,7 +17,7 @@ DEFAULT_CHUNK_DIM = 0
 class _CustomReducer:
     """Merges results that are not concatenated: reduced by ``reduce_fn``, starting with ``init_value``."""
 
-    def __init__(self, init_value: Any, reduce_fn: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, init_value: torch.Tensor, reduce_fn: Callable[[Any, Any], Any]) -> None:
         self.init_value = init_value
         self.reduce_fn = reduce_fn
 
@@ -44,12 +44,12 @@ class TensorChunkSpec:
         return f"TensorChunkSpec({self.split_dim})"
 
     @staticmethod
-    def from_tuple(chunk_dims: Any) -> Any:
+    def from_tuple(chunk_dims: Sequence[int]) -> tuple[TensorChunkSpec, ...]:
         """Return a TensorChunkSpec for each dimension in a tuple."""
         return tree_map(TensorChunkSpec, chunk_dims)
 
     @staticmethod
-    def from_dict(chunk_dims: Any) -> Any:
+    def from_dict(chunk_dims: dict[str, int]) -> dict[str, TensorChunkSpec]:
         """Return a TensorChunkSpec for each dimension in a dict."""
         return tree_map(TensorChunkSpec, chunk_dims)
 
@@ -62,7 +62,7 @@ def _is_replicated(spec: Any) -> bool:
     return spec is _Replicate or isinstance(spec, _Replicate)
 
 
-def _split_tensor(tensor: Any, spec: TensorChunkSpec, num_chunks: int) -> Sequence[Any]:
+def _split_tensor(tensor: torch.Tensor | DTensor, spec: TensorChunkSpec, num_chunks: int) -> Sequence[Any]:
     """Return the chunks of a tensor as views; if the tensor is a leaf, the chunks retain their gradients."""
     if tensor.size(spec.split_dim) < num_chunks:
         raise AssertionError(f"Tensor size {tensor.size(spec.split_dim)} is smaller than num_chunks")
@@ -75,7 +75,7 @@ def _split_tensor(tensor: Any, spec: TensorChunkSpec, num_chunks: int) -> Sequen
     return chunks
 
 
-def _parts_of(value: Any, spec: Any, most: int) -> int:
+def _parts_of(value: torch.Tensor | float | BlockMask, spec: Any, most: int) -> int:
     """Return into how many chunks a value can be split."""
     if _is_replicated(spec):
         return most
@@ -107,12 +107,14 @@ def _cut(values: dict[Any, Any], specs: dict[Any, Any], chunks: int) -> list[dic
 
 
 def split_args_kwargs_into_chunks(
-    args: tuple[Any, ...], kwargs: dict[str, Any] | None, chunks: int, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None
+    args: tuple[Any, ...], kwargs: dict[str, Any] | None, chunks: int,
+    args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
+    kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None
 ) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:
     """Split arguments into at most ``chunks`` microbatches: tensors along dimension 0 by default; other values are replicated."""
     kwargs = {} if kwargs is None else kwargs
 
-    def usual(value: Any) -> Any:
+    def usual(value: torch.Tensor | float | BlockMask) -> TensorChunkSpec | _Replicate:
         return TensorChunkSpec(DEFAULT_CHUNK_DIM) if isinstance(value, (torch.Tensor, BlockMask)) else _Replicate()
 
     if args_chunk_spec is None:
@@ -129,7 +131,7 @@ def split_args_kwargs_into_chunks(
     return [tuple(one[number] for number in range(len(one))) for one in positional], named
 
 
-def _merged(spec: Any, values: list[Any]) -> Any:
+def _merged(spec: TensorChunkSpec | _LossReducer | None, values: list[Any]) -> torch.Tensor | int:
     if isinstance(spec, TensorChunkSpec):
         if any(isinstance(value, DTensor) for value in values):
             raise NotImplementedError("mstorch: torch.distributed.pipelining puts no DTensors together")

@@ -3,22 +3,25 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mstorch as torch
 
 from ..._hook import missing as _missing
+from ..._unbuilt import UnbuiltClass
+from ...nn.modules.loss import _Loss
 from . import _actions
 from ._actions import FORWARD, FULL_BACKWARD, REDUCE_GRAD, _Action, _ComputationType
 from ._run import Run
 from ._utils import PipeliningMetadataError, generate_stage_to_rank_mapping
 from .microbatch import TensorChunkSpec, _split_tensor, merge_chunks, split_args_kwargs_into_chunks
-from .stage import PipelineStage
+from .stage import PipelineStage, _PipelineStageBase
 
 _ALONG_THE_BATCH = TensorChunkSpec(0)
 
 
-def _check_list(microbatches: Any, name: str, number: int) -> None:
+def _check_list(microbatches: Sequence[Any], name: str, number: int) -> None:
     if not isinstance(microbatches, list):
         raise TypeError(f"{name} must be a list but got a {type(microbatches)}")
     if len(microbatches) != number:
@@ -29,8 +32,10 @@ class _PipelineSchedule(ABC):
     """Base of all schedules: a batch is split, sent through the stages, and merged."""
 
     def __init__(
-        self, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None, scale_grads: bool = True,
+        self, n_microbatches: int, loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
+        kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
+        output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True,
     ) -> None:  # fmt: skip
         self._n_microbatches = n_microbatches
         self._loss_fn = loss_fn
@@ -51,7 +56,8 @@ class _PipelineSchedule(ABC):
         """Return the ordered actions of each rank."""
 
     def step(
-        self, *args: Any, target: Any = None, losses: list[Any] | None = None, return_outputs: bool = True, loss_kwargs: Any = None,
+        self, *args: Any, target: torch.Tensor | None = None, losses: list[Any] | None = None, return_outputs: bool = True,
+        loss_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:  # fmt: skip
         """Run a batch forward through the pipeline and, with a loss function, backward.
@@ -72,7 +78,7 @@ class _PipelineSchedule(ABC):
                 return self._merge_outputs(stage.output_chunks)
         return None
 
-    def eval(self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any) -> Any:
+    def eval(self, *args: Any, target: torch.Tensor | None = None, losses: list[Any] | None = None, **kwargs: Any) -> Any:
         """Run a batch forward through the pipeline, without gradients."""
         before = self._has_backward
         try:
@@ -88,7 +94,10 @@ class _PipelineSchedule(ABC):
                 "Please call eval() instead."
             )
 
-    def _check_inputs(self, arg_mbs: Any = None, kwarg_mbs: Any = None, target_mbs: Any = None, losses: Any = None) -> tuple[Any, Any]:
+    def _check_inputs(
+        self, arg_mbs: Sequence[Any] | None = None, kwarg_mbs: list[Any] | None = None, target_mbs: list[Any] | None = None,
+        losses: list[Any] | None = None
+    ) -> tuple[Any, Any]:
         """Check the lists of microbatches and return them, with empty ones for those that are None."""
         number = self._n_microbatches
         for given, name in ((arg_mbs, "arg_mbs"), (kwarg_mbs, "kwarg_mbs"), (target_mbs, "target_mbs")):
@@ -99,8 +108,9 @@ class _PipelineSchedule(ABC):
         return [()] * number if arg_mbs is None else arg_mbs, [{}] * number if kwarg_mbs is None else kwarg_mbs
 
     def _step_microbatches(
-        self, arg_mbs: Any = None, kwarg_mbs: Any = None, target_mbs: Any = None, losses: Any = None, return_outputs: bool = True,
-        loss_kwargs: Any = None,
+        self, arg_mbs: Sequence[Any] | None = None, kwarg_mbs: list[Any] | None = None, target_mbs: Any = None,
+        losses: list[Any] | None = None, return_outputs: bool = True,
+        loss_kwargs: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Run microbatches through the pipeline."""
         arg_mbs, kwarg_mbs = self._check_inputs(arg_mbs, kwarg_mbs, target_mbs, losses)
@@ -153,7 +163,7 @@ class _PipelineSchedule(ABC):
             raise RuntimeError(f"process {stages[0].group_rank} of the group computes stages {due} in this schedule, and was given {have}")
         return found
 
-    def _loss_of(self, stage: PipelineStage, number: int) -> Any:
+    def _loss_of(self, stage: PipelineStage, number: int) -> torch.Tensor | None:
         if not stage.is_last:
             return None
         if number >= len(self._internal_losses):
@@ -162,7 +172,7 @@ class _PipelineSchedule(ABC):
             )
         return self._internal_losses[number]
 
-    def _update_losses(self, stages: Any, losses: Any) -> None:
+    def _update_losses(self, stages: list[PipelineStage], losses: Any) -> None:
         """Copy the losses of a step to the caller's list."""
         several = stages if isinstance(stages, list) else [stages]
         if losses is not None and any(stage.is_last for stage in several):
@@ -171,15 +181,15 @@ class _PipelineSchedule(ABC):
             losses[:] = self._internal_losses
         self._internal_losses.clear()
 
-    def _compute_loss(self, output: Any, target: Any, loss_kwargs: Any = None) -> Any:
+    def _compute_loss(self, output: torch.Tensor, target: torch.Tensor, loss_kwargs: dict[str, Any] | None = None) -> Any:
         return self._loss_fn(output, target, **(loss_kwargs or {}))
 
-    def _split_inputs(self, args: tuple[Any, ...], kwargs: Any = None) -> tuple[list[Any], list[Any]]:
+    def _split_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[list[Any], list[Any]]:
         if not args and not kwargs:
             return [()] * self._n_microbatches, [{}] * self._n_microbatches
         return split_args_kwargs_into_chunks(args, kwargs, self._n_microbatches, self._args_chunk_spec, self._kwargs_chunk_spec)
 
-    def _merge_outputs(self, output_chunks: list[Any]) -> Any:
+    def _merge_outputs(self, output_chunks: list[Any]) -> torch.Tensor:
         return merge_chunks(output_chunks, self._output_merge_spec)
 
 
@@ -190,8 +200,10 @@ class PipelineScheduleSingle(_PipelineSchedule):
     """
 
     def __init__(
-        self, stage: Any, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None, scale_grads: bool = True,
+        self, stage: Any, n_microbatches: int, loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
+        kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
+        output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
         self._stage = stage
@@ -217,8 +229,9 @@ class _ScheduleForwardOnly(PipelineScheduleSingle):
         return {rank: [_Action(rank, FORWARD, number) for number in range(self._n_microbatches)] for rank in range(self._num_stages)}
 
     def _step_microbatches(
-        self, arg_mbs: Any = None, kwarg_mbs: Any = None, target_mbs: Any = None, losses: Any = None, return_outputs: bool = True,
-        loss_kwargs: Any = None,
+        self, arg_mbs: list[Any] | None = None, kwarg_mbs: list[Any] | None = None, target_mbs: list[Any] | None = None,
+        losses: list[Any] | None = None, return_outputs: bool = True,
+        loss_kwargs: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
         if target_mbs is not None or losses is not None:
             raise RuntimeError("Forward-only schedule does not support loss computation")
@@ -236,8 +249,9 @@ class Schedule1F1B(PipelineScheduleSingle):
     """1F1B: once the pipeline is full, a forward and a backward alternate."""
 
     def __init__(
-        self, stage: Any, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None, scale_grads: bool = True,
+        self, stage: _PipelineStageBase, n_microbatches: int, loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None, kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
+        output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(stage, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
         if n_microbatches < self._num_stages:
@@ -257,8 +271,9 @@ class PipelineScheduleMulti(_PipelineSchedule):
     """
 
     def __init__(
-        self, stages: Any, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None, use_full_backward: bool | None = None, scale_grads: bool = True,
+        self, stages: list[Any], n_microbatches: int, loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None, kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
+        output_merge_spec: dict[str, Any] | tuple[Any] | None = None, use_full_backward: bool | None = None, scale_grads: bool = True,
         backward_requires_autograd: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
@@ -301,7 +316,8 @@ class ScheduleLoopedBFS(_PipelineScheduleRuntime):
     """Looped breadth-first: all microbatches through one local stage, then through the next."""
 
     def __init__(
-        self, stages: Any, n_microbatches: int, loss_fn: Any = None, output_merge_spec: Any = None, scale_grads: bool = True,
+        self, stages: list[Any], n_microbatches: int, loss_fn: _Loss | Callable[..., Any] | None = None,
+        output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True,
         backward_requires_autograd: bool = True, defer_pp_recv: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
@@ -316,8 +332,10 @@ class ScheduleInterleaved1F1B(_PipelineScheduleRuntime):
     """Interleaved 1F1B: microbatches go in rounds through all local stages; after the warm-up, a forward and a backward alternate."""
 
     def __init__(
-        self, stages: Any, n_microbatches: int, loss_fn: Any = None, args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None, scale_grads: bool = True, backward_requires_autograd: bool = True, defer_pp_recv: bool = False,
+        self, stages: list[Any], n_microbatches: int, loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None, kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
+        output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True, backward_requires_autograd: bool = True,
+        defer_pp_recv: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
             stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads=scale_grads,
@@ -343,7 +361,7 @@ _NAMES = (
 )  # fmt: skip
 
 
-def get_schedule_class(schedule_name: str) -> Any:
+def get_schedule_class(schedule_name: str) -> UnbuiltClass | type[Any]:
     """Return the schedule class of a name, ignoring case. Raise ValueError for an unknown one."""
     found = next((name for name in _NAMES if name.lower() == schedule_name.lower()), None)
     if found is None:

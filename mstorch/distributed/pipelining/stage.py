@@ -1,19 +1,22 @@
 """A stage of a pipeline: the submodule that one rank computes, with its input and output buffers."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mstorch as torch
 
 from ..._hook import missing as _missing
+from ...nn.modules.module import Module
 from ...nn.parallel import DistributedDataParallel
 from ...utils._pytree import tree_map
 from .. import distributed_c10d as dist
+from .._group import ProcessGroup
 from ..fsdp import FSDPModule
 from ._utils import PipeliningMetadataError, differences, metas, normalized, warn_of
 
 
-def as_tuple(output: Any) -> tuple[Any, ...]:
+def as_tuple(output: torch.Tensor | Sequence[torch.Tensor]) -> tuple[Any, ...]:
     """Return ``output`` as a tuple, wrapped if it is not a tuple or list."""
     return tuple(output) if type(output) in (list, tuple) else (output,)
 
@@ -21,7 +24,7 @@ def as_tuple(output: Any) -> tuple[Any, ...]:
 def _told(value: Any) -> Any:
     """Format arguments for an error message, with tensors as their shapes."""
 
-    def told(one: Any) -> str:
+    def told(one: torch.Tensor | None) -> str:
         return f"Tensor({one.shape}, grad={one.requires_grad}, dtype={one.dtype})" if isinstance(one, torch.Tensor) else str(one)
 
     return tree_map(told, value)
@@ -31,7 +34,8 @@ class _PipelineStageBase:
     """Base of stages, with the interface that schedules use."""
 
     def __init__(
-        self, submodule: Any, stage_index: int, num_stages: int, device: Any, group: Any = None, dw_builder: Any = None
+        self, submodule: Module, stage_index: int, num_stages: int, device: torch.device, group: ProcessGroup | None = None,
+        dw_builder: Callable[..., Any] | None = None
     ) -> None:
         if stage_index >= num_stages:
             raise ValueError(f"Stage index {stage_index} is out of range of {num_stages}")
@@ -70,7 +74,7 @@ class _PipelineStageBase:
     def clear_runtime_states(self) -> None:
         """Clear the buffers of the last step."""
         for one in (self.fwd_cache, self.activations, self.gradients, self.output_chunks):
-            one.clear()  # type: ignore[attr-defined]
+            one.clear()
 
     def scale_grads(self, grad_scale_factor: int) -> None:
         """Divide the gradients of the stage's parameters by ``grad_scale_factor``."""
@@ -89,8 +93,12 @@ class PipelineStage(_PipelineStageBase):
     """
 
     def __init__(
-        self, submodule: Any, stage_index: int, num_stages: int, device: Any, input_args: Any = None, output_args: Any = None,
-        output_grads: Any = None, input_grads: Any = None, group: Any = None, dw_builder: Any = None, get_mesh: Any = None,
+        self, submodule: Module, stage_index: int, num_stages: int, device: torch.device,
+        input_args: torch.Tensor | tuple[torch.Tensor, ...] | None = None,
+        output_args: torch.Tensor | tuple[torch.Tensor, ...] | None = None,
+        output_grads: torch.Tensor | tuple[torch.Tensor | None, ...] | None = None,
+        input_grads: torch.Tensor | tuple[torch.Tensor | None, ...] | None = None, group: ProcessGroup | None = None,
+        dw_builder: Callable[..., Any] | None = None, get_mesh: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(submodule, stage_index, num_stages, device, group, dw_builder)
         if get_mesh is not None:
@@ -122,11 +130,11 @@ class PipelineStage(_PipelineStageBase):
         """Return which outputs get gradients from the next stage."""
         return self._wanted(self.outputs)
 
-    def receive(self, number: int, tensors: Any) -> None:
+    def receive(self, number: int, tensors: Sequence[torch.Tensor]) -> None:
         """Store the inputs that the previous stage sent for a microbatch."""
         self.activations[number] = tuple(tensors)
 
-    def receive_gradients(self, number: int, tensors: Any) -> None:
+    def receive_gradients(self, number: int, tensors: Sequence[torch.Tensor]) -> None:
         """Store the gradients that the next stage sent for a microbatch."""
         self.gradients[number] = tuple(tensors)
 
@@ -139,7 +147,9 @@ class PipelineStage(_PipelineStageBase):
         wanted = self.input_gradients() if torch.is_grad_enabled() else []
         return tuple(one.detach().requires_grad_(place in wanted) for place, one in enumerate(came))
 
-    def forward_one_chunk(self, fwd_chunk_id: int, args: tuple[Any, ...], kwargs: Any = None, save_forward_output: bool = True) -> Any:
+    def forward_one_chunk(
+        self, fwd_chunk_id: int, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, save_forward_output: bool = True
+    ) -> Any:
         """Run the stage on a microbatch. ``args`` are used by the first stage only, ``kwargs`` by all stages."""
         named = kwargs or {}
         given = self._arguments(fwd_chunk_id, args)
@@ -160,7 +170,7 @@ class PipelineStage(_PipelineStageBase):
             self.fwd_cache[fwd_chunk_id] = (as_tuple(output), given)
         return output
 
-    def _check_outputs(self, output: Any, foretold: bool) -> None:
+    def _check_outputs(self, output: torch.Tensor | tuple[Any, ...], foretold: bool) -> None:
         """Check that the outputs match those of the first microbatch, as the next stage expects."""
         if self.is_last and foretold:
             return

@@ -1,12 +1,14 @@
 """torch.distributed.tensor: DTensor, tensors sharded or replicated over ranks."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mstorch as torch
 
+from ..._backend.arrays import Number
 from ..._hook import missing as _missing
+from ...nn.modules.module import Module
 from ..device_mesh import DeviceMesh, init_device_mesh
 from . import placement_types
 from ._dtensor import DTensor, distribute_tensor
@@ -14,9 +16,9 @@ from .placement_types import Partial, Placement, Replicate, Shard
 
 
 def distribute_module(
-    module: Any, device_mesh: DeviceMesh, partition_fn: Callable[..., None] | None = None, input_fn: Callable[..., Any] | None = None,
+    module: Module, device_mesh: DeviceMesh, partition_fn: Callable[..., None] | None = None, input_fn: Callable[..., Any] | None = None,
     output_fn: Callable[..., Any] | None = None,
-) -> Any:  # fmt: skip
+) -> Module:  # fmt: skip
     """Convert a module's parameters to DTensors: ``partition_fn(name, submodule, mesh)`` shards them, the rest is replicated. Return the
     module.
     """
@@ -39,7 +41,9 @@ def distribute_module(
 
 def _made(make: Callable[..., Any]) -> Callable[..., DTensor]:
     def function(
-        *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False, device_mesh: DeviceMesh, placements: Any = None,
+        *size: int, dtype: torch.dtype | None = None, layout: torch.layout | None = None, requires_grad: bool = False,
+        device_mesh: DeviceMesh,
+        placements: Sequence[Placement] | None = None,
         **more: Any,
     ) -> DTensor:  # fmt: skip
         shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
@@ -55,7 +59,7 @@ empty, ones, zeros = _made(torch.empty), _made(torch.ones), _made(torch.zeros)
 rand, randn = _made(torch.rand), _made(torch.randn)
 
 
-def full(size: Any, fill_value: Any, **more: Any) -> DTensor:
+def full(size: Sequence[int], fill_value: Number, **more: Any) -> DTensor:
     """Return a DTensor filled with ``fill_value``."""
     kind, mesh = ({} if more.get("dtype") is None else {"dtype": more["dtype"]}), more["device_mesh"]
     return distribute_tensor(torch.full(tuple(size), fill_value, device=mesh.device_type, **kind), mesh, more.get("placements"))

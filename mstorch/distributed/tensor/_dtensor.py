@@ -34,7 +34,7 @@ _WRITES = ("copy_", "zero_", "fill_")
 _RANDOM = {"normal_", "uniform_", "trunc_normal_", "bernoulli_", "exponential_", "random_"}
 
 
-def _normal(placements: Any, mesh: DeviceMesh, rank: int) -> tuple[Placement, ...]:
+def _normal(placements: Sequence[Placement] | None, mesh: DeviceMesh, rank: int) -> tuple[Placement, ...]:
     """Return a placement for each mesh dimension, with nonnegative dimensions."""
     given = tuple(placements) if placements is not None else (Replicate(),) * mesh.ndim
     if len(given) != mesh.ndim:
@@ -42,7 +42,7 @@ def _normal(placements: Any, mesh: DeviceMesh, rank: int) -> tuple[Placement, ..
     return tuple(Shard(one.dim + rank) if isinstance(one, Shard) and one.dim < 0 else one for one in given)
 
 
-def wrapped(local: Any, mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int]) -> DTensor:
+def wrapped(local: Any, mesh: Any, placements: Sequence[Placement], shape: Sequence[int]) -> DTensor:
     """Turn a new plain tensor into the local shard of a DTensor, in place; its autograd graph is kept."""
     made = in_class(local, DTensor)
     made.__dict__["_spec"] = (mesh, tuple(placements), tuple(shape))
@@ -67,7 +67,9 @@ class DTensor(Tensor):
         pass
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         return _called(func, args, kwargs or {})
 
     @property
@@ -81,13 +83,14 @@ class DTensor(Tensor):
         return self.__dict__["_spec"][1]
 
     @property
-    def _local_tensor(self) -> Any:
+    def _local_tensor(self) -> Tensor:
         return _unwrap(self).detach()
 
     @staticmethod
     def from_local(
-        local_tensor: Any, device_mesh: DeviceMesh, placements: Any = None, *, run_check: bool = False, shape: Any = None,
-        stride: Any = None,
+        local_tensor: Tensor, device_mesh: DeviceMesh, placements: Sequence[Placement] | None = None, *, run_check: bool = False,
+        shape: Sequence[int] | None = None,
+        stride: tuple[int, ...] | None = None,
     ) -> DTensor:  # fmt: skip
         """Return a DTensor of the ranks' local shards. ``shape`` is the global one, if shards differ in size; gradients reach the shards.
         """
@@ -96,19 +99,20 @@ class DTensor(Tensor):
         whole = tuple(shape) if shape is not None else whole_shape(local_tensor, device_mesh, found)
         return wrapped(views.alias(local_tensor), device_mesh, found, whole)
 
-    def to_local(self, *, grad_placements: Any = None) -> Any:
+    def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """Return the local shard; gradients flow back to the DTensor."""
         if grad_placements is not None and tuple(grad_placements) != self.placements:
             raise NotImplementedError("mstorch: DTensor.to_local takes gradients that are spread as the tensor is")
         return _unwrap(self)
 
-    def full_tensor(self, *, grad_placements: Any = None) -> Any:
+    def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """Return the full tensor on every rank; gradients flow back to the DTensor."""
         return _whole(self)
 
     def redistribute(
-        self, device_mesh: DeviceMesh | None = None, placements: Any = None, *, async_op: bool = False, forward_dtype: Any = None,
-        backward_dtype: Any = None,
+        self, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *, async_op: bool = False,
+        forward_dtype: torch.dtype | None = None,
+        backward_dtype: torch.dtype | None = None,
     ) -> DTensor:  # fmt: skip
         """Return a DTensor of the same elements with other placements on the same mesh."""
         mesh, before, shape = self.__dict__["_spec"]
@@ -124,7 +128,7 @@ class DTensor(Tensor):
         mesh, placements, shape = self.__dict__["_spec"]
         return wrapped(torch.zeros_like(_unwrap(self).detach()), mesh, placements, shape)
 
-    def _global_norm(self, order: float) -> Any:
+    def _global_norm(self, order: float) -> Tensor:
         """Return the norm of the full tensor, as a plain tensor."""
         mesh, placements, shape = self.__dict__["_spec"]
         local = _unwrap(self).detach()
@@ -137,12 +141,12 @@ class DTensor(Tensor):
                 part = total(part, mesh.get_group(dim), ReduceOp.MAX if largest else ReduceOp.SUM)
         return part if largest else part.pow(1.0 / order)
 
-    def _everywhere(self, value: Any) -> DTensor:
+    def _everywhere(self, value: Tensor) -> DTensor:
         """Return a plain tensor, equal on all ranks, as a replicated DTensor on the same mesh."""
         mesh = self.__dict__["_spec"][0]
         return wrapped(value, mesh, (Replicate(),) * mesh.ndim, value.shape)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         mesh, placements, shape = self.__dict__["_spec"]
         return _rebuilt, (_unwrap(self).detach(), mesh, placements, shape, self.requires_grad, bool(getattr(self, "_is_param", False)))
 
@@ -154,7 +158,9 @@ class DTensor(Tensor):
         return made
 
 
-def _rebuilt(local: Any, mesh: DeviceMesh, placements: Any, shape: Any, needs_grad: bool, parameter: bool) -> DTensor:
+def _rebuilt(
+    local: Tensor, mesh: DeviceMesh, placements: Sequence[Placement], shape: tuple[int, ...], needs_grad: bool, parameter: bool
+) -> DTensor:
     made = wrapped(views.alias(local), mesh, placements, shape)
     if needs_grad:
         require_grad(made, True)
@@ -171,7 +177,7 @@ def _whole(tensor: Any) -> Any:
 # What operations do
 
 
-def _shape(tensor: Any) -> tuple[int, ...]:
+def _shape(tensor: Tensor) -> tuple[int, ...]:
     return tensor.__dict__["_spec"][2]
 
 
@@ -238,8 +244,8 @@ def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _fill_by_fan(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
-) -> Any:
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: torch.Generator | None = None
+) -> Tensor:
     """Run ``kaiming_uniform_`` with the fan of the full tensor; each rank draws its own numbers."""
     fan = torch.nn.init._calculate_correct_fan(torch.empty(_shape(tensor), device="meta"), mode)
     bound = math.sqrt(3.0 / fan) * torch.nn.init.calculate_gain(nonlinearity, a)
@@ -248,7 +254,7 @@ def _fill_by_fan(
     return tensor
 
 
-def _gradient(func: Any, access: str, args: tuple[Any, ...]) -> Any:
+def _gradient(func: Any, access: str, args: tuple[Any, ...]) -> Tensor | None:
     tensor = args[0]
     with level_set_to(WITHOUT_SUBCLASSES):
         if access != "__get__":
@@ -279,15 +285,15 @@ replicating = [False]
 """Whether plain tensors mixed with DTensors count as replicated (``experimental.implicit_replication``)."""
 
 
-def _scalar_backward(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _scalar_backward(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     _whole(args[0]).backward(*(_plain(one) for one in args[1:]), **kwargs)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Tensor | float | DTensor | None) -> Tensor | float | None:
     return _whole(value) if isinstance(value, DTensor) else value
 
 
-def _compute(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _compute(name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     leaves, form = tree_flatten((args, kwargs))
     spread = [one for one in leaves if isinstance(one, DTensor)]
     mesh = spread[0].device_mesh
@@ -342,7 +348,7 @@ def _write_whole(func: Any, target: Any, args: Any, kwargs: Any) -> Any:
     return target
 
 
-def _replicated(value: Any, mesh: DeviceMesh) -> Any:
+def _replicated(value: Tensor, mesh: DeviceMesh) -> Tensor:
     """Return results that are equal on all ranks as replicated DTensors."""
     leaves, form = tree_flatten(value)
     everywhere = (Replicate(),) * mesh.ndim
@@ -351,7 +357,7 @@ def _replicated(value: Any, mesh: DeviceMesh) -> Any:
     return tree_unflatten(made, form)
 
 
-def _write(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _write(name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     target = args[0]
     mesh, placements, shape = target.__dict__["_spec"]
     if any(isinstance(one, Partial) for one in placements):
@@ -360,7 +366,7 @@ def _write(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         func(_unwrap(target).detach(), *args[1:], **kwargs)
         return target
 
-    def fitted(value: Any) -> Any:
+    def fitted(value: Tensor | float | DTensor) -> Tensor | float:
         if not isinstance(value, DTensor):
             return value
         if _shape(value) not in (shape, ()):
@@ -373,7 +379,7 @@ def _write(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return target
 
 
-def _product(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], mesh: DeviceMesh) -> Any:
+def _product(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], mesh: DeviceMesh) -> Tensor | None:
     """Return a product on a 1-d mesh, computed on shards if the sharding of a factor allows it; else None."""
     if mesh.ndim != 1 or kwargs or not all(isinstance(one, DTensor) for one in args[:2]):
         return None
@@ -406,13 +412,14 @@ def _biased(found: DTensor, bias: DTensor, shape: tuple[int, ...], mesh: DeviceM
     return wrapped(whole, mesh, [Replicate()], shape)
 
 
-def _on(mesh: DeviceMesh, tensor: Any) -> Any:
+def _on(mesh: DeviceMesh, tensor: Tensor) -> Tensor:
     """Return a tensor moved to the mesh's device type."""
     return tensor if tensor.device.type == mesh.device_type or tensor.is_meta else tensor.to(mesh.device_type)
 
 
 def distribute_tensor(
-    tensor: Any, device_mesh: DeviceMesh | None = None, placements: Any = None, *, src_data_rank: int | None = 0
+    tensor: Tensor | DTensor, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
+    src_data_rank: int | None = 0
 ) -> DTensor:
     """Return a tensor distributed over a mesh: rank 0's of each row is sent, or with ``src_data_rank=None`` each rank's own is used."""
     if device_mesh is None:

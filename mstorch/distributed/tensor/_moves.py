@@ -7,8 +7,11 @@ from typing import Any
 import mstorch as torch
 from mstorch.autograd import Function
 
+from ...autograd.function import FunctionCtx
 from .. import _collectives as plain
+from .._group import ProcessGroup
 from .._types import ReduceOp
+from ..device_mesh import DeviceMesh
 from .placement_types import Partial, Placement, Replicate, Shard
 
 
@@ -18,13 +21,13 @@ def bounds(length: int, parts: int, place: int) -> tuple[int, int]:
     return min(place * each, length), min((place + 1) * each, length)
 
 
-def cut(tensor: Any, dim: int, group: Any) -> Any:
+def cut(tensor: torch.Tensor, dim: int, group: ProcessGroup) -> Any:
     """Return this rank's shard of a tensor along ``dim``."""
     first, last = bounds(tensor.shape[dim], group.size(), group.rank())
     return tensor.narrow(dim, first, last - first)
 
 
-def joined(part: Any, dim: int, length: int, group: Any) -> Any:
+def joined(part: torch.Tensor, dim: int, length: int, group: ProcessGroup) -> Any:
     """All-gather shards along ``dim`` into the full tensor; shards are padded to equal size for the transfer."""
     size = group.size()
     each = -(-length // size)
@@ -36,7 +39,7 @@ def joined(part: Any, dim: int, length: int, group: Any) -> Any:
     return whole[:length].transpose(0, dim).contiguous()
 
 
-def summed_part(tensor: Any, dim: int, group: Any, op: Any = ReduceOp.SUM) -> Any:
+def summed_part(tensor: torch.Tensor, dim: int, group: ProcessGroup, op: ReduceOp = ReduceOp.SUM) -> torch.Tensor:
     """Reduce-scatter: return this rank's shard of the sum over the ranks."""
     size, length = group.size(), tensor.shape[dim]
     each = -(-length // size)
@@ -49,7 +52,7 @@ def summed_part(tensor: Any, dim: int, group: Any, op: Any = ReduceOp.SUM) -> An
     return part[: last - first].transpose(0, dim).contiguous()
 
 
-def total(tensor: Any, group: Any, op: Any = ReduceOp.SUM) -> Any:
+def total(tensor: torch.Tensor, group: ProcessGroup, op: ReduceOp = ReduceOp.SUM) -> Any:
     """Return the sum over the ranks."""
     made = tensor.clone(memory_format=torch.contiguous_format)
     plain.all_reduce(made, op, group)
@@ -60,12 +63,12 @@ class _Gather(Function):
     """Shard to full tensor; backward takes this rank's shard of the gradient, which is equal on all ranks."""
 
     @staticmethod
-    def forward(ctx: Any, part: Any, dim: int, length: int, group: Any) -> Any:
+    def forward(ctx: FunctionCtx, part: torch.Tensor, dim: int, length: int, group: ProcessGroup) -> torch.Tensor:
         ctx.dim, ctx.group = dim, group
         return joined(part, dim, length, group)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return cut(gradient, ctx.dim, ctx.group).contiguous(), None, None, None
 
 
@@ -73,12 +76,12 @@ class _Cut(Function):
     """Full tensor to shard; backward all-gathers the gradient."""
 
     @staticmethod
-    def forward(ctx: Any, whole: Any, dim: int, group: Any) -> Any:
+    def forward(ctx: FunctionCtx, whole: torch.Tensor, dim: int, group: ProcessGroup) -> torch.Tensor:
         ctx.dim, ctx.length, ctx.group = dim, whole.shape[dim], group
         return cut(whole, dim, group).contiguous().clone()
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return joined(gradient, ctx.dim, ctx.length, ctx.group), None, None
 
 
@@ -86,12 +89,12 @@ class _Sum(Function):
     """Partial to replicated sum; the gradient is equal on all ranks."""
 
     @staticmethod
-    def forward(ctx: Any, part: Any, op: Any, group: Any) -> Any:
+    def forward(ctx: FunctionCtx, part: torch.Tensor, op: ReduceOp, group: ProcessGroup) -> torch.Tensor:
         ctx.scale = 1.0 / group.size() if op is ReduceOp.AVG else 1.0
         return total(part, group, op)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return (gradient if ctx.scale == 1.0 else gradient * ctx.scale), None, None
 
 
@@ -99,13 +102,13 @@ class _SumPart(Function):
     """Partial to this rank's shard of the sum."""
 
     @staticmethod
-    def forward(ctx: Any, part: Any, dim: int, op: Any, group: Any) -> Any:
+    def forward(ctx: FunctionCtx, part: torch.Tensor, dim: int, op: ReduceOp, group: ProcessGroup) -> torch.Tensor:
         ctx.dim, ctx.length, ctx.group = dim, part.shape[dim], group
         ctx.scale = 1.0 / group.size() if op is ReduceOp.AVG else 1.0
         return summed_part(part, dim, group, op)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: FunctionCtx, gradient: Any) -> Any:
         whole = joined(gradient, ctx.dim, ctx.length, ctx.group)
         return (whole if ctx.scale == 1.0 else whole * ctx.scale), None, None, None
 
@@ -114,12 +117,12 @@ class Fan(Function):
     """Identity of a replicated tensor that is used with different shards; backward sums the gradient over the ranks."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Any, group: Any) -> Any:
+    def forward(ctx: FunctionCtx, tensor: torch.Tensor, group: ProcessGroup) -> torch.Tensor:
         ctx.group = group
         return tensor.view_as(tensor)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return total(gradient, ctx.group), None
 
 
@@ -127,18 +130,18 @@ class _Share(Function):
     """Replicated to partial: rank 0 keeps the tensor, the others have zeros."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Any, group: Any) -> Any:
+    def forward(ctx: FunctionCtx, tensor: Any, group: ProcessGroup) -> Any:
         return tensor.clone() if group.rank() == 0 else torch.zeros_like(tensor)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: FunctionCtx, gradient: Any) -> Any:
         return gradient, None
 
 
 _OPS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "max": ReduceOp.MAX, "min": ReduceOp.MIN, "product": ReduceOp.PRODUCT}
 
 
-def move(local: Any, shape: Sequence[int], mesh: Any, before: Sequence[Placement], after: Sequence[Placement]) -> Any:
+def move(local: torch.Tensor, shape: Sequence[int], mesh: DeviceMesh, before: Sequence[Placement], after: Sequence[Placement]) -> Any:
     """Return the local shard redistributed from ``before`` to ``after``. Raise NotImplementedError if a dimension is sharded twice."""
     changed = [dim for dim in range(mesh.ndim) if before[dim] != after[dim]]
     for placements in (before, after):
@@ -161,7 +164,7 @@ def move(local: Any, shape: Sequence[int], mesh: Any, before: Sequence[Placement
     return local
 
 
-def part_shape(shape: Sequence[int], mesh: Any, placements: Sequence[Placement]) -> tuple[int, ...]:
+def part_shape(shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]) -> tuple[int, ...]:
     """Return the shape of the local shard."""
     found = list(shape)
     for dim, placement in enumerate(placements):
@@ -172,7 +175,7 @@ def part_shape(shape: Sequence[int], mesh: Any, placements: Sequence[Placement])
     return tuple(found)
 
 
-def whole_shape(local: Any, mesh: Any, placements: Sequence[Placement]) -> tuple[int, ...]:
+def whole_shape(local: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> tuple[int, ...]:
     """Return the shape of the full tensor, from equal shards."""
     found = list(local.shape)
     for dim, placement in enumerate(placements):

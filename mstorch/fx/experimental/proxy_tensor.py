@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import ops
@@ -80,7 +80,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             _describe(found, value)
         return found
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         """Run the call and record it as a node; return its result."""
         kwargs = kwargs or {}
         if tangents.LEVELS:  # tangents are computed with the values, below what a mode sees
@@ -107,7 +107,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         return result
 
 
-def _place(tensor: Tensor) -> Any:
+def _place(tensor: Tensor) -> tuple[Any, ...]:
     return id(tensor._storage), tensor._offset, tensor._shape, tensor._stride, tensor._dtype
 
 

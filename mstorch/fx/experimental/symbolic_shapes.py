@@ -31,7 +31,7 @@ def has_free_symbols(val: Any) -> bool:
     return False
 
 
-def is_concrete_int(a: Any) -> bool:
+def is_concrete_int(a: object) -> bool:
     """Return whether a size is an int."""
     return isinstance(a, int)
 

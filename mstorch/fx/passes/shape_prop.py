@@ -33,12 +33,12 @@ def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) ->
 class ShapeProp(Interpreter):
     """Runs a graph and writes ``meta["tensor_meta"]`` and ``meta["type"]`` of each node."""
 
-    def run_node(self, n: Node) -> Any:
+    def run_node(self, n: Node) -> Tensor:
         """Run the node, write its metadata, and return its value."""
         result = super().run_node(n)
         found = [False]
 
-        def described(value: Any) -> Any:
+        def described(value: Tensor) -> TensorMetadata:
             if isinstance(value, Tensor):
                 found[0] = True
                 return _extract_tensor_metadata(value)
@@ -50,7 +50,7 @@ class ShapeProp(Interpreter):
         n.meta["type"] = type(result)
         return result
 
-    def propagate(self, *args: Any) -> Any:
+    def propagate(self, *args: Any) -> Tensor:
         """Run the graph with these inputs."""
         return super().run(*args)
 

@@ -6,7 +6,7 @@ for backward.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from ..._core.above import above
@@ -64,7 +64,7 @@ class Nested(Tensor):
     @property
     def device(self) -> device:
         """The device of the elements."""
-        return self._values.device  # type: ignore[no-any-return]
+        return self._values.device
 
     is_meta = property(lambda self: self._values.is_meta, doc="Whether the elements are on the meta device.")
 
@@ -81,14 +81,14 @@ class Nested(Tensor):
     @property
     def shape(self) -> Size:
         """The length of each dimension."""
-        return self.size()  # type: ignore[no-any-return]
+        return self.size()
 
     def nelement(self) -> int:
         """Return the number of elements in all components."""
         return self.numel()
 
     def __len__(self) -> int:
-        return self.size(0)  # type: ignore[no-any-return]
+        return self.size(0)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.unbind())
@@ -103,7 +103,7 @@ class Nested(Tensor):
 
     def data_ptr(self) -> int:
         """Return the address of the first element."""
-        return self._values.data_ptr()  # type: ignore[no-any-return]
+        return self._values.data_ptr()
 
     def untyped_storage(self) -> Any:
         """Return the storage of the elements."""
@@ -111,15 +111,15 @@ class Nested(Tensor):
 
     def storage_offset(self) -> int:
         """Return the storage offset of the first element."""
-        return self._values.storage_offset()  # type: ignore[no-any-return]
+        return self._values.storage_offset()
 
     def get_device(self) -> int:
         """Return the index of the device, -1 on the CPU."""
-        return self._values.get_device()  # type: ignore[no-any-return]
+        return self._values.get_device()
 
     def is_pinned(self, device: Any = None) -> bool:
         """Return whether the memory is pinned."""
-        return self._values.is_pinned()  # type: ignore[no-any-return]
+        return self._values.is_pinned()
 
     def record_stream(self, s: Any) -> None:
         """Keep the memory alive until a stream has finished with it."""
@@ -137,7 +137,7 @@ class Nested(Tensor):
         """Return the only element as a Python number."""
         return self._values.item()
 
-    def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
+    def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
         """Return a dense tensor of the components, padded with ``padding``."""
         return self.FORMS["to_padded_tensor"](None, self, padding, output_size)
 
@@ -163,7 +163,7 @@ class Nested(Tensor):
     def _drop_grad(self) -> None:
         self._values.grad = None
 
-    grad = property(_get_grad, _set_grad, _drop_grad, "The gradient that backward accumulated, or None.")  # type: ignore[assignment]
+    grad = property(_get_grad, _set_grad, _drop_grad, "The gradient that backward accumulated, or None.")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set requires_grad of a leaf; return the tensor."""
@@ -201,7 +201,7 @@ class Nested(Tensor):
     def _set_data(self, other: Any) -> None:
         self._take(other)
 
-    data = property(_get_data, _set_data, doc="A detached alias of the tensor.")  # type: ignore[assignment]
+    data = property(_get_data, _set_data, doc="A detached alias of the tensor.")
 
     def _take(self, other: Any) -> None:
         self._values.data = other._values
@@ -233,7 +233,7 @@ class Nested(Tensor):
         """Return the arguments of ``restorer`` that represent the tensor in a file."""
         raise NotImplementedError
 
-    def __reduce_ex__(self, protocol: int) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
         found = above.plain_pickles.reduced(self) if is_torch() else NotImplemented

@@ -5,6 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
+from ..._core.device import device
+from ..._core.dtype import dtype
+from ..._core.formats import layout
 from ..._core.nested_parts import is_nested
 from ..._core.strides import dense_order
 from ..._core.tensor_base import array_of
@@ -16,7 +20,7 @@ from .padding import lengths_on_host, unpadded
 from .strided import alias, from_list, in_buffer, in_rows
 
 
-def _checked_mask(t: Tensor, mask: Tensor) -> np.ndarray:
+def _checked_mask(t: Tensor, mask: Tensor) -> Array:
     if mask.dtype.name != "bool":
         raise RuntimeError(f"Expected mask to be of ScalarType Bool, but got {mask.dtype} instead.")
     if mask.dim() != 2:
@@ -28,7 +32,7 @@ def _checked_mask(t: Tensor, mask: Tensor) -> np.ndarray:
     return np.asarray(array_of(mask))
 
 
-def _aligned(kept: np.ndarray) -> bool:
+def _aligned(kept: Array) -> bool:
     return np.array_equal(np.arange(kept.shape[1]) < kept.sum(1)[:, None], kept)
 
 
@@ -61,7 +65,10 @@ def _nested_from_padded_and_nested_example(padded: Any, nt_example: Any) -> Any:
     return _nested_from_padded(padded, nt_example._nested_tensor_size())
 
 
-def _nested_tensor_from_tensor_list(list: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Any:
+def _nested_tensor_from_tensor_list(
+    list: Any, dtype: dtype | None = None, layout: layout | None = None, device: int | str | device | None = None,
+    pin_memory: bool | None = None
+) -> Any:
     """Return a nested tensor of copies of tensors; gradients flow back to them."""
     return from_list(list, dtype, device)
 
@@ -125,7 +132,7 @@ def _nested_get_lengths(self: Any) -> Any:
 
 def _nested_get_ragged_idx(self: Any) -> int:
     """Return the ragged dimension."""
-    return self._ragged_idx  # type: ignore[no-any-return]
+    return self._ragged_idx
 
 
 def _nested_get_min_seqlen(self: Any) -> Any:
@@ -193,12 +200,12 @@ def sym_stride(self: Any, dim: int | None = None) -> Any:
 
 def sym_numel(self: Any) -> int:
     """Return the number of elements."""
-    return self.numel()  # type: ignore[no-any-return]
+    return self.numel()
 
 
 def sym_storage_offset(self: Any) -> int:
     """Return the storage offset of the first element."""
-    return self.storage_offset()  # type: ignore[no-any-return]
+    return self.storage_offset()
 
 
 FUNCTIONS = (

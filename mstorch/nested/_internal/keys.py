@@ -1,15 +1,16 @@
 """Indexing of nested tensors: ints, slices, ``None`` and the ellipsis."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._core.nested_parts import is_nested
+from ..._tensor import Tensor
 
 _WHOLE = object()  # a dimension that the dots stand for
 
 
-def read(input: Any, key: Any, sliced: Callable[[Any, int, slice], Any]) -> Any:
+def read(input: Tensor, key: int | Sequence[slice[Any, Any, Any]], sliced: Callable[[Any, int, slice], Any]) -> Any:
     """Return the indexed part; ``sliced`` implements a slice along a dimension."""
     keys = list(key) if isinstance(key, tuple) else [key]
     taken = sum(item is not None and item is not Ellipsis for item in keys)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.above import above
 from ..._core.device import device
 from ..._core.dtype import dtype
@@ -18,6 +19,7 @@ from ..._ops.memory import creation
 from ..._ops.shape import join
 from ..._tensor import Tensor
 from ...autograd import Function
+from ...autograd.function import FunctionCtx
 from ...utils.weak import WeakTensorKeyDictionary
 from .base import Nested, new
 from .nested_int import NestedIntNode
@@ -35,7 +37,7 @@ def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
     if found is None:
         found = _tensor_symint_registry[tensor] = SymInt(NestedIntNode(_tensor_id_counter, coeff))
         _tensor_id_counter += 1
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def share_symint(tensor: Any, other: Any) -> None:
@@ -49,7 +51,7 @@ def _store_val_in_tensor(val: int) -> Tensor:
 
 
 def _load_val_from_tensor(t: Tensor) -> int:
-    return t.shape[0]  # type: ignore[no-any-return]
+    return t.shape[0]
 
 
 def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> Tensor:
@@ -127,7 +129,7 @@ class NestedTensor(Nested):
 
     def dim(self) -> int:
         """Return the number of dimensions, including the batch dimension."""
-        return self._values.dim() + 1  # type: ignore[no-any-return]
+        return self._values.dim() + 1
 
     def size(self, dim: int | None = None) -> tuple[int, ...]:
         """Return the shape, or the length of one dimension; the length of the ragged dimension is symbolic."""
@@ -140,7 +142,7 @@ class NestedTensor(Nested):
     def numel(self) -> int:
         """Return the number of elements in all components."""
         if self._lengths is None:
-            return self._values.numel()  # type: ignore[no-any-return]
+            return self._values.numel()
         rest = np.delete(np.array(self._values.shape), self._ragged_idx - 1).prod()
         return int(rest * lengths_on_host(self._lengths).sum())
 
@@ -176,7 +178,7 @@ class NestedTensor(Nested):
         """Return the length of each component; None if the offsets determine it."""
         return self._lengths
 
-    def part_lengths(self) -> np.ndarray:
+    def part_lengths(self) -> Array:
         """Return the length of each component, as a host array."""
         return np.diff(lengths_on_host(self._offsets)) if self._lengths is None else lengths_on_host(self._lengths)
 
@@ -256,7 +258,7 @@ class NestedTensor(Nested):
         moved = super().to(*args, **kwargs)
         return moved if moved is self else moved._following()
 
-    def _following(self) -> Any:
+    def _following(self) -> Tensor:
         """Return the tensor with offsets and lengths moved to the values' device."""
         where = self._values.device
         if self._offsets.device != where:
@@ -315,8 +317,8 @@ class NestedTensor(Nested):
 
 
 def of_values(
-    values: Any, offsets: Any, lengths: Any = None, _ragged_idx: int = 1, _metadata_cache: dict[str, Any] | None = None
-) -> Any:
+    values: Tensor, offsets: Tensor, lengths: Tensor | None = None, _ragged_idx: int = 1, _metadata_cache: dict[str, Any] | None = None
+) -> Tensor:
     """Return a nested tensor over ``values``; gradients flow back to them."""
     tensor = new(NestedTensor, values)
     tensor._offsets, tensor._lengths, tensor._ragged_idx = offsets, lengths, _ragged_idx
@@ -347,12 +349,12 @@ class ViewBufferFromNested(Function):
     """Returns the values of a nested tensor, as an autograd Function."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
+    def forward(ctx: FunctionCtx, x: NestedTensor) -> Any:
         """Return the values."""
         return x._values.detach()
 
     @staticmethod
-    def backward(ctx: Any, gO: Any) -> Any:
+    def backward(ctx: FunctionCtx, gO: Tensor) -> Any:
         """Return the gradient unchanged."""
         return gO
 
@@ -373,7 +375,7 @@ def buffer_from_jagged(jagged: Any) -> Any:
 
 
 def jagged_from_list(
-    tensors: Sequence[Any], offsets: Any, dtype: dtype | None = None, device: device | str | int | None = None
+    tensors: Sequence[Any], offsets: Tensor | None, dtype: dtype | None = None, device: device | str | int | None = None
 ) -> tuple[Any, Any]:
     """Return a nested tensor of copies of tensors that differ in at most one dimension, and its offsets."""
     if len(tensors) == 0:
@@ -430,7 +432,7 @@ def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tens
 _dummies: list[Any] = []
 
 
-def _nt_view_dummy() -> Any:
+def _nt_view_dummy() -> Tensor:
     if not _dummies:
         meta: dict[str, Any] = {"device": "meta"}
         _dummies.append(NestedTensor(creation.zeros(3, 3, **meta), creation.zeros(3, **meta).long()))

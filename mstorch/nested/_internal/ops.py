@@ -80,7 +80,7 @@ def matches(input: Any, size: Sequence[Any]) -> bool:
 # Padded
 
 
-def padded_values(input: Any, padding: Any, length: int) -> Tensor:
+def padded_values(input: Any, padding: float, length: int) -> Tensor:
     """Return a dense tensor with ``length`` along the ragged dimension, padded; longer components are truncated."""
     place = input._ragged_idx - 1
     rows = input._values.movedim(place, 0) if place else input._values
@@ -102,7 +102,7 @@ def padded_values(input: Any, padding: Any, length: int) -> Tensor:
     return found.movedim(1, place + 1) if place else found
 
 
-def from_padded(dense: Any, input: Any) -> Tensor:
+def from_padded(dense: Tensor, input: Any) -> Tensor:
     """Return the leading parts of a padded tensor's rows, with the lengths of ``input``, as a nested tensor."""
     place = input._ragged_idx
     rows = dense.movedim(place, 1) if place > 1 else dense
@@ -127,7 +127,7 @@ def longest(input: Any) -> int:
 
 
 @form("to_padded_tensor", "nested_to_padded_tensor")
-def to_padded_tensor(public: Function, input: Any, padding: Any, output_size: Any = None, out: Tensor | None = None) -> Tensor:
+def to_padded_tensor(public: Function, input: Any, padding: float, output_size: Any = None, out: Tensor | None = None) -> Tensor:
     """Return a dense tensor of all components, padded with ``padding``."""
     if input._lengths is not None:
         raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
@@ -141,13 +141,13 @@ def to_padded_tensor(public: Function, input: Any, padding: Any, output_size: An
 # Each element
 
 
-def pointwise(lead: Tensor, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def pointwise(lead: Tensor, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Run an elementwise operation on the values."""
     for item in args:
         if getattr(type(item), "is_symbolic_number", False):
             raise RuntimeError(f"NestedTensor {name}: invalid argument {item}")
 
-    def elements(item: Any) -> Any:
+    def elements(item: Any) -> Tensor | float:
         if is_nested(item):
             if not matches(lead, item._size):
                 raise _mismatch(name, args, lead, item)
@@ -187,7 +187,7 @@ def _beside(dense: Any, lead: Any, name: str, args: Sequence[Any]) -> Any:
 
 
 NestedTensor.pointwise = pointwise  # type: ignore[attr-defined]
-NestedTensor.FORMS = FORMS  # type: ignore[attr-defined]
+NestedTensor.FORMS = FORMS
 
 
 @form("where")
@@ -199,7 +199,7 @@ def where(public: Function, condition: Tensor, input: Tensor | None = None, othe
 
 
 @form("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
-def made_like(public: Function, input: Any, *args: Any, layout: layout | None = None, **named: Any) -> Tensor:
+def made_like(public: Function, input: Tensor, *args: Any, layout: layout | None = None, **named: Any) -> Tensor:
     """Create other values with the same lengths."""
     return like(input, public(input._values, *args, **named))._following()
 
@@ -263,7 +263,7 @@ def _padding_of(name: str, input: Tensor) -> float:
 
 
 @form(*_NEUTRAL)
-def reduced(public: Function, input: Any, dim: Any = None, keepdim: Any = False, **named: Any) -> Any:
+def reduced(public: Function, input: Any, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
     """Reduce over everything, over the ragged dimension (to a plain tensor), or over other dimensions."""
     name = public_name(public)
     if isinstance(dim, TensorBase) or "other" in named:
@@ -303,7 +303,7 @@ def _each(function: Function, found: Tensor) -> Tensor:
     return type(found)(map(function, found)) if isinstance(found, (tuple, list)) else function(found)
 
 
-def _along_parts(public: Function, name: str, input: Any, keepdim: bool, named: dict[str, Any]) -> Any:
+def _along_parts(public: Function, name: str, input: Any, keepdim: bool, named: dict[str, Any]) -> Tensor:
     dense = to_padded_tensor(public, input, _padding_of(name, input))
     place = input._ragged_idx
     if name != "mean":
@@ -337,7 +337,8 @@ def softmax(public: Function, input: Any, dim: Any = None, *rest: Any, **named: 
 
 @form("layer_norm")
 def layer_norm(
-    public: Function, input: Any, normalized_shape: tuple[int, ...], weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
+    public: Function, input: Any, normalized_shape: tuple[int, ...], weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-5, *rest: Any
 ) -> Tensor:
     """Apply layer normalization, also over whole components."""
     if input.dim() <= 2:
@@ -361,7 +362,9 @@ def layer_norm(
 
 
 @form("rms_norm")
-def rms_norm(public: Function, input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
+def rms_norm(
+    public: Function, input: Any, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
     """Apply RMS normalization over dimensions after the ragged one."""
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     if len(shape) > input.dim() - input._ragged_idx - 1:
@@ -433,7 +436,7 @@ def _longest_part(input: Any) -> int:
     return max(int(lengths.max()) if len(lengths) else 0, 1)
 
 
-def _unpadded_queries(found: Any, query: Any) -> Tensor:
+def _unpadded_queries(found: Tensor, query: Any) -> Tensor:
     if query._lengths is None:
         return from_padded(found, query)
     offsets = with_host(np.concatenate([[0], np.cumsum(lengths_on_host(query._lengths))]), query.device)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.device import device
 from ..._core.modes import modes
 from ..._core.tensor_base import array_of
@@ -15,25 +16,25 @@ from ..._tensor import Tensor
 from ...utils.weak import WeakTensorKeyDictionary
 
 
-def lengths_on_host(tensor: Tensor) -> np.ndarray:
+def lengths_on_host(tensor: Tensor) -> Array:
     """Return offsets or lengths as an array; read from a device once per version of the tensor."""
     known = _on_host.get(tensor)
     if known is None or known[0] != tensor._counter.version:
         known = _on_host[tensor] = (tensor._counter.version, np.array(array_of(tensor), np.int64))
-    return known[1]  # type: ignore[no-any-return]
+    return known[1]
 
 
 _on_host: Any = WeakTensorKeyDictionary()  # arrays of offsets and lengths, with the version that they were read at
 
 
-def with_host(array: np.ndarray, device: device | str | int) -> Tensor:
+def with_host(array: Array, device: device | str | int) -> Tensor:
     """Return an array as a tensor on a device, and remember the array, so that later reads need no transfer."""
     tensor = made(np.ascontiguousarray(array, np.int64)).to(device)
     _on_host[tensor] = (tensor._counter.version, np.array(array, np.int64))
     return tensor
 
 
-def on_device(array: np.ndarray, beside: Any) -> Tensor:
+def on_device(array: Array, beside: Tensor) -> Tensor:
     """Return an int64 array as a tensor on another's device."""
     return made(np.ascontiguousarray(array, np.int64)).to(beside.device)
 
@@ -55,12 +56,12 @@ def padded_positions(offsets: Tensor, width: int) -> Tensor:
     return found
 
 
-def steps_within(lengths: np.ndarray) -> np.ndarray:
+def steps_within(lengths: Array) -> Array:
     """Return 0, 1, … within each component, concatenated."""
-    return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)  # type: ignore[no-any-return]
+    return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def places(sizes: np.ndarray, outer: Sequence[int]) -> tuple[np.ndarray, int]:
+def places(sizes: Array, outer: Sequence[int]) -> tuple[Array, int]:
     """Return the row positions of components in a tensor of shape (components, *outer), and the number of elements per row.
 
     Trailing dimensions that all components fill completely form one row.
@@ -80,7 +81,7 @@ def places(sizes: np.ndarray, outer: Sequence[int]) -> tuple[np.ndarray, int]:
     return np.concatenate(found) if found else np.zeros(0, np.int64), width
 
 
-def padded(rows: Tensor, sizes: np.ndarray, outer: Sequence[int], padding: float) -> Tensor:
+def padded(rows: Tensor, sizes: Array, outer: Sequence[int], padding: float) -> Tensor:
     """Return a tensor of shape (components, *outer) from concatenated elements of components, padded."""
     position, width = places(sizes, outer)
     shape = (len(sizes), *outer)
@@ -90,7 +91,7 @@ def padded(rows: Tensor, sizes: np.ndarray, outer: Sequence[int], padding: float
     return base.index_copy(0, on_device(position, rows), rows.reshape(-1, width)).reshape(shape)
 
 
-def unpadded(dense: Tensor, sizes: np.ndarray) -> Tensor:
+def unpadded(dense: Tensor, sizes: Array) -> Tensor:
     """Return the elements of components of the given sizes from the start of a padded tensor, concatenated."""
     position, width = places(sizes, tuple(dense.shape[1:]))
     rows = dense.reshape(-1, width) if width else dense.reshape(0, 0)

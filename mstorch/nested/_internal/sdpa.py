@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._ops.memory.from_data import made
 from ..._tensor import Tensor
 from ...nn import functional as F
 from .padding import padded, unpadded
 
 
-def mask_of(lengths: np.ndarray, query: Tensor, width: int, is_causal: bool = False) -> Any:
+def mask_of(lengths: Array, query: Tensor, width: int, is_causal: bool = False) -> Any:
     """Return a mask of the padded keys (``width`` per query) to which each query may attend; None if all keys are valid."""
     if (lengths == width).all():
         return None
@@ -23,8 +24,8 @@ def mask_of(lengths: np.ndarray, query: Tensor, width: int, is_causal: bool = Fa
 
 
 def attend(
-    elements: Sequence[Any], sizes: Sequence[np.ndarray], dropout_p: float = 0.0, scale: float | None = None
-) -> tuple[Any, np.ndarray]:
+    elements: Sequence[Any], sizes: Sequence[Array], dropout_p: float = 0.0, scale: float | None = None
+) -> tuple[Any, Array]:
     """Compute attention of queries, keys and values, each given as concatenated elements of components (…, length, features); return
     elements and sizes.
     """

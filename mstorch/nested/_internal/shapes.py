@@ -10,6 +10,7 @@ import numpy as np
 from ..._core.nested_parts import is_nested
 from ..._core.overriding import public_name
 from ..._core.tensor_base import TensorBase
+from ..._namespace.symbolic import SymInt
 from ..._ops._dispatch import wrap_dim
 from ..._ops.shape import join
 from ..._tensor import Tensor
@@ -48,7 +49,7 @@ def matrix_transpose(public: Function, input: Any) -> Any:
 
 
 @form("permute")
-def permute(public: Function, input: Any, *dims: Any) -> Tensor:
+def permute(public: Function, input: Any, *dims: int) -> Tensor:
     """Permute the dimensions; dimension 0 stays first."""
     order = _sizes(dims)
     if len(order) != input.dim():
@@ -81,7 +82,7 @@ def _viewed(input: Any, size: list[Any], name: str, function: Any = None) -> Ten
 
 
 @form("view")
-def view(public: Function, input: Any, *shape: Any) -> Tensor:
+def view(public: Function, input: Any, *shape: int) -> Tensor:
     """Return a view with another shape."""
     size = _sizes(shape)
     if len(size) == 1 and not isinstance(size[0], int) and not getattr(type(size[0]), "is_symbolic_number", False):
@@ -90,7 +91,7 @@ def view(public: Function, input: Any, *shape: Any) -> Tensor:
 
 
 @form("reshape")
-def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
+def reshape(public: Function, input: Tensor, *shape: int) -> Any:
     """Return a view with another shape, or a copy where that is impossible."""
     return _viewed(input, _sizes(shape), "reshape")
 
@@ -118,14 +119,14 @@ def flatten(public: Function, input: Any, start_dim: int = 0, end_dim: int = -1)
 
 
 @form("unflatten")
-def unflatten(public: Function, input: Any, dim: int, sizes: Any) -> Tensor:
+def unflatten(public: Function, input: Any, dim: int, sizes: Sequence[int]) -> Tensor:
     """Split a dimension into several."""
     place = inner(input, dim, "unflatten")
     return like(input, input._values.unflatten(place, sizes), input._ragged_idx + (len(sizes) - 1 if place < input._ragged_idx - 1 else 0))
 
 
 @form("squeeze")
-def squeeze(public: Function, input: Any, dim: Any = None) -> Tensor:
+def squeeze(public: Function, input: Any, dim: int | None = None) -> Tensor:
     """Remove a dimension of length 1."""
     if dim is None:
         raise NotImplementedError("squeeze() of a nested tensor needs a dimension")
@@ -141,7 +142,7 @@ def unsqueeze(public: Function, input: Any, dim: int) -> Tensor:
 
 
 @form("expand")
-def expand(public: Function, input: Any, *shape: Any) -> Tensor:
+def expand(public: Function, input: Any, *shape: int | SymInt) -> Tensor:
     """Expand dimensions of length 1, without a copy."""
     size = _sizes(shape)
     if not matches(input, size):
@@ -214,7 +215,7 @@ def chunk(public: Function, input: Any, chunks: int, dim: int = 0) -> tuple[Tens
 
 
 @form("narrow")
-def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> Any:
+def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> TensorBase:
     """Narrow a dimension other than dimension 0 and the ragged one."""
     needs_plain(input, "narrow")
     return like(input, input._values.narrow(inner(input, dim, "narrow"), start, length))

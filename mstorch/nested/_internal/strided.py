@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.geometry import contiguous_strides
 from ..._core.device import device
 from ..._core.dtype import dtype
@@ -19,7 +20,7 @@ from ..._ops.shape import join
 from ..._tensor import Tensor
 from .base import Nested, new
 
-Table = np.ndarray  # of int64
+Table = Array  # of int64
 
 
 class StridedNested(Nested):
@@ -141,7 +142,7 @@ def restored(buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Te
 StridedNested.restorer = staticmethod(restored)
 
 
-def alias(values: Any) -> Tensor:
+def alias(values: Tensor) -> Tensor:
     """Return a view of all elements, with an autograd node of its own."""
     return values.view_as(values)
 
@@ -185,7 +186,7 @@ def same_places(one: Any, other: Any) -> bool:
     )  # fmt: skip
 
 
-def in_buffer(values: Any, sizes: Table, steps: Table | None = None, starts: Table | None = None) -> Any:
+def in_buffer(values: Tensor, sizes: Table, steps: Table | None = None, starts: Table | None = None) -> Any:
     """Return a nested tensor that views a buffer; by default, its components are contiguous and packed back to back."""
     warn_once(
         "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend specifying "
@@ -223,7 +224,7 @@ def of_parts(tensors: Sequence[Any]) -> Tensor:
     return in_buffer(join.cat([part.reshape(-1) for part in tensors]), sizes)
 
 
-def by_part(function: Callable[..., Any], *operands: Any) -> Any:
+def by_part(function: Callable[..., Any], *operands: Any) -> Tensor:
     """Return the results of a function for each component; operands that are not nested are passed unchanged."""
     count = next(len(item._sizes) for item in operands if isinstance(item, StridedNested))
     columns = [parts(item) if isinstance(item, StridedNested) else (item,) * count for item in operands]
@@ -243,7 +244,7 @@ def from_list(tensors: Sequence[Any], dtype: dtype | None = None, device: device
     return moved(of_parts([one.to(kind) for one in tensors]), kind, device)
 
 
-def moved(input: Tensor, dtype: Any, device: device | str | int | None) -> Tensor:
+def moved(input: Tensor, dtype: dtype | None, device: device | str | int | None) -> Tensor:
     """Return a nested tensor converted to a dtype and moved to a device; None means no change."""
     return input.to(device=input.device if device is None else device, dtype=input.dtype if dtype is None else dtype)
 

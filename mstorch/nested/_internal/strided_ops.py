@@ -1,7 +1,7 @@
 """Operations on strided nested tensors. Each function takes the public function that was called, and the arguments of the call."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ def wrapped(result: Any, lead: Any) -> Any:
     return type(result)(wrapped(item, lead) for item in result) if isinstance(result, (tuple, list)) else result
 
 
-def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Run an elementwise operation on the buffer."""
     pair = [item for item in args[:2] if isinstance(item, TensorBase)]
     if name == "eq" and len(pair) == 2 and is_nested(pair[1]):
@@ -83,7 +83,8 @@ def _check_pair(name: str, one: Any, other: Any) -> None:
 
 @form("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
 def made_like(
-    public: Function, input: Any, *args: Any, memory_format: Any = None, layout: layout | None = None, requires_grad: bool = False,
+    public: Function, input: Any, *args: Any, memory_format: memory_format | None = None, layout: layout | None = None,
+    requires_grad: bool = False,
     **named: Any
 ) -> Tensor:
     """Create other values with the same sizes."""
@@ -116,7 +117,7 @@ def clone(public: Function, input: Any, *, memory_format: memory_format | None =
 
 
 StridedNested.pointwise = pointwise  # type: ignore[attr-defined]
-StridedNested.FORMS = FORMS  # type: ignore[attr-defined]
+StridedNested.FORMS = FORMS
 
 
 # Along a dimension
@@ -171,7 +172,8 @@ def softmax(public: Function, input: Any, dim: int, *rest: Any, **named: Any) ->
 
 @form("layer_norm")
 def layer_norm(
-    public: Function, input: Any, normalized_shape: tuple[int, ...], weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
+    public: Function, input: Any, normalized_shape: tuple[int, ...], weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-5, *rest: Any
 ) -> Tensor:
     """Apply layer normalization over trailing dimensions in which all components agree."""
     if weight is None or bias is None:
@@ -193,7 +195,7 @@ def layer_norm(
 
 
 @form("linear")
-def linear(public: Function, input: Any, weight: Any, bias: Any = None) -> Tensor:
+def linear(public: Function, input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Apply a linear layer to the last dimension of all components at once."""
     if is_nested(weight):
         raise RuntimeError("Linear does not support nested weight when input is a nested tensor.")
@@ -227,7 +229,7 @@ def embedding(public: Function, input: Any, weight: Any, *rest: Any, **named: An
 
 
 @form("bmm")
-def bmm(public: Function, input: Any, mat2: Any, *, out: Any = None) -> Any:
+def bmm(public: Function, input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """Multiply matrices component by component."""
     if input.dim() != 3:
         raise RuntimeError("batch1 must be a 3D tensor")
@@ -312,7 +314,9 @@ def attention(
 
 
 @form("to_padded_tensor", "nested_to_padded_tensor")
-def to_padded_tensor(public: Function, input: Any, padding: float, output_size: Any = None, out: Tensor | None = None) -> Tensor:
+def to_padded_tensor(
+    public: Function, input: Any, padding: float, output_size: Sequence[int] | None = None, out: Tensor | None = None
+) -> Tensor:
     """Return a dense tensor of all components, padded with ``padding``."""
     needs_rows(input, "for now to_padded_tensor only supports contiguous nested tensor")
     if not input._sizes.size:
@@ -334,7 +338,7 @@ def to_padded_tensor(public: Function, input: Any, padding: float, output_size: 
 
 
 @form("copy_")
-def copy_(public: Function, input: Any, src: Any, non_blocking: bool = False) -> Tensor:
+def copy_(public: Function, input: Any, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Copy elements from another nested tensor of the same sizes."""
     if not is_nested(src) or not is_nested(input) or not input.is_same_size(src):
         raise RuntimeError("copy_ only supports tensors that are the same size for Nested implementations")

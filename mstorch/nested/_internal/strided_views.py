@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.nested_parts import is_nested
 from ..._core.overriding import public_name
 from ..._ops._dispatch import wrap_dim
@@ -74,7 +75,7 @@ def unsqueeze(public: Function, input: Any, dim: int) -> Tensor:
     return viewed(input, np.insert(sizes, place - 1, 1, 1), np.insert(steps, place - 1, step, 1))
 
 
-def _reshaped_sizes(input: Any, shape: Sequence[int], name: str) -> np.ndarray:
+def _reshaped_sizes(input: Any, shape: Sequence[int], name: str) -> Array:
     """Return the components' sizes for a proposed shape, in which -1 keeps a component's own length."""
     if not shape:
         raise RuntimeError("shape '[]' is invalid for a nested tensor")
@@ -105,7 +106,7 @@ def _lengths(shape: tuple[Any, ...]) -> list[int]:
 
 
 @form("view")
-def view(public: Function, input: Tensor, *shape: Any) -> Tensor:
+def view(public: Function, input: Tensor, *shape: int) -> Tensor:
     """Return a view of the components with other shapes. Raise RuntimeError if that needs a copy."""
     sizes = _reshaped_sizes(input, _lengths(shape), "view")
     steps = []
@@ -121,7 +122,7 @@ def view(public: Function, input: Tensor, *shape: Any) -> Tensor:
 
 
 @form("reshape")
-def reshape(public: Function, input: Tensor, *shape: Any) -> Any:
+def reshape(public: Function, input: Tensor, *shape: int) -> Any:
     """Return the components with other shapes, as a copy where a view is impossible."""
     _reshaped_sizes(input, _lengths(shape), "reshape")
     try:
@@ -167,7 +168,7 @@ def _no_slice(input: Any, dim: int, key: slice) -> Any:
 
 
 @form("narrow")
-def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> Any:
+def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> Tensor:
     """Return a view of some of the components."""
     if wrap_dim(dim, input.dim()) != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")

@@ -5,7 +5,7 @@ compositions run as public calls.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..._aten.kinds import CONVERSIONS, is_elementwise
@@ -43,7 +43,7 @@ class Forms(dict[str, Function]):
         return entered
 
 
-def nested_among(values: Any, depth: int = 0) -> Iterator[Any]:
+def nested_among(values: Sequence[Any], depth: int = 0) -> Iterator[Any]:
     """Yield the nested tensors among values, and among the items of lists and tuples."""
     for value in values:
         if is_nested(value):

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..._backend.cast import numpy_cast
 from ..._backend.raw import from_numpy
-from ..._core.generator import engine_of
-from ..._core.tensor_base import array_of, is_meta, tensor_of, value_of, wrap
+from ..._core.dtype import dtype
+from ..._core.generator import Generator, engine_of
+from ..._core.tensor_base import TensorBase, array_of, is_meta, tensor_of, value_of, wrap
 from ..._core.warned import warn
 from ..._ops._dispatch import shape_of
 from ..._ops._in_place import in_place, in_place_form
@@ -116,7 +117,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 @node_called("RreluWithNoiseBackward0", "input")
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
-) -> Any:
+) -> TensorBase:
     """Return ``x`` where it is positive, else ``a * x``; in training ``a`` is drawn from [lower, upper), in evaluation it is the mean of
     the bounds.
     """
@@ -131,7 +132,7 @@ def rrelu(
 
 
 @ways(absent=lambda input, lower, upper, generator=None: input.detach())
-def slopes(input: Tensor, lower: float, upper: float, generator: Any = None) -> Tensor:
+def slopes(input: Tensor, lower: float, upper: float, generator: Generator | None = None) -> Tensor:
     """Return the slopes of ``rrelu``: a random number where an element is not positive, else 1."""
     values = numpy_cast(array_of(input), np.dtype(np.float64))
     found = np.ones(values.shape)
@@ -147,22 +148,22 @@ def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Any:
     return acts.logsigmoid(input, out=out)
 
 
-def softsign(input: Any) -> Any:
+def softsign(input: Tensor) -> TensorBase:
     """Return ``x / (1 + |x|)``."""
     return acts.softsign(input)
 
 
-def tanhshrink(input: Any) -> Any:
+def tanhshrink(input: Tensor) -> TensorBase:
     """Return ``x - tanh(x)``."""
     return acts.tanhshrink(input)
 
 
-def sigmoid(input: Any) -> Any:
+def sigmoid(input: Tensor) -> Any:
     """Return ``1 / (1 + exp(-x))``."""
     return maths.sigmoid(input)
 
 
-def tanh(input: Any) -> Any:
+def tanh(input: Tensor) -> Any:
     """Return the hyperbolic tangent."""
     return maths.tanh(input)
 
@@ -204,19 +205,19 @@ def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
     """Return ``exp(x)`` divided by its sum along ``dim``."""
     dim = _get_softmax_dim("softmax", input.dim(), _stacklevel) if dim is None else dim
     return soft.softmax(input, dim, dtype)
 
 
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
     """Return the softmax of ``-x``."""
     dim = _get_softmax_dim("softmin", input.dim(), _stacklevel) if dim is None else dim
     return soft.softmax(neg(input), dim, dtype)
 
 
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
     """Return the logarithm of the softmax, computed without overflow."""
     dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel) if dim is None else dim
     return soft.log_softmax(input, dim, dtype)

@@ -100,7 +100,7 @@ def _past(queries: int, keys: int, like: Tensor) -> Tensor:
     return beside(made(np.tril(np.ones((queries, keys), bool))), like)
 
 
-def _causal_too(mask: Tensor, queries: int, keys: int) -> Any:
+def _causal_too(mask: Tensor, queries: int, keys: int) -> Tensor:
     """Return ``mask`` combined with a causal mask."""
     past = _past(queries, keys, mask)
     return logical_and(mask, past) if mask._dtype is bool_ else where(past, mask, float("-inf"))
@@ -163,7 +163,7 @@ def _composed(
 
 
 def _canonical_mask(
-    mask: Any, mask_name: str, other_type: dtype | None, other_name: str, target_type: dtype, check_other: bool = True
+    mask: Tensor | None, mask_name: str, other_type: dtype | None, other_name: str, target_type: dtype, check_other: bool = True
 ) -> Tensor | None:
     """Return an additive mask, with -inf where a boolean one is True."""
     if mask is None:
@@ -183,7 +183,9 @@ def _canonical_mask(
     return mask
 
 
-def _mha_shape_check(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Tensor | None, num_heads: int) -> bool:
+def _mha_shape_check(
+    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None, num_heads: int
+) -> bool:
     """Return whether the input has a batch dimension; raise AssertionError if the shapes do not fit."""
     rank = len(shape_of(query))
     if rank not in (2, 3):
@@ -212,7 +214,9 @@ def _mha_shape_check(query: Tensor, key: Tensor, value: Tensor, key_padding_mask
     return rank == 3
 
 
-def _projected(query: Tensor, key: Tensor, value: Tensor, weights: tuple[Any, Any, Any] | None, packed: Any, bias: Any) -> list[Any]:
+def _projected(
+    query: Tensor, key: Tensor, value: Tensor, weights: tuple[Any, Any, Any] | None, packed: Tensor | None, bias: Tensor | None
+) -> list[Any]:
     biases = (None, None, None) if bias is None else views.chunk(bias, 3)
     if weights is None:
         if key is value and query is key:

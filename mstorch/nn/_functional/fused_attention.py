@@ -39,7 +39,7 @@ def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout
     return mask is None or (mask._dtype is bool_ and len(mask._shape) <= len(q))
 
 
-def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Any, causal: bool, scale: float) -> Tensor:
     """Compute attention on (B, N, L, E) or (B, L, E), as ``scaled_dot_product_attention``; a row with every key masked gives zeros."""
     single = len(query._shape) == 3
     if single:
@@ -48,7 +48,9 @@ def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: 
     return views.squeeze(found, 1) if single else found
 
 
-def attention_with_sums(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, single: bool = False) -> list[Any]:
+def attention_with_sums(
+    query: Tensor, key: Tensor, value: Tensor, mask: Any, causal: bool, scale: float, single: bool = False
+) -> list[Any]:
     """Return the attention of (B, N, L, E), and each row's maximum score and sum of exponentials, repeated 8 times, in float32.
 
     ``single``: there is one head, and a 3-d mask is (B, L, S).

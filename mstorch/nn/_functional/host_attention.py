@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.halves import narrowed, widened
 from ..._backend.host.attention import attention as in_groups
 from ..._backend.host.attention import attention_slope, triangle
@@ -37,15 +38,15 @@ def _broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     return all(n in (1, full) for n, full in zip(shape[::-1], wide[::-1]))
 
 
-def _wide(array: np.ndarray) -> np.ndarray:
+def _wide(array: Array) -> Array:
     return widened(array) if array.dtype.itemsize == 2 else array
 
 
-def _narrow(array: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
+def _narrow(array: Array, kind: np.dtype[Any]) -> Array:
     return narrowed(array, kind) if array.dtype != kind else array
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float, composed: Composed) -> Any:
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float, composed: Composed) -> Tensor:
     """Compute attention: (B, H, L, E), twice (B, H, S, E) → (B, H, L, E) with the layout of ``query``.
 
     In half precision, neither scores nor weights are rounded to it.
@@ -67,7 +68,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, ca
     if not recorded:
         return result
 
-    def slope(*given: np.ndarray) -> tuple[np.ndarray, ...]:
+    def slope(*given: Array) -> tuple[Array, ...]:
         g, q, k, v = map(_wide, given)
         return tuple(_narrow(part, given[0].dtype) for part in attention_slope(g, q, k, v, bias, scale, weights))
 

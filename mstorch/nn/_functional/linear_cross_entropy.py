@@ -13,6 +13,7 @@ from ..._ops.memory.creation import zeros, zeros_like
 from ..._ops.shape.join import cat
 from ..._tensor import Tensor
 from ...autograd import Function, enable_grad, grad, is_grad_enabled
+from ...autograd.function import FunctionCtx
 
 _POLICIES = ("auto", "accurate", "balanced", "compact")
 
@@ -53,7 +54,7 @@ class LinearCrossEntropyOptions:
             )
 
 
-def _rows(options: Any, batch: int, features: int, classes: int, half: bool) -> int:
+def _rows(options: LinearCrossEntropyOptions, batch: int, features: int, classes: int, half: bool) -> int:
     """Return the number of rows per chunk."""
     method, given = options.chunking_method, options.batch_chunk_size
     if method == "auto":
@@ -75,8 +76,9 @@ class _Chunked(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, input: Tensor, matrix: Tensor, bias: Tensor | None, target: Tensor, settings: tuple[Tensor | None, str, int, int, dtype]
-    ) -> Any:
+        ctx: FunctionCtx, input: Tensor, matrix: Tensor, bias: Tensor | None, target: Tensor,
+        settings: tuple[Tensor | None, str, int, int, dtype]
+    ) -> Tensor:
         ctx.save_for_backward(input, matrix, bias)
         ctx.target, ctx.settings = target, settings
         weight, reduction, ignore_index, rows, kind = settings
@@ -95,7 +97,7 @@ class _Chunked(Function):
         return total.to(input.dtype)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         input, matrix, bias = ctx.saved_tensors
         _, reduction, _, rows, kind = ctx.settings
         again = is_grad_enabled()
@@ -124,7 +126,9 @@ class _Chunked(Function):
         return input_grad, matrix_sum.to(matrix.dtype), bias_grad, None, None
 
 
-def _losses(input: Tensor, matrix: Tensor, bias: Any, target: Tensor, settings: tuple[Tensor | None, str, int, int, dtype]) -> Tensor:
+def _losses(
+    input: Tensor, matrix: Tensor, bias: Tensor | None, target: Tensor, settings: tuple[Tensor | None, str, int, int, dtype]
+) -> Tensor:
     weight, _, ignore_index, _, kind = settings
     logits = linear(input.to(kind), matrix.to(kind), None if bias is None else bias.to(kind))
     scale = None if weight is None else weight.to(kind)

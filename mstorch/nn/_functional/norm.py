@@ -1,8 +1,10 @@
 """Normalization with torch.nn.functional's signatures."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..._core.tensor_base import TensorBase
 from ..._ops._dispatch import shape_of
 from ..._ops.elementwise.elementwise import add, div, mul, square
 from ..._ops.elementwise.elementwise import pow as power
@@ -26,7 +28,7 @@ def _verify_spatial_size(size: tuple[int, ...]) -> None:
 
 
 def batch_norm(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Any = None, bias: Tensor | None = None,
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
     training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """Normalize each channel of (N, C, *) to mean 0 and variance 1 over the batch (https://arxiv.org/abs/1502.03167)."""
@@ -41,19 +43,21 @@ def batch_norm(
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Normalize each channel of each sample of (N, C, *) to mean 0 and variance 1."""
     if use_input_stats:
         _verify_spatial_size(shape_of(input))
     return norms.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+def layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
     """Normalize over the last dimensions to mean 0 and variance 1."""
     return norms.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Return the input divided by the root of its mean square over the last dimensions."""
     return _rms_norm(input, normalized_shape, weight, eps)
 
@@ -67,7 +71,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     return norms.group_norm(input, num_groups, weight, bias, eps)
 
 
-def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> TensorBase:
     """Return the input divided by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
     shape = shape_of(input)
     rank = len(shape)

@@ -1,6 +1,7 @@
 """Pooling with torch.nn.functional's signatures."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._core.one_device import OneDevice
@@ -18,15 +19,17 @@ from ..._tensor import Tensor
 __all__ = ["adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d"]
 
 
-def _maximum(rank: int) -> Any:
+def _maximum(rank: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def pool_with_indices(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1, ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> tuple[Any, Any]:  # fmt: skip
         return pools.max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     def pool(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        input: Tensor, kernel_size: Any, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1, ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:  # fmt: skip
         return pools.max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
@@ -43,11 +46,11 @@ max_pool2d, max_pool2d_with_indices = _maximum(2)
 max_pool3d, max_pool3d_with_indices = _maximum(3)
 
 
-def _adaptive_maximum(rank: int) -> Any:
+def _adaptive_maximum(rank: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def pool_with_indices(input: Any, output_size: Any, return_indices: bool = False) -> tuple[Any, Any]:
         return pools.adaptive_max_pool(rank, input, output_size)
 
-    def pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    def pool(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
         values, indices = pools.adaptive_max_pool(rank, input, output_size)
         return (values, indices) if return_indices else values
 
@@ -64,18 +67,20 @@ adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_maximum(2)
 adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_maximum(3)
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """Average-pool (N, C, H, W) or (C, H, W) to ``output_size``; None keeps a size."""
     return pools.adaptive_avg_pool(2, input, output_size)
 
 
 @operation(autocast=FLOAT32_ON_CPU)
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """Average-pool (N, C, D, H, W) or (C, D, H, W) to ``output_size``; None keeps a size."""
     return pools.adaptive_avg_pool(3, input, output_size)
 
 
-def _power_average(rank: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
+def _power_average(
+    rank: int, input: Tensor, norm_type: float, kernel_size: Any, stride: int | Sequence[int] | None, ceil_mode: bool
+) -> Tensor:
     count = kernel_size**rank if isinstance(kernel_size, int) else 1
     if not isinstance(kernel_size, int):
         for k in kernel_size:
@@ -84,30 +89,38 @@ def _power_average(rank: int, input: Tensor, norm_type: float, kernel_size: Any,
     return power(mul(mul(sign(out), relu(abs_of(out))), count), 1.0 / norm_type)  # relu gives a sum of 0 no gradient
 
 
-def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, ceil_mode: bool = False
+) -> Tensor:
     """Return the p-norm of each window of (N, C, L) or (C, L): ``sum(x ** norm_type) ** (1 / norm_type)``."""
     return _power_average(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, ceil_mode: bool = False
+) -> Tensor:
     """Return the p-norm of each window of (N, C, H, W) or (C, H, W): ``sum(x ** norm_type) ** (1 / norm_type)``."""
     return _power_average(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, ceil_mode: bool = False
+) -> Tensor:
     """Return the p-norm of each window of (N, C, D, H, W) or (C, D, H, W): ``sum(x ** norm_type) ** (1 / norm_type)``."""
     return _power_average(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def _fractional(rank: int) -> Any:
+def _fractional(rank: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def pool_with_indices(
-        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        input: Tensor, kernel_size: int | Sequence[int], output_size: int | Sequence[int] | None = None, output_ratio: Any = None,
+        return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> tuple[Any, Any]:  # fmt: skip
         return fractional_max_pool(rank, input, kernel_size, output_size, output_ratio, _random_samples)
 
     def pool(
-        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        input: Tensor, kernel_size: int | Sequence[int], output_size: int | Sequence[int] | None = None,
+        output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> Any:  # fmt: skip
         found = fractional_max_pool(rank, input, kernel_size, output_size, output_ratio, _random_samples)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._core.dtype import int64
 from ..._core.one_device import OneDevice, table_elsewhere
-from ..._core.tensor_base import array_of, value_of
+from ..._core.tensor_base import TensorBase, array_of, value_of
 from ..._core.warned import warn
 from ..._ops._dispatch import shape_of
 from ..._ops._named import node_called
@@ -21,7 +21,7 @@ from ..._tensor import Tensor
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the rows of ``weight`` (rows, D) at indices of shape (*), as (*, D)."""
     padding = _padding(padding_idx, weight)
     if max_norm is not None:
@@ -44,7 +44,7 @@ def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False, padding_idx: int | None = None,
-) -> Any:  # fmt: skip
+) -> TensorBase:  # fmt: skip
     """Return sums, means or maxima of rows of ``weight`` for bags of indices: (B, N), or (N) with ``offsets`` (B)."""
     if weight._dtype is int64 and not input._dtype.is_integral:
         warn(

@@ -72,7 +72,7 @@ def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
 
 
 @undoing
-def sdpa_kernel(undo: Undo, backends: Any, set_priority: bool = False) -> dict[Any, Any]:
+def sdpa_kernel(undo: Undo, backends: SDPBackend | list[SDPBackend], set_priority: bool = False) -> dict[Any, Any]:
     """Context manager that enables only the given kernels for ``scaled_dot_product_attention``; with ``set_priority`` in this order.
 
     Attention raises RuntimeError if none of them is applicable. Differs from torch: no warnings say why.

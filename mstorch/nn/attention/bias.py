@@ -39,7 +39,7 @@ class CausalBias(torch.Tensor):
         made.variant, made.seq_len_q, made.seq_len_kv = variant, seq_len_q, seq_len_kv
         return made
 
-    def __init__(self, variant: Any, seq_len_q: int, seq_len_kv: int) -> None:
+    def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
         pass  # __new__ has done it
 
     def _materialize(self, device: device | str | int | None = None) -> Tensor:

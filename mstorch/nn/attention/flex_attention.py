@@ -37,7 +37,7 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
     return batch.new_ones((), dtype=torch.bool)
 
 
-def _sliced_mask_mod_error(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
+def _sliced_mask_mod_error(batch: Any, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Any:
     raise RuntimeError("Cannot use mask_mod from a sliced BlockMask")
 
 
@@ -83,7 +83,7 @@ def _takes_scores(mod: Callable[..., Any]) -> bool:
     return count == 5
 
 
-def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None) -> Any:
+def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: int | str | torch.device | None = None) -> Any:
     """Evaluate a mask_mod (or score_mod: True where the score is above -inf) to a bool tensor (B, H, Q_LEN, KV_LEN)."""
     size = (B or 1, H or 1, Q_LEN, KV_LEN)
     places = _indices(*size, device or "cpu")
@@ -120,8 +120,9 @@ class BlockMask:
     )  # fmt: skip
 
     def __init__(
-        self, seq_lengths: tuple[int, int], kv_num_blocks: Any, kv_indices: Any, full_kv_num_blocks: Any, full_kv_indices: Any,
-        q_num_blocks: Any, q_indices: Any, full_q_num_blocks: Any, full_q_indices: Any,
+        self, seq_lengths: tuple[int, int], kv_num_blocks: Any, kv_indices: Tensor, full_kv_num_blocks: Tensor | None,
+        full_kv_indices: Any,
+        q_num_blocks: Tensor | None, q_indices: Tensor | None, full_q_num_blocks: Tensor | None, full_q_indices: Tensor | None,
         BLOCK_SIZE: tuple[int, int] = (_DEFAULT_SPARSE_BLOCK_SIZE, _DEFAULT_SPARSE_BLOCK_SIZE), mask_mod: Any = noop_mask,
     ) -> None:  # fmt: skip
         if kv_indices.dim() < 2:
@@ -140,8 +141,8 @@ class BlockMask:
 
     @classmethod
     def from_kv_blocks(
-        cls, kv_num_blocks: Any, kv_indices: Any, full_kv_num_blocks: Any = None, full_kv_indices: Any = None,
-        BLOCK_SIZE: Any = _DEFAULT_SPARSE_BLOCK_SIZE, mask_mod: Any = None, seq_lengths: tuple[int, int] | None = None,
+        cls, kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None = None, full_kv_indices: Tensor | None = None,
+        BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, mask_mod: Any = None, seq_lengths: tuple[int, int] | None = None,
         compute_q_blocks: bool = True,
     ) -> BlockMask:  # fmt: skip
         """Construct a mask from the number and indices of each row's blocks."""
@@ -224,12 +225,12 @@ class BlockMask:
 
     def to(self, device: Any) -> BlockMask:
         """Return the mask on another device."""
-        moved = {name: None if getattr(self, name) is None else getattr(self, name).to(device) for name in self._TENSORS}
+        moved: dict[str, Any] = {name: None if getattr(self, name) is None else getattr(self, name).to(device) for name in self._TENSORS}
         return BlockMask(self.seq_lengths, **moved, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod)
 
 
 def create_block_mask(
-    mask_mod: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
+    mask_mod: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: int | str | torch.device | None = None,
     BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False, separate_full_blocks: bool = True,
 ) -> BlockMask:  # fmt: skip
     """Return the BlockMask of ``mask_mod(b, h, q_idx, kv_idx)`` over (B, H, Q_LEN, KV_LEN); B or H is None if the mask does not depend on
@@ -284,7 +285,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | No
 
 
 def flex_attention(
-    query: Tensor, key: Tensor, value: Tensor, score_mod: Any = None, block_mask: Any = None, scale: float | None = None,
+    query: Tensor, key: Tensor, value: Tensor, score_mod: Any = None, block_mask: BlockMask | None = None, scale: float | None = None,
     enable_gqa: bool = False, return_lse: bool = False, kernel_options: Any = None, *, return_aux: AuxRequest | None = None,
 ) -> Any:  # fmt: skip
     """Return ``softmax(score_mod(q kᵀ scale)) v`` for (B, H, L, E) tensors, within ``block_mask``; 0 in rows that are fully masked."""

@@ -35,7 +35,7 @@ def varlen_attn(
     query: Tensor, key: Tensor, value: Tensor, cu_seq_q: Any, cu_seq_k: Any, max_q: int, max_k: int, *,
     return_aux: AuxRequest | None = None, scale: float | None = None, window_size: tuple[int, int] = (-1, -1), enable_gqa: bool = False,
     seqused_k: Tensor | None = None, block_table: Tensor | None = None, num_splits: int | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
     """Compute attention on packed (tokens, heads, width) sequences; ``cu_seq_q`` and ``cu_seq_k`` hold their offsets, the end included.
 
     ``window_size`` (-1, 0) is causal. Computed one sequence at a time. Raise NotImplementedError for ``block_table``.

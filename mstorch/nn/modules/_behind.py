@@ -26,7 +26,7 @@ class _Hides(type):
     """
 
     @property
-    def __dict__(cls) -> Mapping[str, Any]:  # type: ignore[override]
+    def __dict__(cls) -> Mapping[str, Any]:
         ours = [base for base in cls.__mro__[1:] if not issubclass(Cell, base)]
         found = {name: value for base in reversed(ours) for name, value in _dictionary(base).items()}
         return MappingProxyType({name: value for name, value in found.items() if _is_torchs(name, value)})
@@ -38,14 +38,14 @@ class _Hides(type):
     __hash__ = type.__hash__
 
     @property
-    def __bases__(cls) -> tuple[type, ...]:  # type: ignore[override]
+    def __bases__(cls) -> tuple[type, ...]:
         return (object,)
 
 
 def hides_bases(cls: _Class) -> _Class:
     """Insert a class that hides its namespace between a class and its bases."""
 
-    class Behind(*cls.__bases__, metaclass=_Hides):  # type: ignore[misc]
+    class Behind(*cls.__bases__, metaclass=_Hides):
         __slots__ = ()
 
     cls.__bases__ = (Behind,)

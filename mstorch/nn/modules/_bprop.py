@@ -5,15 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._backend.cell import is_raw
 from ..._core.tensor_base import TensorBase, is_tracked
-from ...autograd.function import Function
+from ...autograd.function import Function, FunctionCtx
 from ._trees import changed, holds_ours
 
+if TYPE_CHECKING:
+    from .module import Module
 
-def take_words(cls: Any, base: Any) -> None:
+
+def take_words(cls: Any, base: type[Any]) -> None:
     """Use ``construct`` as the forward of a subclass of ``base``, and ``bprop`` as its backward."""
     own = vars(cls)
     # A method of that name is the program's own where forward is another one; forward need not be a function.
@@ -30,14 +33,14 @@ def _either_side(plain: Callable[..., Any], border: Callable[..., Any]) -> Calla
     """Return a ``construct`` that calls ``plain`` for torch's tensors, and for MindSpore's the entry point of every Module."""
 
     @functools.wraps(plain)
-    def construct(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def construct(self: Module, *args: Any, **kwargs: Any) -> Any:
         raw = any(map(is_raw, (*args, *kwargs.values())))
         return border(self, *args, **kwargs) if raw and not holds_ours((args, kwargs)) else plain(self, *args, **kwargs)
 
     return construct
 
 
-def _is_bprop(function: Any, forward: Callable[..., Any]) -> bool:
+def _is_bprop(function: Callable[..., Any] | None, forward: Callable[..., Any]) -> bool:
     """Return whether a method accepts ``forward``'s arguments, the output, and the output's gradient, like MindSpore's ``bprop``."""
     if not inspect.isfunction(function) or not inspect.isfunction(forward):
         return False
@@ -49,7 +52,7 @@ class _Bprop(Function):
     """The autograd node: each tensor argument gets the gradient that ``bprop`` returns in its position."""
 
     @staticmethod
-    def forward(ctx: Any, plain: Callable[..., Any], module: Any, *args: Any) -> Any:
+    def forward(ctx: FunctionCtx, plain: Callable[..., Any], module: Module, *args: Any) -> Any:
         output = plain(module, *args)
         outputs = output if isinstance(output, tuple) else (output,)
         ctx.module, ctx.single = module, not isinstance(output, tuple)
@@ -59,7 +62,7 @@ class _Bprop(Function):
         return output
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: TensorBase) -> tuple[TensorBase | None, ...]:
         args, count = list(ctx.args), len(ctx.places)
         saved = ctx.saved_tensors
         for place, tensor in zip(ctx.places, saved):
@@ -74,7 +77,7 @@ class _Bprop(Function):
         return None, None, *[gradient if place in ctx.places else None for place, gradient in enumerate(found)]
 
 
-def _one_node(cls: Any, plain: Callable[..., Any]) -> Callable[..., Any]:
+def _one_node(cls: type[Any], plain: Callable[..., Any]) -> Callable[..., Any]:
     node: Any = type(f"{cls.__name__}.bprop", (_Bprop,), {})
     signature = inspect.signature(plain)
 

@@ -18,6 +18,9 @@ from . import _precision
 from ._native import as_torchs
 from ._trees import as_mstorch, as_native
 
+if TYPE_CHECKING:
+    from .module import Module
+
 
 def _unreadable(self: Any, *args: Any, **kwargs: Any) -> Any:
     raise RuntimeError(
@@ -97,10 +100,10 @@ class CellMixin:
         """Add a child module, under MindSpore's name of ``add_module``."""
         self.add_module(child_name, child_cell)
 
-    def add_flags(self, **flags: Any) -> Any:
+    def add_flags(self, **flags: Any) -> Module:
         """Set MindSpore's flags of a network; MindSpore's trainers do so before they record gradients."""
         tape.stop_recording()
-        return super().add_flags(**flags)  # type: ignore[misc]  # Cell's, behind this mixin
+        return super().add_flags(**flags)  # Cell's, behind this mixin
 
     def recompute(self, **kwargs: Any) -> None:
         """Raise NotImplementedError: torch recomputes activations by ``checkpoint``."""
@@ -155,7 +158,7 @@ class CellMixin:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         if graph_mode():
-            return above.compiler.graph_mode_call(self, args, kwargs)  # type: ignore[arg-type]  # only a Module has this mixin
+            return above.compiler.graph_mode_call(self, args, kwargs)  # only a Module has this mixin
         return self._call_impl(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:

@@ -3,11 +3,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ..._backend import tape
+from ..._backend.arrays import Array
 from ..._core.hooks import RemovableHandle
 from ..._core.modes import modes
 from ..._core.nested_parts import kept, like_nested, nested_in
@@ -18,6 +17,9 @@ from ..._tape.node import Node, bare_of, bare_twin, dressed, edge_of
 from ..._tape.replaced import replaced
 from ..._tensor import Tensor
 from ._node_hooks import hook_node
+
+if TYPE_CHECKING:
+    from .module import Module
 
 _ONE_KIND = "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
 _ONE_GLOBAL_KIND = "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them."
@@ -110,7 +112,7 @@ class HookMixin:
         return _add(self.__dict__["_backward_hooks"], hook, prepend)
 
 
-def forward_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def forward_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a module that has hooks (or any module while global hooks exist)."""
     members = module.__dict__
     called: set[int] = set()
@@ -122,7 +124,7 @@ def forward_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _call_always_called(
-    module: Any, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
+    module: Module, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
 ) -> None:
     """After an error, run those forward hooks registered with ``always_call`` that have not run; errors in these hooks become warnings."""
     kinds: tuple[Any, ...] = (
@@ -145,7 +147,7 @@ def _call_always_called(
 
 
 def _hooked_call(
-    module: Any, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
+    module: Module, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
 ) -> Any:
     # Hooks of backward that hooks of forward register meet the next call.
     pre = [*global_hooks["backward_pre_hooks"].values(), *members["_backward_pre_hooks"].values()]
@@ -186,7 +188,7 @@ def _hooked_call(
 class _BackwardHooks:
     """Calls backward hooks when the gradients of a module's outputs, and later those of its inputs, have been computed."""
 
-    def __init__(self, module: Any, pre: list[Any], after: list[Any]) -> None:
+    def __init__(self, module: Module, pre: list[Any], after: list[Any]) -> None:
         self.module = module
         self.pre = pre
         self.after = after
@@ -305,7 +307,7 @@ class _Reaching(Node):
 
     label = "BackwardHookFunctionBackward"
 
-    def run(self, gradients: Sequence[Tensor | np.ndarray], recorded: bool) -> Any:
+    def run(self, gradients: Sequence[Tensor | Array], recorded: bool) -> Any:
         """Run the hooks and return the gradients, as the hooks have replaced them; None is the gradient of an unused output."""
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
         full += [None] * (self.count - len(gradients))

@@ -71,12 +71,12 @@ class LooksMixin:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if _is_copied(name, value)}
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Python's own asks ``object`` for an instance, which makes no Cell, or the base that is not written in Python, which ends
         # the process.
         return *_way_back(self), self.__getstate__()
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         own = type(self).__reduce__ is not LooksMixin.__reduce__
         return self.__reduce__() if own or protocol < 2 else (*_way_back(self), self.__getstate__(), None, None)
 
@@ -86,7 +86,7 @@ class LooksMixin:
         compiled = self.__dict__.get("_compiled_call_impl")
         return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
 
-    def _slow_forward(self, *input: Any, **kwargs: Any) -> Tensor:
+    def _slow_forward(self, *input: Tensor, **kwargs: Any) -> Tensor:
         return self.forward(*input, **kwargs)
 
     def _get_backward_hooks(self) -> tuple[list[Any], list[Any]]:

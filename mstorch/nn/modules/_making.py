@@ -12,7 +12,7 @@ class _Last:
     __slots__ = ()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        return Cell.__new__(cls)  # type: ignore[arg-type]
+        return Cell.__new__(cls)
 
 
 def made(cls: type, owner: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..._core.modes import modes
 from ..._namespace.attention_choice import FASTPATH
+from ..._tensor import Tensor
 from .. import functional as F
 
 _BOTH = (
@@ -13,7 +14,7 @@ _BOTH = (
 )
 
 
-def _why_not(layer: Any, query: Any, key: Any, value: Any, masked: bool) -> str | None:
+def _why_not(layer: Any, query: Tensor, key: Tensor, value: Tensor, masked: bool) -> str | None:
     """Return torch's reason for refusing a call, None if it accepts it."""
     kind = query.dtype
     weight, bias = layer.in_proj_weight, layer.in_proj_bias
@@ -38,7 +39,7 @@ def _why_not(layer: Any, query: Any, key: Any, value: Any, masked: bool) -> str 
     return next((reason for holds, reason in reasons if holds), None)
 
 
-def attend(layer: Any, query: Any, key: Any, value: Any, masked: bool, need_weights: bool, average: bool) -> tuple[Any, Any]:
+def attend(layer: Any, query: Tensor, key: Tensor, value: Tensor, masked: bool, need_weights: bool, average: bool) -> tuple[Any, Any]:
     """Return the layer's result and, on request, its attention weights, which are zero in padding. Raise AssertionError outside inference.
     """
     reason = _why_not(layer, query, key, value, masked)
@@ -54,7 +55,7 @@ def attend(layer: Any, query: Any, key: Any, value: Any, masked: bool, need_weig
     return output, _weights(q, k, average) if need_weights else None
 
 
-def _weights(query: Any, key: Any, average: bool) -> Any:
+def _weights(query: Tensor, key: Tensor, average: bool) -> Tensor:
     """Return the weights of each head, or their mean, as (batch, [heads,] length, length)."""
     q, k = query.to_padded_tensor(0.0), key.to_padded_tensor(0.0)
     there = query.detach().clone().fill_(1.0).to_padded_tensor(0.0)[:, :1, :, :1].bool()

@@ -4,16 +4,20 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._core.warned import warn
+from ..._tape.node import Node
 from ..._tensor import Tensor
+
+if TYPE_CHECKING:
+    from .module import Module
 
 _BE = "is deprecated and will be removed in future versions. This hook will be missing some"
 _FULL = "Please use register_full_backward_hook to get the documented behavior."
 
 
-def hook_node(module: Any, args: tuple[Tensor, ...], result: Tensor, hooks: list[Callable[..., Any]]) -> None:
+def hook_node(module: Module, args: tuple[Tensor, ...], result: Tensor, hooks: list[Callable[..., Any]]) -> None:
     """Register the hooks on the node of the first tensor in a module's result."""
     first = result
     while not isinstance(first, Tensor):
@@ -43,7 +47,7 @@ def _tensors(value: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
     return value if isinstance(value, tuple) and all(isinstance(item, Tensor) for item in value) else None
 
 
-def _incomplete(args: tuple[Tensor, ...], result: Tensor, node: Any) -> str | None:
+def _incomplete(args: tuple[Tensor, ...], result: Tensor, node: Node) -> str | None:
     """Return torch's message about gradients that the hook will not receive, or None."""
     results, inputs = _tensors(result), _tensors(args)
     if results is None:

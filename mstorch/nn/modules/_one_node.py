@@ -12,6 +12,7 @@ import numpy as np
 from ..._backend import cell as native
 from ..._backend import cell_calls as native_calls
 from ..._backend import runtime
+from ..._backend.raw import Raw
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._tape.border import tape_value
 from ..._tape.node import Node, edge_of, named, saved_input
@@ -63,7 +64,7 @@ class _OneNode(Node):
         ]
 
 
-def _alike(first: Any, second: Any) -> bool:
+def _alike(first: Raw, second: Raw) -> bool:
     """Return whether two runs gave equal results: bitwise on the host, up to rounding on a device, where the order of sums may vary."""
     once, again = first.asnumpy(), second.asnumpy()
     if once.shape != again.shape or once.dtype.kind not in "fc" or runtime.HOST_TARGET == "CPU":
@@ -91,7 +92,7 @@ def _leaves(tree: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
 
 
 def one_node(
-    plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, state: Any
+    plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, state: Raw
 ) -> Tensor:  # fmt: skip
     """Return a Cell's outputs with the whole call as one node of the autograd graph."""
     inputs = _leaves((args, kwargs), lambda leaf: isinstance(leaf, TensorBase))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._backend import tape
 from ..._core import dtype as dtypes
@@ -17,6 +17,9 @@ from ..._ops._autocast import DEVICE
 from ..._tensor import Tensor
 from ...amp.autocast_mode import autocast
 from ._trees import changed
+
+if TYPE_CHECKING:
+    from .module import Module
 
 _FLAGS = {"fp16": dtypes.float16, "bf16": dtypes.bfloat16, "fp32": dtypes.float32}
 # Normalisations take inputs of 16 bits with parameters and statistics of 32.
@@ -34,12 +37,12 @@ def wanted(flags: Mapping[str, Any]) -> dtype | None:
 
 def _cast(value: Tensor, kind: dtype) -> Tensor:
     if isinstance(value, TensorBase) and value.dtype.is_floating_point and value.dtype is not kind:
-        return value.to(kind)  # type: ignore[attr-defined]
+        return value.to(kind)
     return value
 
 
 @undoing
-def _parameters_cast(undo: Undo, module: Any) -> None:
+def _parameters_cast(undo: Undo, module: Module) -> None:
     """Cast the parameters of a module and its children to the dtype that each computes in, until undone."""
     for part in module.modules():
         kind = getattr(part, "_mstorch_float_type", None)

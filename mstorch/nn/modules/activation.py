@@ -4,6 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import init
+from ..._core.device import device
+from ..._core.dtype import dtype
 from ..._core.warned import warn
 from ..._tensor import Tensor
 from .. import functional as F
@@ -14,7 +16,7 @@ from .attention import MultiheadAttention as MultiheadAttention
 from .module import Module
 
 
-def _in_place_text(module: Any) -> str:
+def _in_place_text(module: Module) -> str:
     return "inplace=True" if module.inplace else ""
 
 
@@ -380,7 +382,9 @@ class PReLU(Module):
 
     __constants__ = ["num_parameters"]
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: int | str | device | None = None, dtype: dtype | None = None
+    ) -> None:
         self.num_parameters = num_parameters
         super().__init__()
         self.init = init

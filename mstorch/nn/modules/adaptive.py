@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.above import above
+from ..._core.dtype import dtype
 from ..._ops.shape.join import cat
 from ..._tensor import Tensor
 from .. import functional as F
@@ -25,7 +26,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def __init__(
         self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0, head_bias: bool = False,
-        device: Any = None, dtype: Any = None,
+        device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         cutoffs = list(cutoffs)
@@ -63,7 +64,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for pair in self.tail:
             first: Any
             second: Any
-            first, second = pair  # type: ignore[misc]
+            first, second = pair
             first.reset_parameters()
             second.reset_parameters()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import init
+from ..._core.dtype import dtype
 from ..._core.modes import modes
 from ..._core.nested_parts import nested_in
 from ..._core.overriding import PLAIN
@@ -26,7 +27,7 @@ class MultiheadAttention(Module):
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
         add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
-        device: Any = None, dtype: Any = None,
+        device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
@@ -111,7 +112,7 @@ class MultiheadAttention(Module):
             return output.transpose(1, 0).contiguous(), weights
         return (output.transpose(1, 0) if self.batch_first and batched else output), weights
 
-    def _goes_fast(self, query: Any, key: Tensor, value: Tensor, *masks: Tensor | None) -> bool:
+    def _goes_fast(self, query: Tensor, key: Tensor, value: Tensor, *masks: Tensor | None) -> bool:
         """Return whether torch takes its inference fast path, which returns a contiguous result and ignores ``is_causal``."""
         if not self.batch_first or self.training or query is not key or key is not value or query.dim() != 3:
             return False

@@ -160,7 +160,8 @@ class SyncBatchNorm(_BatchNorm):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, process_group: Any | None = None, device: Any = None, dtype: Any = None, *, bias: bool = True,
+        track_running_stats: bool = True, process_group: Any | None = None, device: int | str | device | None = None,
+        dtype: dtype | None = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group

@@ -5,7 +5,7 @@ import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from typing_extensions import Self, deprecated
 
@@ -14,6 +14,9 @@ from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ..parameter import Parameter
 from .module import Module, _addindent
+
+if TYPE_CHECKING:
+    pass
 
 
 def _position(index: int, length: int, name: str = "index") -> int:
@@ -343,7 +346,7 @@ class ParameterList(Module):
 
     def __setitem__(self, idx: int, param: Any) -> None:
         if isinstance(param, TensorBase) and not isinstance(param, Parameter):
-            param = Parameter(param)  # type: ignore[arg-type]
+            param = Parameter(param)
         setattr(self, self._get_abs_string_index(idx), param)
 
     def __len__(self) -> int:
@@ -404,7 +407,7 @@ class ParameterDict(Module):
     def __setitem__(self, key: str, value: Any) -> None:
         self._keys[key] = None
         if isinstance(value, TensorBase) and not isinstance(value, Parameter):
-            value = Parameter(value)  # type: ignore[arg-type]
+            value = Parameter(value)
         setattr(self, self._key_to_attr(key), value)
 
     def __delitem__(self, key: str) -> None:

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import init
+from ..._core.device import device
+from ..._core.dtype import dtype
 from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import UninitializedParameter
@@ -30,7 +32,7 @@ class _ConvNd(Module):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...], stride: tuple[int, ...], padding: Any,
         dilation: tuple[int, ...], transposed: bool, output_padding: tuple[int, ...], groups: int, bias: bool,
-        padding_mode: str, device: Any = None, dtype: Any = None,
+        padding_mode: str, device: int | str | device | None = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
         if groups <= 0:
@@ -107,7 +109,8 @@ class _Conv(_ConvNd):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: int | str | device | None = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         rank = self._rank
         super().__init__(
@@ -161,7 +164,8 @@ class _ConvTransposeNd(_ConvNd):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: int = 0,
-        groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: int | str | device | None = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
@@ -267,7 +271,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
 class _LazyConv(_LazyConvXdMixin, _Conv):
     def __init__(
         self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        bias: bool = True, padding_mode: str = "zeros", device: int | str | device | None = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self.weight = UninitializedParameter(device=device, dtype=dtype)
@@ -278,8 +282,10 @@ class _LazyConv(_LazyConvXdMixin, _Conv):
 
 class _LazyConvTranspose(_LazyConvXdMixin, _ConvTransposeNd):
     def __init__(
-        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: int = 0, groups: int = 1,
-        bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, out_channels: int, kernel_size: int | Sequence[int], stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+        output_padding: int = 0, groups: int = 1,
+        bias: bool = True, dilation: int | Sequence[int] = 1, padding_mode: str = "zeros", device: int | str | device | None = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype

@@ -5,6 +5,8 @@ import math
 from typing import Any
 
 from ... import init
+from ..._core.device import device
+from ..._core.dtype import dtype
 from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import UninitializedParameter
@@ -32,7 +34,10 @@ class Linear(Module):
     out_features: int
     weight: Tensor
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: int | str | device | None = None,
+        dtype: dtype | None = None
+    ) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
@@ -71,7 +76,8 @@ class Bilinear(Module):
     weight: Tensor
 
     def __init__(
-        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: int | str | device | None = None,
+        dtype: dtype | None = None
     ) -> None:
         super().__init__()
         if in1_features <= 0:
@@ -112,7 +118,7 @@ class LazyLinear(LazyModuleMixin, Linear):
     weight: UninitializedParameter
     bias: UninitializedParameter
 
-    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, out_features: int, bias: bool = True, device: int | str | device | None = None, dtype: dtype | None = None) -> None:
         super().__init__(0, 0, False)
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_features = out_features

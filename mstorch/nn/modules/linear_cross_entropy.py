@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from ..._core.device import device
+from ..._core.dtype import dtype
 from ..._tensor import Tensor
 from .. import functional as F
 from .._functional.linear_cross_entropy import LinearCrossEntropyOptions
@@ -21,8 +22,9 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
 
     def __init__(
-        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device: Any = None,
-        dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None, ignore_index: int | None = None,
+        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
+        device: int | str | device | None = None,
+        dtype: dtype | None = None, reduction: str = "mean", weight: Tensor | None = None, ignore_index: int | None = None,
         label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
     ) -> None:  # fmt: skip
         if weight is not None and tuple(weight.shape) != (num_classes,):

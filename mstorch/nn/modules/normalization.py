@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 from ... import init
+from ..._core.device import device
+from ..._core.dtype import dtype
 from ..._tensor import Tensor
 from .. import functional as F
 from ._made import parameter
@@ -63,8 +66,9 @@ class LayerNorm(Module):
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
     def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device: Any = None,
-        dtype: Any = None,
+        self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        device: int | str | device | None = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
@@ -105,8 +109,8 @@ class GroupNorm(Module):
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
-        dtype: Any = None, *, bias: bool = True,
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: int | str | device | None = None,
+        dtype: dtype | None = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
         if num_channels % num_groups != 0:
@@ -147,8 +151,9 @@ class RMSNorm(Module):
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
     def __init__(
-        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
-        dtype: Any = None,
+        self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
+        device: int | str | device | None = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)

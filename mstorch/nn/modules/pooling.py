@@ -1,6 +1,7 @@
 """Pooling layers."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..._tensor import Tensor
@@ -15,7 +16,8 @@ class _MaxPoolNd(Module):
     _function: Any
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+        self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1, return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -90,7 +92,8 @@ class AvgPool1d(_AvgPoolNd):
     stride: int | tuple[int]
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+        self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True
     ) -> None:
         super().__init__()
         self.kernel_size = numbers(kernel_size, 1)
@@ -151,7 +154,9 @@ class _LPPoolNd(Module):
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
     _function: Any
 
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+    def __init__(
+        self, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, ceil_mode: bool = False
+    ) -> None:
         super().__init__()
         self.norm_type = norm_type
         self.kernel_size = kernel_size
@@ -334,7 +339,7 @@ class _FractionalMaxPoolNd(Module):
     output_ratio: Any
 
     def __init__(
-        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        self, kernel_size: Any, output_size: int | Sequence[int] | None = None, output_ratio: Any = None, return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> None:  # fmt: skip
         super().__init__()

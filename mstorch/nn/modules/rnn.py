@@ -9,6 +9,8 @@ from typing import Any, overload
 
 from ... import init
 from ..._core.above import above
+from ..._core.device import device
+from ..._core.dtype import dtype
 from ..._core.overriding import for_maps, is_taken, overrides
 from ..._core.warned import warn
 from ..._ops._autocast import state as autocast
@@ -38,7 +40,7 @@ class RNNBase(Module):
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.mode = mode
@@ -76,7 +78,7 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def _check_arguments(self, dropout: float) -> None:
-        if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:  # type: ignore[operator]
+        if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
@@ -343,7 +345,7 @@ class RNN(RNNBase):
     @overload
     def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
 
-    def forward(self, input: Any, hx: Tensor | None = None) -> Any:
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor] | tuple[Tensor, Tensor]:
         """Apply the layer: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, unbatched, or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
@@ -386,7 +388,7 @@ class GRU(RNNBase):
     @overload
     def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
 
-    def forward(self, input: Any, hx: Tensor | None = None) -> Any:
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor] | tuple[Tensor, Tensor]:
         """Apply the layer: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, unbatched, or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
@@ -400,7 +402,7 @@ class RNNCellBase(Module):
     weight_ih: Tensor
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: int | str | device | None = None, dtype: Any = None
     ) -> None:
         super().__init__()
         made = {"device": device, "dtype": dtype}
@@ -472,7 +474,8 @@ class RNNCell(RNNCellBase):
     weight_ih: Tensor
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None, dtype: Any = None
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: int | str | device | None = None,
+        dtype: dtype | None = None
     ) -> None:  # fmt: skip
         super().__init__(input_size, hidden_size, bias, num_chunks=1, device=device, dtype=dtype)
         self.nonlinearity = nonlinearity
@@ -490,7 +493,9 @@ class LSTMCell(RNNCellBase):
     weight_hh: Tensor
     weight_ih: Tensor
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: int | str | device | None = None, dtype: dtype | None = None
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
@@ -504,7 +509,9 @@ class GRUCell(RNNCellBase):
     weight_hh: Tensor
     weight_ih: Tensor
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: int | str | device | None = None, dtype: dtype | None = None
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:

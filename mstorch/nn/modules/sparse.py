@@ -1,9 +1,9 @@
 """Embedding layers."""
 from __future__ import annotations
 
-from typing import Any
-
 from ... import init
+from ..._core.device import device
+from ..._core.dtype import dtype
 from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import Parameter
@@ -22,7 +22,7 @@ class Embedding(Module):
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
-        _freeze: bool = False, device: Any = None, dtype: Any = None,
+        _freeze: bool = False, device: int | str | device | None = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_embeddings = num_embeddings
@@ -103,7 +103,8 @@ class EmbeddingBag(Module):
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
         scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
-        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: int | str | device | None = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_embeddings = num_embeddings

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import init
+from ..._backend.arrays import Array
 from ..._core import device as devices
 from ..._core.dtype import dtype, get_default_dtype
 from ..._core.modes import modes
@@ -40,11 +41,11 @@ def _get_clones(module: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 
 
-def _square_mask(size: int, kind: dtype) -> np.ndarray:
+def _square_mask(size: int, kind: dtype) -> Array:
     return np.triu(np.full((size, size), -np.inf), 1).astype(kind.np)
 
 
-def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+def _generate_square_subsequent_mask(sz: int, device: devices.device | None = None, dtype: dtype | None = None) -> Tensor:
     return made(_square_mask(sz, dtype or get_default_dtype())).to(devices.resolve(device))
 
 
@@ -77,7 +78,7 @@ class TransformerEncoderLayer(Module):
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
         activation: str | Callable[[Tensor], Tensor] = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+        norm_first: bool = False, bias: bool = True, device: int | str | devices.device | None = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         where: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -203,7 +204,7 @@ class TransformerDecoderLayer(Module):
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
         activation: str | Callable[[Tensor], Tensor] = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+        norm_first: bool = False, bias: bool = True, device: int | str | devices.device | None = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         where: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -240,13 +241,15 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self._mha_block(x, memory, *other))
         return self.norm3(x + self._ff_block(x))
 
-    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
+    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False) -> Tensor:
         x = self.self_attn(
             x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
         )[0]
         return self.dropout1(x)
 
-    def _mha_block(self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
+    def _mha_block(
+        self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
         x = self.multihead_attn(
             x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
         )[0]
@@ -261,7 +264,7 @@ class TransformerDecoder(Module):
 
     __constants__ = ["norm"]
 
-    def __init__(self, decoder_layer: Any, num_layers: int, norm: Module | None = None) -> None:
+    def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
         self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
@@ -293,7 +296,7 @@ class Transformer(Module):
         self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
         dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor], Tensor] = F.relu,
         custom_encoder: Any | None = None, custom_decoder: Any | None = None, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+        norm_first: bool = False, bias: bool = True, device: int | str | devices.device | None = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         where: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -336,7 +339,7 @@ class Transformer(Module):
         )  # fmt: skip
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: devices.device | None = None, dtype: dtype | None = None) -> Tensor:
         """Return a (sz, sz) mask with -inf above the diagonal."""
         return _generate_square_subsequent_mask(sz, device, dtype)
 

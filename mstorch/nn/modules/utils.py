@@ -27,7 +27,7 @@ def _reverse_repeat_tuple(t: Sequence[Any], n: int) -> tuple[Any, ...]:
     return tuple(item for item in t[::-1] for _ in range(n))
 
 
-def _list_with_default(out_size: int | tuple[Any, int], defaults: Sequence[int]) -> Any:
+def _list_with_default(out_size: int | tuple[Any, int], defaults: Sequence[int]) -> int | list[int]:
     """Return the sizes, with None replaced from the end of ``defaults``."""
     if isinstance(out_size, int):
         return out_size

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._core.device import device
 from ..._tensor import Tensor
 from ..._utils import _get_available_device_type
 from ..modules.module import Module
@@ -17,7 +18,7 @@ class DataParallel(Module):
     """
 
     def __init__(
-        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
+        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: int | device | None = None, dim: int = 0
     ) -> None:
         super().__init__()
         self.module = module
@@ -28,13 +29,13 @@ class DataParallel(Module):
         self.output_device = output_device
         self.dim = dim
 
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+    def forward(self, *inputs: Any, **kwargs: Any) -> Tensor:
         """Return the result of ``module``."""
         return self.module(*inputs, **kwargs)
 
 
 def data_parallel(
-    module: Module, inputs: Any, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
+    module: Module, inputs: Any, device_ids: Sequence[Any] | None = None, output_device: int | device | None = None, dim: int = 0,
     module_kwargs: Any | None = None,
 ) -> Tensor:  # fmt: skip
     """Return ``module(*inputs, **module_kwargs)``, run on the process's one device (see ``DataParallel``)."""

@@ -193,7 +193,7 @@ class DistributedDataParallel(Module, Joinable):
 
     # Hooks
 
-    def register_comm_hook(self, state: object, hook: Callable[[object, GradBucket], Any]) -> None:
+    def register_comm_hook(self, state: object, hook: Callable[[Any, GradBucket], Any]) -> None:
         """Set ``hook(state, bucket)``, which starts to reduce a bucket and returns a future of the result. Raise TypeError or RuntimeError
         for an invalid hook.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._core.device import device
 from ..._tensor import Tensor
 from ..modules.module import Module
 
@@ -18,7 +19,8 @@ def get_a_var(obj: Tensor | list[Any] | tuple[Any, ...] | dict[Any, Any]) -> Ten
 
 
 def parallel_apply(
-    modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[dict[str, Any]] | None = None, devices: Any = None
+    modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[dict[str, Any]] | None = None,
+    devices: Sequence[int | device | None] | None = None
 ) -> list[Any]:
     """Return the result of each module on its inputs, computed sequentially."""
     keywords = kwargs_tup if kwargs_tup is not None else [{}] * len(modules)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._core.device import device
 from ..._hook import not_yet
 from ..._tensor import Tensor
 from ...utils._pytree import tree_map_only
@@ -28,7 +29,7 @@ def scatter_kwargs(
     return tuple(scatter(inputs, target_gpus, dim)), tuple(scatter(kwargs or {}, target_gpus, dim))
 
 
-def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
+def gather(outputs: Any, target_device: int | device, dim: int = 0) -> Any:
     """Return the only element of a list of results, moved to a device. Raise NotImplementedError for several."""
     return tree_map_only(Tensor, lambda tensor: tensor.to(target_device), _one(outputs, "gather"))
 

@@ -19,12 +19,12 @@ def _check_name(name: str, what: str) -> None:
         raise KeyError(f'{what} name can\'t be empty string ""')
 
 
-def _check_module(module: Any) -> None:
+def _check_module(module: Module) -> None:
     if not isinstance(module, Module):
         raise TypeError(f"{module} is not an instance of torch.nn.Module")
 
 
-def set_tensor(module: Module, name: str, tensor: Any) -> None:
+def set_tensor(module: Module, name: str, tensor: Tensor | None) -> None:
     """Replace a parameter, a buffer or another attribute by a tensor, without conversion."""
     _check_module(module)
     if not isinstance(tensor, Tensor) and tensor is not None:
@@ -123,7 +123,7 @@ class NamedMemberAccessor:
             raise TypeError(f"{found} is not an instance of torch.Tensor")
         return found
 
-    def set_tensor(self, name: str, value: Any) -> None:
+    def set_tensor(self, name: str, value: Tensor) -> None:
         """Replace the tensor at a dotted name."""
         home, last = self.home(name)
         set_tensor(home, last, value)
@@ -133,7 +133,7 @@ class NamedMemberAccessor:
         home, last = self.home(name)
         swap_tensor(home, last, _MISSING)
 
-    def swap_tensor(self, name: str, value: Tensor, allow_missing: bool = False) -> Any:
+    def swap_tensor(self, name: str, value: Tensor, allow_missing: bool = False) -> Tensor:
         """Replace the tensor at a dotted name and return the old tensor."""
         home, last = self.home(name)
         return swap_tensor(home, last, value, allow_missing)

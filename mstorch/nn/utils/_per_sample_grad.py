@@ -48,7 +48,7 @@ def call_for_per_sample_grads(
     return wrapper
 
 
-def _common_size(given: Any, batch_first: bool) -> int:
+def _common_size(given: tuple[Any, ...], batch_first: bool) -> int:
     size = None
     for value in tree_leaves(given):
         if isinstance(value, Tensor):

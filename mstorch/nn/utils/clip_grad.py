@@ -18,7 +18,7 @@ from ...autograd.grad_mode import no_grad
 
 def _gradients(parameters: Any) -> list[Tensor]:
     if isinstance(parameters, TensorBase):
-        return [parameters.grad] if parameters.grad is not None else []  # type: ignore[attr-defined]
+        return [parameters.grad] if parameters.grad is not None else []
     return [p.grad for p in parameters if p.grad is not None]
 
 
@@ -30,7 +30,7 @@ def _norm(part: Tensor, order: float) -> Tensor:
     return above.torch.linalg.vector_norm(part, order) if spread is None else spread(order)
 
 
-def _together(gradients: Sequence[Any]) -> Any:
+def _together(gradients: Sequence[Any]) -> Tensor | None:
     """Return the gradients as one flat tensor, if a device kernel can process them at once; else None."""
     if len(gradients) < 2 or hasattr(gradients[0], "_global_norm") or len({part._dtype for part in gradients}) > 1 or is_taken(*gradients):
         return None
@@ -38,7 +38,7 @@ def _together(gradients: Sequence[Any]) -> Any:
 
 
 def get_total_norm(
-    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+    tensors: Tensor | Sequence[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
     """Return the norm over all tensors; for DTensors it is a replicated DTensor."""
     with no_grad():
@@ -46,7 +46,7 @@ def get_total_norm(
         return _total_norm(parts, _together(parts), float(norm_type), error_if_nonfinite)
 
 
-def _total_norm(parts: Sequence[Any], flat: Any, order: float, error_if_nonfinite: bool) -> Tensor:
+def _total_norm(parts: Sequence[Any], flat: Tensor | None, order: float, error_if_nonfinite: bool) -> Tensor:
     """Return the norm over all tensors; ``flat`` holds them as one flat tensor, or is None."""
     if not parts:
         return above.torch.tensor(0.0)
@@ -71,7 +71,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
     _scale(gradients, _together(gradients), max_norm, total_norm)
 
 
-def _scale(gradients: Sequence[Any], flat: Any, max_norm: float, total_norm: Any) -> None:
+def _scale(gradients: Sequence[Any], flat: Tensor | None, max_norm: float, total_norm: Any) -> None:
     """Scale gradients of the given norm in place; ``flat`` holds them as one flat tensor, or is None."""
     with no_grad():
         if hasattr(total_norm, "_everywhere"):
@@ -99,7 +99,7 @@ def clip_grad_norm_(
     flat = _together(gradients)
     total = _total_norm(gradients, flat, float(norm_type), error_if_nonfinite)
     _scale(gradients, flat, max_norm, total)
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def clip_grad_norm(

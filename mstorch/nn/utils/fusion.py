@@ -2,23 +2,26 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._core.above import above
 from ..._tensor import Tensor
 from ..parameter import Parameter
 
+if TYPE_CHECKING:
+    from ..modules.module import Module
+
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 
 
-def _check_eval(layer: Any, bn: Any) -> None:
+def _check_eval(layer: Module, bn: Module) -> None:
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval!")
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("bn.running_mean and bn.running_var must not be None")
 
 
-def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
+def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Module:
     """Return a copy of ``conv`` with ``bn`` folded in. Raise AssertionError unless both are in eval mode."""
     _check_eval(conv, bn)
     fused = copy.deepcopy(conv)
@@ -43,7 +46,7 @@ def fuse_conv_bn_weights(
     return Parameter(fused_w, conv_w.requires_grad), Parameter(fused_b, bias.requires_grad)
 
 
-def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
+def fuse_linear_bn_eval(linear: Any, bn: Any) -> Module:
     """Return a copy of ``linear`` with ``bn`` folded in. Raise AssertionError unless both are in eval mode."""
     _check_eval(linear, bn)
     if bn.num_features not in (linear.out_features, 1):

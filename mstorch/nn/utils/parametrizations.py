@@ -51,7 +51,7 @@ class _Orthogonal(Module):
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """Apply the layer: (*, n, k) → (*, n, k)."""
         wide = x.size(-2) < x.size(-1)
         if wide:
@@ -139,7 +139,7 @@ class _WeightNorm(Module):
         super().__init__()
         self.dim = -1 if dim is None else dim
 
-    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Any:
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
         """Return ``weight_v`` scaled to the norms ``weight_g``."""
         return scaled_weight(weight_v, weight_g, self.dim)
 
@@ -204,7 +204,7 @@ class _SpectralNorm(Module):
             self._u.copy_(F.normalize(above.torch.mv(matrix, self._v), dim=0, eps=self.eps))
             self._v.copy_(F.normalize(above.torch.mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
-    def forward(self, weight: Tensor) -> Any:
+    def forward(self, weight: Tensor) -> Tensor:
         """Apply the layer; the result has the shape of the input."""
         if weight.dim() == 1:
             return F.normalize(weight, dim=0, eps=self.eps)

@@ -111,7 +111,7 @@ class ParametrizationList(ModuleList):
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element "
                 f"{number} of the sequence with type {type(part).__name__}."
             )
-        made: Any = Parameter(part, original.requires_grad) if isinstance(original, Parameter) else part  # type: ignore[arg-type]
+        made: Any = Parameter(part, original.requires_grad) if isinstance(original, Parameter) else part
         made.requires_grad_(original.requires_grad)
         _put(self, f"original{number}", made)
 

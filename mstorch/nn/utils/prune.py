@@ -38,7 +38,7 @@ class BasePruningMethod(ABC):
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """Return the mask (1 keeps an entry) for importance scores ``t``, within ``default_mask``."""
 
-    def apply_mask(self, module: Module) -> Any:
+    def apply_mask(self, module: Module) -> Tensor:
         """Return the parameter with pruned entries set to zero."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned")
@@ -47,7 +47,7 @@ class BasePruningMethod(ABC):
         return mask.to(dtype=original.dtype) * original
 
     @classmethod
-    def apply(cls, module: Any, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
+    def apply(cls, module: Any, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any) -> Any:
         """Prune a parameter, even if already pruned, and return the hook."""
         method: Any = cls(*args, **kwargs)
         method._tensor_name = name
@@ -80,7 +80,7 @@ class BasePruningMethod(ABC):
             raise
         return method
 
-    def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
+    def prune(self, t: Tensor, default_mask: Any = None, importance_scores: Any = None) -> Tensor:
         """Return a tensor with the entries that the method prunes set to zero."""
         if importance_scores is None:
             importance_scores = t
@@ -147,7 +147,7 @@ class PruningContainer(BasePruningMethod):
     def __getitem__(self, idx: Any) -> Any:
         return self._pruning_methods[idx]
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return the mask after the last method."""
         method = self._pruning_methods[-1]
         chosen = _chosen_by(method, t, default_mask)
@@ -258,12 +258,12 @@ class Identity(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return the mask unchanged."""
         return default_mask
 
     @classmethod
-    def apply(cls, module: Any, name: str) -> Any:
+    def apply(cls, module: Module, name: str) -> Any:
         """Install the mask of a parameter."""
         return super().apply(module, name)
 
@@ -275,7 +275,7 @@ class RandomUnstructured(_Entries):
         return above.torch.topk(above.torch.rand_like(entries).view(-1), k=count).indices
 
     @classmethod
-    def apply(cls, module: Any, name: str, amount: Any) -> Any:
+    def apply(cls, module: Module, name: str, amount: float) -> Any:
         """Prune entries of a parameter at random; return the hook."""
         return super().apply(module, name, amount=amount)
 
@@ -287,7 +287,7 @@ class L1Unstructured(_Entries):
         return above.torch.topk(above.torch.abs(entries).view(-1), k=count, largest=False).indices
 
     @classmethod
-    def apply(cls, module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:
+    def apply(cls, module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> Any:
         """Prune the entries of smallest absolute value, or score; return the hook."""
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
@@ -295,11 +295,11 @@ class L1Unstructured(_Entries):
 class RandomStructured(_Channels):
     """Prunes channels along ``dim`` at random."""
 
-    def __init__(self, amount: Any, dim: int = -1) -> None:
+    def __init__(self, amount: float, dim: int = -1) -> None:
         super().__init__(amount)
         self.dim = dim
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return the mask with random channels set to 0."""
         channels = self._channels(t)
         count = self._count(channels)
@@ -309,7 +309,7 @@ class RandomStructured(_Channels):
         return self._kept(t, chances > above.torch.kthvalue(chances, k=count).values, default_mask)
 
     @classmethod
-    def apply(cls, module: Any, name: str, amount: Any, dim: int = -1) -> Any:
+    def apply(cls, module: Module, name: str, amount: int, dim: int = -1) -> Any:
         """Prune channels of a parameter at random; return the hook."""
         return super().apply(module, name, amount=amount, dim=dim)
 
@@ -317,12 +317,12 @@ class RandomStructured(_Channels):
 class LnStructured(_Channels):
     """Prunes the channels along ``dim`` with the smallest n-norm."""
 
-    def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
+    def __init__(self, amount: float, n: int, dim: int = -1) -> None:
         super().__init__(amount)
         self.n = n
         self.dim = dim
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return the mask with the channels of smallest norm set to 0."""
         channels = self._channels(t)
         count = self._count(channels)
@@ -332,7 +332,7 @@ class LnStructured(_Channels):
         return self._kept(t, above.torch.topk(sizes, k=channels - count, largest=True).indices, default_mask)
 
     @classmethod
-    def apply(cls, module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:
+    def apply(cls, module: Module, name: str, amount: float, n: int, dim: int, importance_scores: Any = None) -> Any:
         """Prune the channels of a parameter with the smallest n-norm; return the hook."""
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
@@ -342,52 +342,52 @@ class CustomFromMask(BasePruningMethod):
 
     PRUNING_TYPE = "global"
 
-    def __init__(self, mask: Any) -> None:
+    def __init__(self, mask: Tensor) -> None:
         self.mask = mask
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return the product of both masks."""
         if default_mask.shape != self.mask.shape:
             raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod
-    def apply(cls, module: Any, name: str, mask: Any) -> Any:
+    def apply(cls, module: Module, name: str, mask: Tensor) -> Any:
         """Prune a parameter by a mask; return the hook."""
         return super().apply(module, name, mask=mask)
 
 
-def identity(module: Any, name: str) -> Any:
+def identity(module: Module, name: str) -> Module:
     """Add the pruning reparametrization to a parameter with a mask of ones; return the module."""
     Identity.apply(module, name)
     return module
 
 
-def random_unstructured(module: Any, name: str, amount: Any) -> Any:
+def random_unstructured(module: Module, name: str, amount: float) -> Module:
     """Prune entries at random, a fraction (float) or a count (int); return the module."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
-def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:
+def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> Module:
     """Prune the entries of smallest absolute value (or score), a fraction (float) or a count (int); return the module."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
-def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
+def random_structured(module: Module, name: str, amount: int, dim: int) -> Module:
     """Prune channels along ``dim`` at random; return the module."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
-def ln_structured(module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:
+def ln_structured(module: Module, name: str, amount: float, n: int, dim: int, importance_scores: Any = None) -> Module:
     """Prune the channels along ``dim`` with the smallest n-norm; return the module."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
-def global_unstructured(parameters: Any, pruning_method: Any, importance_scores: Any = None, **kwargs: Any) -> None:
+def global_unstructured(parameters: Any, pruning_method: type[Any], importance_scores: Any = None, **kwargs: Any) -> None:
     """Prune entries of several parameters, given as (module, name), as if they were one tensor."""
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -414,13 +414,13 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
         place += parameter.numel()
 
 
-def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
+def custom_from_mask(module: Module, name: str, mask: Tensor) -> Any:
     """Prune a parameter where ``mask`` is 0; return the module."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
-def remove(module: Any, name: str) -> Any:
+def remove(module: Module, name: str) -> Module:
     """Make a pruned parameter a plain parameter again, with its zeros. Raise ValueError if it is not pruned."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:

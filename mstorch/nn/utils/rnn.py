@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._core.above import above
 from ..._core.overriding import is_taken
 from ..._core.tensor_base import TensorBase, array_of
@@ -41,7 +42,7 @@ class PackedSequence(PackedSequence_):
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:
-            data, batch_sizes = data  # type: ignore[misc]
+            data, batch_sizes = data
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def _changed(self, data: Tensor) -> PackedSequence:
@@ -115,7 +116,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     return above.torch.empty_like(permutation).scatter_(0, permutation, places)
 
 
-def _lengths(lengths: Any) -> np.ndarray:
+def _lengths(lengths: Any) -> Array:
     known = isinstance(lengths, TensorBase) and not is_taken(lengths)  # what takes calls is asked for each number
     return np.array(lengths.tolist() if known else [int(n) for n in lengths], np.int64)
 
@@ -183,7 +184,7 @@ def pad_packed_sequence(
 
 
 def pad_sequence(
-    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+    sequences: Tensor | Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
     """Pad sequences (L, *) of different lengths L and stack them as (T, B, *), or (B, T, *) if ``batch_first``."""
     if not isinstance(sequences, Iterable):
@@ -192,7 +193,7 @@ def pad_sequence(
         )
     if padding_side not in ("right", "left"):
         raise RuntimeError("Padding side must be one of left or right")
-    parts = list(sequences.unbind(0)) if isinstance(sequences, TensorBase) else list(sequences)  # type: ignore[attr-defined]
+    parts = list(sequences.unbind(0)) if isinstance(sequences, TensorBase) else list(sequences)
     if not parts:
         raise RuntimeError("received an empty list of sequences")
     longest = max(part.size(0) for part in parts)

@@ -148,8 +148,8 @@ class SpectralNormStateDictHook:
 
 
 def spectral_norm(
-    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
-) -> Any:
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Module:
     """Divide a weight by its largest singular value before each forward; return the module.
 
     ``dim`` is the output dimension: 0, or 1 for transposed convolutions.
@@ -160,7 +160,7 @@ def spectral_norm(
     return module
 
 
-def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
+def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Undo ``spectral_norm``. Raise ValueError if it was not applied to ``name``."""
     hook = take_hook(module, module._forward_pre_hooks, SpectralNorm, name)
     if hook is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._core.warned import warn
 from ..._leaving import Undo, each, item_again, undoing
+from ..._tensor import Tensor
 from ..modules.module import Module
 from ..parallel import DataParallel
 from ._named_member_accessor import NamedMemberAccessor
@@ -91,7 +92,7 @@ def called(
 def functional_call(
     module: Module, parameters_and_buffers: dict[str, Any], args: Any | tuple[Any, ...] | None = None,
     kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return ``module(*args, **kwargs)`` with replaced tensors. Deprecated for torch.func's, with a FutureWarning, as in torch."""
     warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of "

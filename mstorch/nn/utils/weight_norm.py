@@ -5,13 +5,14 @@ from typing import Any
 
 from ..._core.above import above
 from ..._core.warned import warn
+from ..._tensor import Tensor
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
-def scaled_weight(direction: Any, size: Any, dim: int) -> Any:
+def scaled_weight(direction: Tensor, size: Tensor, dim: int) -> Tensor:
     """Return the directions scaled to the given norms."""
     return direction * (size / above.torch.norm_except_dim(direction, 2, dim))
 
@@ -26,7 +27,7 @@ class WeightNorm:
         self.name = name
         self.dim = -1 if dim is None else dim
 
-    def compute_weight(self, module: Module) -> Any:
+    def compute_weight(self, module: Module) -> Tensor:
         """Return the current weight."""
         return scaled_weight(getattr(module, f"{self.name}_v"), getattr(module, f"{self.name}_g"), self.dim)
 
@@ -76,7 +77,7 @@ def take_hook(module: Module, hooks: dict[int, Any], kind: type, name: str) -> A
     return None
 
 
-def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
+def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
     """Compute a weight before each forward from the parameters ``<name>_g`` and ``<name>_v``; return the module.
 
     Deprecated for ``parametrizations.weight_norm``, with a FutureWarning, as in torch.
@@ -85,7 +86,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
     return module
 
 
-def remove_weight_norm(module: Any, name: str = "weight") -> Any:
+def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Undo ``weight_norm``. Raise ValueError if it was not applied to ``name``."""
     hook = take_hook(module, module._forward_pre_hooks, WeightNorm, name)
     if hook is None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.dtype import float16
+from ..._core.dtype import dtype, float16
 from ...amp import autocast_mode
 from ...amp import grad_scaler as scaling
 
@@ -11,7 +11,7 @@ from ...amp import grad_scaler as scaling
 class autocast(autocast_mode.autocast):
     """Context manager equivalent to ``torch.autocast("npu", …)``."""
 
-    def __init__(self, enabled: bool = True, dtype: Any = float16, cache_enabled: bool = True) -> None:
+    def __init__(self, enabled: bool = True, dtype: dtype = float16, cache_enabled: bool = True) -> None:
         super().__init__("npu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
 

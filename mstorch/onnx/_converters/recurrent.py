@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from .._capture import Step, Value
 from .._errors import OnnxExporterError
 from .._writer import Writer, array
@@ -15,7 +16,7 @@ _GATES = {"lstm": [0, 3, 1, 2], "gru": [1, 0, 2], "rnn_tanh": [0], "rnn_relu": [
 """Position of each of ONNX's gates among torch's: i o f c from i f g o, z r h from r z n."""
 
 
-def _ordered(value: Value, gates: Sequence[int]) -> np.ndarray:
+def _ordered(value: Value, gates: Sequence[int]) -> Array:
     if value.array is None:
         raise OnnxExporterError("mstorch: torch.onnx.export takes recurrent layers whose weights are parameters")
     parts = np.split(array(value.array), len(gates))

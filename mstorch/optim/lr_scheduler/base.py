@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ..._backend.arrays import Number
 from ..._core.warned import warn
 from ..._tensor import Tensor
 from ..optimizer import Optimizer, _to_scalar
@@ -129,7 +130,7 @@ class _LRScheduler(LRScheduler):
     """Deprecated name of LRScheduler, from which older scripts inherit."""
 
 
-def _check_optimizer(optimizer: Any) -> None:
+def _check_optimizer(optimizer: object) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
@@ -152,7 +153,7 @@ def _note_steps_of(optimizer: Optimizer) -> None:
     optimizer.step = wrapper  # type: ignore[method-assign]
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: Tensor | Number) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
 
 
@@ -168,7 +169,7 @@ def _set_value(group: dict[str, Any], key: str, value: float | Tensor) -> None:
         group[key] = value
 
 
-def _per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+def _per_group(name: str, optimizer: Optimizer, value: float | list[float] | tuple[Any, ...]) -> list[Any]:
     groups = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [_copied(value) for _ in range(groups)]
@@ -196,7 +197,7 @@ def _state_of_callable(function: Any) -> dict[str, Any] | None:
 class _LambdaScheduler(LRScheduler):
     """Base of LambdaLR and MultiplicativeLR: one function per group."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Callable | list[Callable], last_epoch: int) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[..., Any] | list[Callable[..., Any]], last_epoch: int) -> None:
         self.optimizer = optimizer
         groups = len(optimizer.param_groups)
         if not isinstance(lr_lambda, (list, tuple)):

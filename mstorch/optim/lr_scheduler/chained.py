@@ -86,7 +86,7 @@ class SequentialLR(_Composite):
         elif hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:
         """Step the scheduler that is active at this epoch."""
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
@@ -112,7 +112,7 @@ class ChainedScheduler(_Composite):
         self.optimizer = optimizer
         self._last_lr = _values(optimizer, "lr")
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:
         """Step every scheduler."""
         for scheduler in self._schedulers:
             scheduler.step()

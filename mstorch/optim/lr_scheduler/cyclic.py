@@ -23,7 +23,7 @@ class _MomentumCycle(LRScheduler):
             raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
         self.use_beta1 = "betas" in defaults
 
-    def _mstorch_start_momentum(self, highest: list, lowest: list) -> None:
+    def _mstorch_start_momentum(self, highest: list[Any], lowest: list[Any]) -> None:
         for high, low, group in zip(highest, lowest, self.optimizer.param_groups, strict=True):
             self._mstorch_set_momentum(group, high)
             group["max_momentum"] = high

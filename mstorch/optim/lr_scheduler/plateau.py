@@ -55,7 +55,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics: SupportsFloat, epoch=None) -> None:  # type: ignore[override]
+    def step(self, metrics: SupportsFloat, epoch=None) -> None:
         """Record a metric, and reduce the learning rates if it has not improved for too long."""
         value = float(metrics)
         if epoch is None:

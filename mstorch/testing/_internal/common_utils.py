@@ -46,7 +46,7 @@ def freeze_rng_state(*args: Any, **kwargs: Any) -> Any:
 
 
 @undoing
-def set_default_dtype(undo: Undo, dtype: Any) -> None:
+def set_default_dtype(undo: Undo, dtype: torch.dtype) -> None:
     """Context manager that sets the default dtype."""
     undo[END:] = (default_dtype_again(),)
     torch.set_default_dtype(dtype)
@@ -68,7 +68,7 @@ class TestCase(unittest.TestCase):
         """Seed each test with the same seed."""
         set_rng_seed(SEED)
 
-    def assertEqual(  # type: ignore[override]
+    def assertEqual(
         self, x: Any, y: Any, msg: Any = None, *, atol: float | None = None, rtol: float | None = None, equal_nan: bool = True,
         exact_dtype: bool = True, exact_device: bool = False, exact_layout: bool = False, exact_stride: bool = False,
         exact_is_coalesced: bool = False,
@@ -99,7 +99,7 @@ class TestCase(unittest.TestCase):
             check_stride=exact_stride, msg=msg,
         )  # fmt: skip
 
-    def assertNotEqual(self, x: Any, y: Any, msg: Any = None, **options: Any) -> None:  # type: ignore[override]
+    def assertNotEqual(self, x: Any, y: Any, msg: Any = None, **options: Any) -> None:
         """Raise AssertionError if ``assertEqual`` does not."""
         with self.assertRaises(AssertionError, msg=msg):
             self.assertEqual(x, y, msg, **options)
@@ -139,7 +139,9 @@ def _comparable(value: Any, other: Any) -> Any:
 class subtest:
     """Values of one case of ``parametrize``, with a name and decorators of its own."""
 
-    def __init__(self, arg_values: Any, name: str | None = None, decorators: Sequence[Callable[..., Any]] | None = None) -> None:
+    def __init__(
+        self, arg_values: Any, name: str | None = None, decorators: Sequence[Callable[..., Any]] | None = None
+    ) -> None:
         self.arg_values, self.name, self.decorators = arg_values, name, list(decorators or ())
 
 
@@ -208,9 +210,9 @@ def instantiate_parametrized_tests(generic_cls: type) -> type:
     return generic_cls
 
 
-def _case(test: Callable[..., Any], name: str, values: dict[str, Any], decorators: Sequence[Callable[..., Any]]) -> Any:
+def _case(test: Callable[..., Any], name: str, values: dict[str, Any], decorators: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     @functools.wraps(test)
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(self: TestCase, *args: Any, **kwargs: Any) -> Any:
         return test(self, *args, **values, **kwargs)
 
     vars(run).pop("_cases", None)

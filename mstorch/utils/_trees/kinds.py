@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections import OrderedDict, defaultdict, deque, namedtuple
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ... import return_types
@@ -147,7 +147,7 @@ def deregister_pytree_node(cls: type) -> None:
 # Named tuples
 
 
-def is_namedtuple_class(cls: Any) -> bool:
+def is_namedtuple_class(cls: object) -> bool:
     """Return whether a class is, or derives from, a ``namedtuple``."""
     fields = getattr(cls, "_fields", None) if isinstance(cls, type) and issubclass(cls, tuple) else None
     return (
@@ -166,7 +166,7 @@ def is_namedtuple_instance(obj: Any) -> bool:
     return is_namedtuple_class(type(obj))
 
 
-def is_structseq_class(cls: Any) -> bool:
+def is_structseq_class(cls: type[Any]) -> bool:
     """Return whether a class is a struct sequence, such as ``time.struct_time`` and the types in ``torch.return_types``."""
     return (
         isinstance(cls, type) and cls.__bases__ == (tuple,)
@@ -228,12 +228,12 @@ def dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], An
     return [(MappingKey(key), value) for key, value in d.items()], list(d)
 
 
-def dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
+def dict_unflatten(values: Iterable[Any], context: Sequence[Any]) -> dict[Any, Any]:
     """Return a dict of the keys in ``context`` and ``values``."""
     return dict(zip(context, values))
 
 
-def ordereddict_unflatten(values: Iterable[Any], context: Any) -> OrderedDict[Any, Any]:
+def ordereddict_unflatten(values: Iterable[Any], context: Sequence[str]) -> OrderedDict[Any, Any]:
     """Return an OrderedDict of the keys in ``context`` and ``values``."""
     return OrderedDict(zip(context, values))
 
@@ -248,7 +248,7 @@ def deque_flatten_with_keys(d: deque[Any]) -> tuple[list[tuple[Any, Any]], Any]:
     return sequence_flatten_with_keys(d)[0], d.maxlen
 
 
-def deque_unflatten(values: Iterable[Any], context: Any) -> deque[Any]:
+def deque_unflatten(values: Iterable[Any], context: int | None) -> deque[Any]:
     """Return a deque of the children with the maxlen in ``context``."""
     return deque(values, maxlen=context)
 
@@ -263,7 +263,7 @@ def defaultdict_flatten_with_keys(d: defaultdict[Any, Any]) -> tuple[list[tuple[
     return dict_flatten_with_keys(d)[0], [d.default_factory, list(d)]
 
 
-def defaultdict_unflatten(values: Iterable[Any], context: Any) -> defaultdict[Any, Any]:
+def defaultdict_unflatten(values: Iterable[Any], context: Sequence[Any]) -> defaultdict[Any, Any]:
     """Return a defaultdict with the factory and keys in ``context``."""
     factory, keys = context
     return defaultdict(factory, zip(keys, values))
@@ -279,17 +279,17 @@ def namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
     return [(GetAttrKey(name), item) for name, item in zip(d._fields, d)], type(d)
 
 
-def namedtuple_unflatten(values: Iterable[Any], context: Any) -> Any:
+def namedtuple_unflatten(values: Iterable[Any], context: type[Any]) -> Any:
     """Return a namedtuple of class ``context``."""
     return context(*values)
 
 
-def _defaultdict_to_json(context: Any) -> Any:
+def _defaultdict_to_json(context: Any) -> dict[str, Any]:
     factory, keys = context
     return {"default_factory_module": factory.__module__, "default_factory_name": factory.__qualname__, "dict_context": keys}
 
 
-def _defaultdict_from_json(dumped: Any) -> list[type | list[str]]:
+def _defaultdict_from_json(dumped: dict[str, Any]) -> list[type | list[str]]:
     module = importlib.import_module(dumped["default_factory_module"])
     return [getattr(module, dumped["default_factory_name"]), dumped["dict_context"]]
 
@@ -302,7 +302,7 @@ def register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
     NAMEDTUPLE_NAMES[cls] = serialized_type_name
 
 
-def _namedtuple_to_json(context: Any) -> str:
+def _namedtuple_to_json(context: type[Any]) -> str:
     if context not in NAMEDTUPLE_NAMES:
         raise NotImplementedError(
             f"Can't serialize TreeSpec of namedtuple class {context} because we didn't register a serializated_type_name. "
@@ -311,7 +311,7 @@ def _namedtuple_to_json(context: Any) -> str:
     return NAMEDTUPLE_NAMES[context]
 
 
-def _namedtuple_from_json(dumped: Any) -> type:
+def _namedtuple_from_json(dumped: str) -> type:
     for cls, name in NAMEDTUPLE_NAMES.items():
         if name == dumped:
             return cls

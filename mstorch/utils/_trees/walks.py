@@ -6,6 +6,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from ..._backend.arrays import Number
 from ..._tensor import Tensor
 from .kinds import CONSTANT_NODES, SUPPORTED_NODES, node_type
 from .spec import LEAF, TreeSpec
@@ -88,7 +89,7 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[..., Any]], Ca
 
     def wrapper(func: Callable[..., Any]) -> Callable[[Any], Any]:
         @functools.wraps(func)
-        def wrapped(value: Any) -> Any:
+        def wrapped(value: Tensor | Number) -> Any:
             return func(value) if chosen(value) else value
 
         return wrapped
@@ -123,7 +124,7 @@ def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any,
     return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
-def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+def tree_any_only(type_or_types: type[Any], /, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
     """Return whether the predicate holds for some leaf of these types."""
     return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 

@@ -43,7 +43,7 @@ def default_collate(batch):
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
-def collate(batch, *, collate_fn_map: dict[type | tuple[type, ...], Callable] | None = None):
+def collate(batch, *, collate_fn_map: dict[type | tuple[type, ...], Callable[..., Any]] | None = None):
     """Collate a batch with the functions in ``collate_fn_map``, keyed by the types of the leaves."""
     first = batch[0]
     for types, function in _candidates(type(first), collate_fn_map or {}):
@@ -63,14 +63,14 @@ def collate(batch, *, collate_fn_map: dict[type | tuple[type, ...], Callable] | 
     raise TypeError(default_collate_err_msg_format.format(type(first)))
 
 
-def _candidates(kind: type, functions: dict) -> Any:
+def _candidates(kind: type, functions: dict[Any, Any]) -> Any:
     # The exact type goes first: bool is an int, and a user may have a function for a subclass.
     if kind in functions:
         return [(kind, functions[kind])]
     return functions.items()
 
 
-def like_mapping(original: Mapping, items: dict) -> Any:
+def like_mapping(original: Mapping[Any, Any], items: dict[Any, Any]) -> Any:
     """Return ``items`` as a mapping of the original's type; as a dict if this type cannot be constructed."""
     try:
         if isinstance(original, MutableMapping):
@@ -83,7 +83,7 @@ def like_mapping(original: Mapping, items: dict) -> Any:
         return items
 
 
-def like_sequence(original: Sequence, items: list) -> Any:
+def like_sequence(original: Sequence[Any], items: list[Any]) -> Any:
     """Return ``items`` as a sequence of the original's type; as a list if the original is a tuple or its type cannot be constructed."""
     if isinstance(original, tuple):
         return items
@@ -124,7 +124,7 @@ def collate_str_fn(batch, *, collate_fn_map=None):
     return batch
 
 
-default_collate_fn_map: dict[type | tuple[type, ...], Callable] = {
+default_collate_fn_map: dict[type | tuple[type, ...], Callable[..., Any]] = {
     Tensor: collate_tensor_fn,
     np.ndarray: collate_numpy_array_fn,
     (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,

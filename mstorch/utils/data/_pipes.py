@@ -56,7 +56,7 @@ def draw_shared_seed(generator: Generator | None, group: Any) -> int:
     return int(seed.item())
 
 
-def reseed(dataset: IterDataPipe, seed: int) -> None:
+def reseed(dataset: IterDataPipe[Any], seed: int) -> None:
     """Reseed the random datapipes of a graph."""
     generator = Generator()
     generator.manual_seed(seed)

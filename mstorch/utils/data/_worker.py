@@ -49,7 +49,7 @@ class Job:
     dataset: Any
     iterable: bool
     batched: bool
-    collate_fn: Callable
+    collate_fn: Callable[..., Any]
     drop_last: bool
     worker_init_fn: Callable[[int], None] | None
     num_workers: int

@@ -57,13 +57,13 @@ class _DatasetKind:
     Iterable = 1
 
     @staticmethod
-    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Callable, drop_last: bool) -> Any:
+    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Callable[..., Any], drop_last: bool) -> Any:
         """Return the fetcher for datasets of this kind (map-style or iterable)."""
         fetcher = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return fetcher(dataset, auto_collation, collate_fn, drop_last)
 
 
-class _InfiniteConstantSampler(Sampler):
+class _InfiniteConstantSampler(Sampler[Any]):
     """The sampler of an IterableDataset, which has no indices: it yields None forever."""
 
     def __iter__(self):
@@ -86,7 +86,7 @@ class DataLoader(Generic[_T_co]):
     pin_memory: bool
     drop_last: bool
     timeout: float
-    sampler: Sampler | Iterable
+    sampler: Sampler[Any] | Iterable[Any]
     pin_memory_device: str
     prefetch_factor: int | None
     __initialized = False
@@ -96,10 +96,10 @@ class DataLoader(Generic[_T_co]):
         dataset: Dataset[_T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
-        sampler: Sampler | Iterable | None = None,
-        batch_sampler: Sampler[list] | Iterable[list] | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
         num_workers: int = 0,
-        collate_fn: Callable[[list], Any] | None = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
         timeout: float = 0,
@@ -277,7 +277,7 @@ class _BaseDataLoaderIter:
     """One iteration over a loader; a subclass implements the source of the data."""
 
     # The attributes are called as torch's: packages derive loaders that can be continued (torchdata) from this class.
-    def __init__(self, loader: DataLoader) -> None:
+    def __init__(self, loader: DataLoader[Any]) -> None:
         self._pin_memory = loader.pin_memory and is_available()
         self._pin_memory_device: str | None = None
         if loader.pin_memory and not self._pin_memory:
@@ -299,7 +299,7 @@ class _BaseDataLoaderIter:
         # Drawn without workers too: what comes after in the generator is then the same as in torch.
         self._base_seed = _draw_seed(loader.generator)
 
-    def _draw_shared_seed(self, loader: DataLoader) -> int | None:
+    def _draw_shared_seed(self, loader: DataLoader[Any]) -> int | None:
         """Draw a seed that all processes share, seed the random datapipes with it, and return it; return None if the dataset is not a
         datapipe.
         """
@@ -309,12 +309,12 @@ class _BaseDataLoaderIter:
         reseed(self._dataset, seed)
         return seed
 
-    def _begin_pass(self, loader: DataLoader) -> None:
+    def _begin_pass(self, loader: DataLoader[Any]) -> None:
         self._sampler_iter = iter(self._index_sampler)
         self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._num_yielded = 0
 
-    def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         """Start another iteration."""
         self._begin_pass(loader)
         self._shared_seed = self._draw_shared_seed(loader)
@@ -322,7 +322,7 @@ class _BaseDataLoaderIter:
     def _next_index(self) -> Any:
         return next(self._sampler_iter)  # StopIteration at its end
 
-    def _job(self, loader: DataLoader) -> Job:
+    def _job(self, loader: DataLoader[Any]) -> Job:
         return Job(
             loader.dataset,
             self._dataset_kind == _DatasetKind.Iterable,
@@ -368,7 +368,7 @@ class _BaseDataLoaderIter:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    def __init__(self, loader: DataLoader) -> None:
+    def __init__(self, loader: DataLoader[Any]) -> None:
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         super().__init__(loader)
@@ -386,7 +386,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Sends numbered batches to the workers in rotation, and buffers results until it is their number's turn."""
 
-    def __init__(self, loader: DataLoader) -> None:
+    def __init__(self, loader: DataLoader[Any]) -> None:
         self._workers: list[Any] = []
         self._end: Callable[[], None] | None = None  # tells the workers to end: a built-in function, in which no interrupt comes
         self._process = os.getpid()
@@ -424,7 +424,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for _ in range(self._ahead):
             self._send()
 
-    def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         """Start another iteration with the same workers; pending results of the last one are discarded."""
         super()._reset(loader, first_iter)
         for tasks in self._tasks:

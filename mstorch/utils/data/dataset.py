@@ -30,7 +30,7 @@ class Dataset(Generic[_T_co]):
 class IterableDataset(Dataset[_T_co], Iterable[_T_co]):
     """An iterable dataset; a subclass defines ``__iter__``."""
 
-    def __add__(self, other: Dataset[_T_co]):  # type: ignore[override]
+    def __add__(self, other: Dataset[_T_co]):
         return ChainDataset([self, other])
 
 
@@ -51,13 +51,13 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return self.tensors[0].size(0)
 
 
-class StackDataset(Dataset):
+class StackDataset(Dataset[Any]):
     """Tuples, or dicts if given by keyword, of the samples of several datasets at the same index.
 
     Raises ValueError if their lengths differ, if there is none, or if both forms are mixed.
     """
 
-    datasets: tuple | dict
+    datasets: tuple[Any, ...] | dict[Any, Any]
 
     def __init__(self, *args: Dataset[_T_co], **kwargs: Dataset[_T_co]) -> None:
         if args and kwargs:
@@ -76,13 +76,13 @@ class StackDataset(Dataset):
     def _parts(self) -> Iterable[Any]:
         return self.datasets.values() if isinstance(self.datasets, dict) else self.datasets
 
-    def _joined(self, samples: Iterable[Any]) -> tuple | dict:
+    def _joined(self, samples: Iterable[Any]) -> tuple[Any, ...] | dict[Any, Any]:
         return dict(zip(self.datasets, samples, strict=True)) if isinstance(self.datasets, dict) else tuple(samples)
 
     def __getitem__(self, index):
         return self._joined(dataset[index] for dataset in self._parts())
 
-    def __getitems__(self, indices: list) -> list:
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
         columns = []
         for dataset in self._parts():
             if not callable(getattr(dataset, "__getitems__", None)):
@@ -109,7 +109,7 @@ class ConcatDataset(Dataset[_T_co]):
         """Return the cumulative lengths."""
         return list(itertools.accumulate(len(item) for item in sequence))
 
-    def __init__(self, datasets: Iterable[Dataset]) -> None:
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
@@ -130,10 +130,10 @@ class ConcatDataset(Dataset[_T_co]):
         return self.datasets[which][idx - start]
 
 
-class ChainDataset(IterableDataset):
+class ChainDataset(IterableDataset[Any]):
     """The concatenation of several iterable datasets. Iteration raises AssertionError for other datasets."""
 
-    def __init__(self, datasets: Iterable[Dataset]) -> None:
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = datasets
 
     def _parts(self) -> Iterator[Any]:
@@ -196,7 +196,7 @@ def random_split(
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     indices = randperm(len(dataset), generator=generator).tolist()  # type: ignore[arg-type]
     ends = itertools.accumulate(lengths)
-    return [Subset(dataset, indices[end - length : end]) for end, length in zip(ends, lengths, strict=True)]  # type: ignore[misc]
+    return [Subset(dataset, indices[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
 
 
 def _counts(total: int, fractions: Sequence[float]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..._core.above import above
 from ..._ops.random.random import randperm
@@ -27,7 +27,7 @@ class DistributedSampler(Sampler[_T_co]):
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Dataset[Any],
         num_replicas: int | None = None,
         rank: int | None = None,
         shuffle: bool = True,

@@ -13,8 +13,8 @@ from .datapipes.datapipe import IterDataPipe, MapDataPipe
 
 __all__ = ["traverse", "traverse_dps"]
 
-DataPipe: TypeAlias = IterDataPipe | MapDataPipe
-DataPipeGraph: TypeAlias = dict[int, tuple[DataPipe, "DataPipeGraph"]]  # type: ignore[misc]
+DataPipe: TypeAlias = IterDataPipe[Any] | MapDataPipe[Any]
+DataPipeGraph: TypeAlias = dict[int, tuple[DataPipe, "DataPipeGraph"]]
 
 _KEPT = (IterDataPipe, MapDataPipe, Collection)
 
@@ -36,7 +36,7 @@ def _list_connected_datapipes(scan_obj: DataPipe, only_datapipe: bool, cache: se
     """Return the datapipes that pickling ``scan_obj`` reaches first."""
     found: list[DataPipe] = []
 
-    def meet(pipe: DataPipe) -> Any:
+    def meet(pipe: DataPipe) -> tuple[Any, ...]:
         if pipe == scan_obj or id(pipe) in cache:
             raise NotImplementedError  # pickled as it is
         found.append(pipe)

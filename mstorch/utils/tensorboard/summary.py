@@ -15,12 +15,13 @@ from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
 from tensorboard.plugins.text.plugin_data_pb2 import TextPluginData
 
+from ..._backend.arrays import Array
 from ..._tensor import Tensor
 
 PluginData = SummaryMetadata.PluginData
 
 
-def make_np(x: Any) -> np.ndarray:
+def make_np(x: Any) -> Array:
     """Convert a tensor or number to an array. Raise NotImplementedError for other values, including lists."""
     if isinstance(x, np.ndarray):
         return x
@@ -94,7 +95,7 @@ def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) ->
     )
 
 
-def convert_to_HWC(tensor: np.ndarray, input_format: str) -> np.ndarray:
+def convert_to_HWC(tensor: Array, input_format: str) -> Array:
     """Convert an image, or several side by side, to height, width, channel with three channels."""
     letters = input_format.upper()
     assert len(set(letters)) == len(letters), f"You can not use the same dimension shordhand twice. input_format: {input_format}"
@@ -166,7 +167,7 @@ def text(tag: str, text: str) -> Summary:
 # Precision and recall
 
 
-def compute_curve(labels: np.ndarray, predictions: np.ndarray, num_thresholds: int | None = None, weights: Any = 1.0) -> np.ndarray:
+def compute_curve(labels: Array, predictions: Array, num_thresholds: int | None = None, weights: Any = 1.0) -> Array:
     """Return true positives, false positives, true negatives, false negatives, precision and recall as rows, with a column per threshold.
     """
     count = 127 if num_thresholds is None else num_thresholds

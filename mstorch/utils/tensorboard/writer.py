@@ -13,6 +13,7 @@ from tensorboard.compat.proto import event_pb2
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+from ..._backend.arrays import Array
 from . import summary as messages
 
 
@@ -50,7 +51,7 @@ class FileWriter:
         self.event_writer.reopen()
 
 
-def _figure_image(figure: Any, close: bool) -> np.ndarray:
+def _figure_image(figure: Any, close: bool) -> Array:
     """Return a matplotlib figure as channels, height, width."""
     from matplotlib import pyplot
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from ...._tensor import Tensor
 from ....autograd.graph import save_on_cpu
 from ....nn import Module
 from ....utils.checkpoint import checkpoint
@@ -59,7 +60,7 @@ class ActivationWrapper(Module):
 class OffloadWrapper(ActivationWrapper):
     """Module wrapper that keeps tensors saved for backward on the host."""
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         """Run the wrapped module, with tensors saved for backward kept on the host."""
         with save_on_cpu(pin_memory=True):
             return self._checkpoint_wrapped_module(*args, **kwargs)
@@ -78,7 +79,7 @@ class CheckpointWrapper(ActivationWrapper):
             checkpoint_fn = partial(checkpoint, use_reentrant=checkpoint_impl is CheckpointImpl.REENTRANT)
         self.checkpoint_fn = partial(checkpoint_fn, **checkpoint_fn_kwargs)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         """Run the wrapped module under ``checkpoint``."""
         if self.checkpoint_impl is CheckpointImpl.NO_REENTRANT or not kwargs:
             return self.checkpoint_fn(self._checkpoint_wrapped_module, *args, **kwargs)
@@ -105,7 +106,7 @@ def checkpoint_wrapper(
 
 def apply_activation_checkpointing(
     model: Module, checkpoint_wrapper_fn: Callable[..., Any] = checkpoint_wrapper, check_fn: Callable[[Any], bool] = lambda _: True,
-    auto_wrap_policy: Any = None,
+    auto_wrap_policy: Callable[..., Any] | None = None,
 ) -> None:  # fmt: skip
     """Wrap the submodules that ``check_fn``, or a policy, selects."""
     policy = partial(lambda_auto_wrap_policy, lambda_fn=check_fn) if auto_wrap_policy is None else auto_wrap_policy

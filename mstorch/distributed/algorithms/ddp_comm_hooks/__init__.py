@@ -2,21 +2,28 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..._group import ProcessGroup
 from . import debugging_hooks, default_hooks, powerSGD_hook, quantization_hooks
+
+if TYPE_CHECKING:
+    from ....nn.parallel.distributed import DistributedDataParallel
 
 __all__ = [
     "DDPCommHookType", "debugging_hooks", "default_hooks", "powerSGD_hook", "quantization_hooks", "register_ddp_comm_hook",
 ]  # fmt: skip
 
 
-def _register(model: Any, state: Any, hook: Any) -> None:
+def _register(model: DistributedDataParallel, state: ProcessGroup, hook: Callable[..., Any]) -> None:
     model.register_comm_hook(state, hook)
 
 
-def _register_power(model: Any, state: Any, hook: Any, rank: int, start_powerSGD_iter: int = 1_000) -> None:
+def _register_power(
+    model: DistributedDataParallel, state: ProcessGroup, hook: Callable[..., Any], rank: int, start_powerSGD_iter: int = 1_000
+) -> None:
     model.register_comm_hook(powerSGD_hook.PowerSGDState(state, rank, start_powerSGD_iter), hook)
 
 
@@ -35,6 +42,6 @@ class DDPCommHookType(enum.Enum):
     NOOP = partial(_register, hook=debugging_hooks.noop_hook)
 
 
-def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
+def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: DistributedDataParallel, state: ProcessGroup | None = None) -> None:
     """Register a communication hook on a DistributedDataParallel."""
     comm_hook_type.value(model=model, state=state)

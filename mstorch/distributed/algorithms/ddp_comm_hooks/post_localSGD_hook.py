@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._group import ProcessGroup
+from ..._reducer import GradBucket
 from ..._start import new_subgroups
 from . import debugging_hooks, default_hooks
 
@@ -15,20 +17,21 @@ class PostLocalSGDState:
     """
 
     def __init__(
-        self, process_group: Any, subgroup: Any, start_localSGD_iter: int, post_local_gradient_allreduce: bool = True
+        self, process_group: ProcessGroup | None, subgroup: ProcessGroup | None, start_localSGD_iter: int,
+        post_local_gradient_allreduce: bool = True
     ) -> None:
         self.process_group, self.start_localSGD_iter = process_group, start_localSGD_iter
         self.subgroup = new_subgroups()[0] if subgroup is None else subgroup
         self.post_local_gradient_allreduce = post_local_gradient_allreduce
         self.iter = 0
 
-    def maybe_increase_iter(self, bucket: Any) -> None:
+    def maybe_increase_iter(self, bucket: GradBucket) -> None:
         """Count an iteration at its last bucket."""
         if bucket.is_last():
             self.iter += 1
 
 
-def post_localSGD_hook(state: PostLocalSGDState, bucket: Any) -> Any:
+def post_localSGD_hook(state: PostLocalSGDState, bucket: GradBucket) -> Any:
     """Return a future of the bucket's mean over the state's current group; of the local bucket, if the state says so."""
     if state.iter < state.start_localSGD_iter:
         state.maybe_increase_iter(bucket)

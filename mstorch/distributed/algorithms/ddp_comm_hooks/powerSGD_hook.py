@@ -9,11 +9,13 @@ import numpy as np
 import mstorch as torch
 
 from ....futures import Future
+from ..._group import ProcessGroup
+from ..._reducer import GradBucket
 from ..._world import chosen
 from . import default_hooks
 
 
-def _orthogonalize(matrices: Any, epsilon: float = 0) -> None:
+def _orthogonalize(matrices: torch.Tensor, epsilon: float = 0) -> None:
     """Make the columns of each matrix orthonormal, in place."""
     rank = matrices.shape[2]
     if rank > 2 and matrices.dtype not in (torch.float16, torch.bfloat16):
@@ -30,7 +32,8 @@ class PowerSGDState:
     """Settings and buffers of ``powerSGD_hook``. Raises ValueError for a start before iteration 3 with error feedback or warm start."""
 
     def __init__(
-        self, process_group: Any, matrix_approximation_rank: int = 1, start_powerSGD_iter: int = 1_000, min_compression_rate: float = 2,
+        self, process_group: ProcessGroup | None, matrix_approximation_rank: int = 1, start_powerSGD_iter: int = 1_000,
+        min_compression_rate: float = 2,
         use_error_feedback: bool = True, warm_start: bool = True, orthogonalization_epsilon: float = 0, random_seed: int = 0,
         compression_stats_logging_frequency: int = 10_000, batch_tensors_with_same_shape: bool = False,
     ) -> None:  # fmt: skip
@@ -59,7 +62,7 @@ class PowerSGDState:
         self.process_group = chosen(None)
         vars(self).update(state)
 
-    def maybe_increase_iter(self, bucket: Any) -> None:
+    def maybe_increase_iter(self, bucket: GradBucket) -> None:
         """Count an iteration at its last bucket."""
         if bucket.is_last():
             self.iter += 1
@@ -73,7 +76,7 @@ class PowerSGDState:
         self.total_numel_before_compression += before
         self.total_numel_after_compression += after
 
-    def _with_error(self, key: int, flat: Any) -> Any:
+    def _with_error(self, key: int, flat: torch.Tensor) -> torch.Tensor | None:
         """Add the error of the last approximation to the gradients; return a copy of the sum, None without error feedback."""
         if not self.use_error_feedback:
             return None
@@ -81,7 +84,7 @@ class PowerSGDState:
             flat.add_(self.error_dict[key])
         return flat.detach().clone()
 
-    def _finish(self, bucket: Any, key: int, wanted: Any, flat: Any) -> None:
+    def _finish(self, bucket: GradBucket, key: int, wanted: torch.Tensor | None, flat: torch.Tensor) -> None:
         if wanted is not None:
             self.error_dict[key] = wanted - flat
         if not self.warm_start:
@@ -98,17 +101,17 @@ class PowerSGDState:
                 _orthogonalize(one, self.orthogonalization_epsilon)
 
 
-def _total(group: Any, tensor: Any) -> None:
+def _total(group: ProcessGroup, tensor: torch.Tensor) -> None:
     group.allreduce([tensor]).wait()
 
 
-def _future(value: Any) -> Any:
+def _future(value: torch.Tensor) -> Any:
     done: Future[Any] = Future()
     done.set_result(value)
     return done
 
 
-def _windows(memory: Any, matrices: list[Any], dim: int, rank: int) -> list[Any]:
+def _windows(memory: torch.Tensor, matrices: list[Any], dim: int, rank: int) -> list[Any]:
     """Return views of a flat tensor as the low-rank factors of the matrices, back to back."""
     found, start = [], 0
     for one in matrices:
@@ -129,7 +132,7 @@ def _stacked(state: PowerSGDState, matrices: list[Any]) -> list[list[Any]]:
     return [[one] for same in shapes.values() for one in same]
 
 
-def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
+def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Any:
     """Return a future of the bucket's mean, each matrix approximated by low-rank factors; exact before the start iteration."""
     group, flat = chosen(state.process_group), bucket.buffer()
     if state.iter < state.start_powerSGD_iter:
@@ -179,7 +182,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
     return _future(flat)
 
 
-def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
+def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Any:
     """Return a future of the bucket's mean, the whole bucket approximated as one square matrix by low-rank factors."""
     group, flat = chosen(state.process_group), bucket.buffer()
     if state.iter < state.start_powerSGD_iter:

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 from ...._core.warned import warn
+from ..._group import ProcessGroup
 from ..._world import chosen
 from . import utils
 
@@ -12,7 +14,7 @@ from . import utils
 class ModelAverager(ABC):
     """Base of averagers of parameters over a group; ``step`` counts the calls."""
 
-    def __init__(self, process_group: Any = None) -> None:
+    def __init__(self, process_group: ProcessGroup | None = None) -> None:
         self.process_group = chosen(process_group)
         self.step = 0
 
@@ -25,7 +27,7 @@ class ModelAverager(ABC):
 class PeriodicModelAverager(ModelAverager):
     """Averages every ``period`` steps, from step ``warmup_steps`` on. Raises ValueError for a period below 1 or negative warm-up."""
 
-    def __init__(self, period: int, warmup_steps: int = 0, process_group: Any = None) -> None:
+    def __init__(self, period: int, warmup_steps: int = 0, process_group: ProcessGroup | None = None) -> None:
         super().__init__(process_group)
         if warmup_steps < 0:
             raise ValueError("Arg ``warmup_steps`` must be a non-negative number.")
@@ -39,7 +41,7 @@ class PeriodicModelAverager(ModelAverager):
             )
         self.warmup_steps, self.period = warmup_steps, period
 
-    def average_parameters(self, params: Any) -> None:
+    def average_parameters(self, params: Iterable[Any] | Iterable[dict[str, Any]]) -> None:
         """Count a step, and average parameters, or those of an optimizer's groups, if it is due."""
         if self.step >= self.warmup_steps and (self.step - self.warmup_steps) % self.period == 0:
             utils.average_parameters_or_parameter_groups(params, self.process_group)

@@ -7,12 +7,14 @@ from typing import Any
 
 from ...._core.trees import tree_flatten, tree_unflatten
 from ...._tensor import Tensor
+from ...device_mesh import DeviceMesh
 from .._dtensor import DTensor
 
 
 def local_map(
-    func: Callable[..., Any] | None = None, out_placements: Any = None, in_placements: Any = None, in_grad_placements: Any = None,
-    device_mesh: Any = None, *, redistribute_inputs: bool = False,
+    func: Callable[..., Any] | None = None, out_placements: Any = None, in_placements: Any = None,
+    in_grad_placements: Any = None,
+    device_mesh: DeviceMesh | None = None, *, redistribute_inputs: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
     """Return ``func`` wrapped to run on the local shards of its DTensor arguments; its outputs become DTensors of ``out_placements``, one
     per output.

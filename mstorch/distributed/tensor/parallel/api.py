@@ -5,13 +5,15 @@ import fnmatch
 from typing import Any
 
 from ...._core.warned import warn
+from ....nn.modules.module import Module
 from ...device_mesh import DeviceMesh
 from .style import ParallelStyle
 
 
 def parallelize_module(
-    module: Any, device_mesh: DeviceMesh | None = None, parallelize_plan: Any = None, *, src_data_rank: int | None = 0
-) -> Any:
+    module: Module, device_mesh: DeviceMesh | None = None, parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None, *,
+    src_data_rank: int | None = 0
+) -> Module:
     """Apply a ParallelStyle, or a dict of them by submodule name (with * and ?), to a module and return it. Raise TypeError for others."""
     if device_mesh is None:
         raise NotImplementedError("mstorch: parallelize_module needs a device_mesh")

@@ -7,6 +7,8 @@ import mstorch as torch
 
 from ...._leaving import item_set_to
 from ....autograd import Function
+from ....autograd.function import FunctionCtx
+from ..._group import ProcessGroup
 from ..._types import ReduceOp
 from .._dtensor import HANDLERS, DTensor, wrapped
 from .._moves import bounds, total
@@ -17,7 +19,9 @@ class _Losses(Function):
     """Computes each row's loss from the local classes and the other ranks' row statistics."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Any, target: Any, first: int, ignore_index: int, group: Any) -> Any:
+    def forward(
+        ctx: FunctionCtx, logits: torch.Tensor, target: torch.Tensor, first: int, ignore_index: int, group: ProcessGroup
+    ) -> torch.Tensor:
         highest = logits.max(1).values if logits.shape[1] else logits.new_full((len(logits),), float("-inf"))
         shifted = logits - total(highest, group, ReduceOp.MAX)[:, None]
         exponentials = shifted.exp()
@@ -32,7 +36,7 @@ class _Losses(Function):
         return torch.where(counted, sums.log() - total(own, group), 0.0)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         found, rows, places, counted = ctx.saved_tensors
         found = found.clone()
         found[rows, places] -= 1
@@ -40,9 +44,10 @@ class _Losses(Function):
 
 
 def _cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Any, target: torch.Tensor | DTensor, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
+    reduce: Any = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     mesh, placements, shape = input.__dict__["_spec"]
     if not 2 <= len(shape) or mesh.ndim != 1 or placements[0] != Shard(1):
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...._tensor import Tensor
 from ....autograd.backward import grad
-from ....autograd.function import Function
+from ....autograd.function import Function, FunctionCtx
 from ....autograd.grad_mode import enable_grad
 from ....func import vjp, vmap
 from ....utils._pytree import tree_flatten, tree_map_only, tree_unflatten
@@ -31,15 +31,16 @@ class _Layer(Function):
     """
 
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, again: Callable[..., Any], of_samples: Callable[..., Any], fixed: tuple[int, ...], expanded: dict[int, ExpandedWeight],
+    def forward(
+        ctx: FunctionCtx, again: Callable[..., Any], of_samples: Callable[..., Any], fixed: tuple[int, ...],
+        expanded: dict[int, ExpandedWeight],
         *leaves: Any,
     ) -> Any:  # fmt: skip
         ctx.again, ctx.of_samples, ctx.fixed, ctx.expanded, ctx.leaves = again, of_samples, fixed, expanded, leaves
         return again(list(leaves))
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: FunctionCtx, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         leaves, expanded = ctx.leaves, ctx.expanded
         known = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad and i not in expanded]
         results: list[Any] = [None] * len(leaves)
@@ -138,7 +139,7 @@ def _of_rows_taken(weight: Tensor, ids: Tensor, gradient: Tensor, padding_idx: i
     return result
 
 
-def recurrent(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def recurrent(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
     """Run a recurrent layer; the gradient of each sample is found by running the layer on this sample alone."""
     given = (*args, *kwargs.values())
     packed = isinstance(given[3], (list, tuple))  # the weights stand behind data, batch sizes and states, or input and states

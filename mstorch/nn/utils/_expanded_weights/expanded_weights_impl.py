@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -44,7 +44,9 @@ class ExpandedWeight(Tensor):
         self.batch_first, self.allow_smaller_batches = True, False
 
     @classmethod
-    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         """Run a layer's function, and keep the gradients by sample; raise RuntimeError for functions whose batch dimension is not known."""
         if func in _taken():
             return RUNNERS[func.__name__ in RECURRENT](func, tuple(args), kwargs or {})

@@ -36,7 +36,7 @@ def original(value: Any) -> Any:
     return value.orig_weight if isinstance(value, ExpandedWeight) else value
 
 
-def check(func: Callable[..., Any], input: Any, values: Iterable[Any]) -> None:
+def check(func: Callable[..., Any], input: Tensor | ExpandedWeight, values: Iterable[Any]) -> None:
     """Refuse inputs without a batch, and weights for a batch of another size or of another reduction."""
     if isinstance(input, ExpandedWeight):
         raise RuntimeError(
@@ -80,7 +80,7 @@ def maybe_scale_by_batch_size(grad_sample: Tensor, expanded_weight: ExpandedWeig
     return grad_sample * expanded_weight.batch_size if expanded_weight.loss_reduction == "mean" else grad_sample
 
 
-def set_grad_sample_if_exists(maybe_expanded_weight: Any, per_sample_grad_fn: Callable[[Tensor], Tensor]) -> None:
+def set_grad_sample_if_exists(maybe_expanded_weight: Tensor | ExpandedWeight, per_sample_grad_fn: Callable[[Tensor], Tensor]) -> None:
     """Add the function's result for the original weight to its ``grad_sample``; do nothing for a value that is not an expanded weight."""
     unpacked = unpack_expanded_weight_or_tensor(maybe_expanded_weight)
     if not isinstance(maybe_expanded_weight, ExpandedWeight):
@@ -93,7 +93,7 @@ def set_grad_sample_if_exists(maybe_expanded_weight: Any, per_sample_grad_fn: Ca
     unpacked.grad_sample = sample if before is None else before + sample
 
 
-def unpack_expanded_weight_or_tensor(maybe_expanded_weight: Any, func: Callable[[Tensor], Any] = lambda x: x) -> Any:
+def unpack_expanded_weight_or_tensor(maybe_expanded_weight: Tensor | ExpandedWeight, func: Callable[[Tensor], Any] = lambda x: x) -> Any:
     """Return the function's result for an expanded weight's original, or for a tensor that does not require grad; None for other values."""
     if isinstance(maybe_expanded_weight, ExpandedWeight):
         return func(maybe_expanded_weight.orig_weight)

@@ -59,10 +59,10 @@ class non_deterministic:
     ``guaranteed_datapipes_determinism``.
     """
 
-    cls: type[IterDataPipe] | None = None
+    cls: type[IterDataPipe[Any]] | None = None
     deterministic_fn: Callable[..., bool]
 
-    def __init__(self, arg: type[IterDataPipe] | Callable[..., bool]) -> None:
+    def __init__(self, arg: type[IterDataPipe[Any]] | Callable[..., bool]) -> None:
         if isinstance(arg, type):
             if not issubclass(arg, IterDataPipe):
                 raise TypeError(
@@ -88,7 +88,7 @@ class non_deterministic:
         self.cls = args[0]
         return self.deterministic_wrapper_fn
 
-    def deterministic_wrapper_fn(self, *args: Any, **kwargs: Any) -> IterDataPipe:
+    def deterministic_wrapper_fn(self, *args: Any, **kwargs: Any) -> IterDataPipe[Any]:
         """Construct the datapipe. Raise TypeError if its arguments make it non-deterministic where that is forbidden."""
         varies = self.deterministic_fn(*args, **kwargs)
         if not isinstance(varies, bool):
@@ -106,7 +106,7 @@ class non_deterministic:
         return self.cls(*args, **kwargs)
 
 
-def argument_validation(f: Callable) -> Callable:
+def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function to raise TypeError unless arguments hinted as datapipes are of a subtype.
 
     A class without a ``type`` of its own raises AttributeError, as in torch 2.13.
@@ -148,7 +148,7 @@ class runtime_validation_disabled(Block):
         self.at_end(partial(setattr, sys.modules[__name__], "_runtime_validation_enabled", self.prev))
 
 
-def runtime_validation(f: Callable) -> Callable:
+def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a datapipe's ``__iter__`` to raise RuntimeError unless each sample is of the datapipe's ``type``.
 
     Raise TypeError for a function of another name.

@@ -145,7 +145,7 @@ class _DataPipeMeta(GenericMeta):
 class _IterDataPipeMeta(_DataPipeMeta):
     """The metaclass of iterable datapipes: it hooks ``__iter__`` and keeps ``reset`` from undoing a restored snapshot."""
 
-    def __new__(cls, name: str, bases: tuple, namespace: dict[str, Any], **kwargs: Any) -> type:
+    def __new__(cls, name: str, bases: tuple[Any, ...], namespace: dict[str, Any], **kwargs: Any) -> type:
         if "reset" in namespace:
             namespace["reset"] = _conditional(namespace["reset"])
         if "__iter__" in namespace:
@@ -153,7 +153,7 @@ class _IterDataPipeMeta(_DataPipeMeta):
         return super().__new__(cls, name, bases, namespace, **kwargs)
 
 
-def _conditional(reset: Any) -> Callable[..., Any]:
+def _conditional(reset: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(reset)
     def conditional(*args: Any, **kwargs: Any) -> None:
         datapipe = args[0]

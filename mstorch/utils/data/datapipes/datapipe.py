@@ -51,11 +51,11 @@ class _Pipe:
     ``functions`` and the hooks are looked up on IterDataPipe and MapDataPipe themselves, so that all subclasses share them.
     """
 
-    functions: dict[str, Callable] = {}
-    reduce_ex_hook: Callable | None = None
-    getstate_hook: Callable | None = None
-    str_hook: Callable | None = None
-    repr_hook: Callable | None = None
+    functions: dict[str, Callable[..., Any]] = {}
+    reduce_ex_hook: Callable[..., Any] | None = None
+    getstate_hook: Callable[..., Any] | None = None
+    str_hook: Callable[..., Any] | None = None
+    repr_hook: Callable[..., Any] | None = None
     _deprecated_names: dict[str, dict[str, Any]] = {}
 
     @staticmethod
@@ -74,7 +74,7 @@ class _Pipe:
         return bound
 
     @classmethod
-    def register_function(cls, function_name: str, function: Callable) -> None:
+    def register_function(cls, function_name: str, function: Callable[..., Any]) -> None:
         """Register a method of all datapipes with this base class."""
         cls.functions[function_name] = function
 
@@ -93,7 +93,7 @@ class _Pipe:
         return super().__reduce_ex__(*args, **kwargs)
 
     @classmethod
-    def set_getstate_hook(cls, hook_fn: Callable | None) -> None:
+    def set_getstate_hook(cls, hook_fn: Callable[..., Any] | None) -> None:
         """Set a hook that transforms the pickled state. Raise RuntimeError if there is one."""
         root = cls._root()
         if root.getstate_hook is not None and hook_fn is not None:
@@ -101,7 +101,7 @@ class _Pipe:
         root.getstate_hook = hook_fn
 
     @classmethod
-    def set_reduce_ex_hook(cls, hook_fn: Callable | None) -> None:
+    def set_reduce_ex_hook(cls, hook_fn: Callable[..., Any] | None) -> None:
         """Set a hook that replaces the datapipe when pickled. Raise RuntimeError if there is one."""
         root = cls._root()
         if root.reduce_ex_hook is not None and hook_fn is not None:
@@ -129,7 +129,7 @@ class PartlyKept(_Pipe):
         hook = self._root().getstate_hook
         return state if hook is None else hook(state)
 
-    def __setstate__(self, state: tuple) -> None:
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
         for name, value in zip(self._kept, state, strict=True):
             setattr(self, name, value)
         self._restored()
@@ -144,11 +144,11 @@ class Shuffling(PartlyKept):
     _rng: random.Random
 
     @property
-    def _rng_state(self) -> tuple:
+    def _rng_state(self) -> tuple[Any, ...]:
         return self._rng.getstate()
 
     @_rng_state.setter
-    def _rng_state(self, state: tuple) -> None:
+    def _rng_state(self, state: tuple[Any, ...]) -> None:
         self._rng = random.Random()
         self._rng.setstate(state)
 
@@ -157,13 +157,13 @@ PASS = ("_valid_iterator_id", "_number_of_samples_yielded")
 """Attributes of an iteration that every pickle contains."""
 
 
-def _free(functions: dict[str, Callable], name: str) -> None:
+def _free(functions: dict[str, Callable[..., Any]], name: str) -> None:
     if name in functions:
         raise Exception(f"Unable to add DataPipe function name {name} as it is already taken")
 
 
-def _functional_form(make: Callable, cls_to_register: Any) -> Callable:
-    return functools.update_wrapper(make, cls_to_register, assigned=("__doc__",))  # type: ignore[return-value]
+def _functional_form(make: Callable[..., Any], cls_to_register: Any) -> Callable[..., Any]:
+    return functools.update_wrapper(make, cls_to_register, assigned=("__doc__",))
 
 
 class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
@@ -173,19 +173,19 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
     that ``functional_datapipe`` registers: ``pipe.map(fn).batch(2)``.
     """
 
-    functions: dict[str, Callable] = {}
+    functions: dict[str, Callable[..., Any]] = {}
     _deprecated_names = _iter_deprecated_functional_names
     _valid_iterator_id: int | None = None
     _number_of_samples_yielded: int = 0
     _snapshot_state: _SnapshotState = _SnapshotState.NotStarted
-    _fast_forward_iterator: Iterator | None = None
+    _fast_forward_iterator: Iterator[Any] | None = None
 
     @staticmethod
     def _root() -> type:
         return IterDataPipe
 
     def __iter__(self) -> Iterator[_T_co]:
-        return self  # type: ignore[return-value]
+        return self
 
     @classmethod
     def register_datapipe_as_function(
@@ -208,7 +208,7 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
         """Clear the state of an earlier iteration; called by each ``iter()``."""
 
 
-class DFIterDataPipe(IterDataPipe):
+class DFIterDataPipe(IterDataPipe[Any]):
     """An iterable datapipe of data frames."""
 
     def _is_dfpipe(self) -> bool:
@@ -221,7 +221,7 @@ class MapDataPipe(_Pipe, Dataset[_T_co], metaclass=_DataPipeMeta):
     All such datapipes have the methods that ``functional_datapipe`` registers: ``pipe.map(fn).batch(2)``.
     """
 
-    functions: dict[str, Callable] = {}
+    functions: dict[str, Callable[..., Any]] = {}
     _deprecated_names = _map_deprecated_functional_names
 
     @staticmethod
@@ -267,10 +267,10 @@ class _DataPipeSerializationWrapper:
             raise TypeError(f"{type(self).__name__} instance doesn't have valid length") from error
 
 
-class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe):
+class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe[Any]):
     def __init__(self, datapipe: IterDataPipe[_T_co]) -> None:
         super().__init__(datapipe)
-        self._datapipe_iter: Iterator | None = None
+        self._datapipe_iter: Iterator[Any] | None = None
 
     def __iter__(self) -> _IterDataPipeSerializationWrapper:
         self._datapipe_iter = iter(self._datapipe)
@@ -282,6 +282,6 @@ class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataP
         return next(self._datapipe_iter)
 
 
-class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe):
+class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe[Any]):
     def __getitem__(self, idx: Any) -> int:
         return self._datapipe[idx]

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..... import nn
+from .....nn.modules.module import Module
 from .....nn.utils.parametrize import type_before_parametrizations
 
 
@@ -26,7 +27,7 @@ class ConvReLU1d(_FusedModule):
 
     _kinds = (nn.Conv1d, nn.ReLU)
 
-    def __init__(self, conv: Any, relu: Any) -> None:
+    def __init__(self, conv: Module, relu: Module) -> None:
         super().__init__(conv, relu)
 
 
@@ -35,7 +36,7 @@ class ConvReLU2d(_FusedModule):
 
     _kinds = (nn.Conv2d, nn.ReLU)
 
-    def __init__(self, conv: Any, relu: Any) -> None:
+    def __init__(self, conv: Module, relu: Module) -> None:
         super().__init__(conv, relu)
 
 
@@ -44,7 +45,7 @@ class ConvReLU3d(_FusedModule):
 
     _kinds = (nn.Conv3d, nn.ReLU)
 
-    def __init__(self, conv: Any, relu: Any) -> None:
+    def __init__(self, conv: Module, relu: Module) -> None:
         super().__init__(conv, relu)
 
 
@@ -53,7 +54,7 @@ class LinearReLU(_FusedModule):
 
     _kinds = (nn.Linear, nn.ReLU)
 
-    def __init__(self, linear: Any, relu: Any) -> None:
+    def __init__(self, linear: Module, relu: Module) -> None:
         super().__init__(linear, relu)
 
 
@@ -62,7 +63,7 @@ class ConvBn1d(_FusedModule):
 
     _kinds = (nn.Conv1d, nn.BatchNorm1d)
 
-    def __init__(self, conv: Any, bn: Any) -> None:
+    def __init__(self, conv: Module, bn: Module) -> None:
         super().__init__(conv, bn)
 
 
@@ -71,7 +72,7 @@ class ConvBn2d(_FusedModule):
 
     _kinds = (nn.Conv2d, nn.BatchNorm2d)
 
-    def __init__(self, conv: Any, bn: Any) -> None:
+    def __init__(self, conv: Module, bn: Module) -> None:
         super().__init__(conv, bn)
 
 
@@ -89,7 +90,7 @@ class ConvBnReLU1d(_FusedModule):
 
     _kinds = (nn.Conv1d, nn.BatchNorm1d, nn.ReLU)
 
-    def __init__(self, conv: Any, bn: Any, relu: Any) -> None:
+    def __init__(self, conv: Module, bn: Module, relu: Module) -> None:
         super().__init__(conv, bn, relu)
 
 
@@ -98,7 +99,7 @@ class ConvBnReLU2d(_FusedModule):
 
     _kinds = (nn.Conv2d, nn.BatchNorm2d, nn.ReLU)
 
-    def __init__(self, conv: Any, bn: Any, relu: Any) -> None:
+    def __init__(self, conv: Module, bn: Module, relu: Module) -> None:
         super().__init__(conv, bn, relu)
 
 
@@ -107,7 +108,7 @@ class ConvBnReLU3d(_FusedModule):
 
     _kinds = (nn.Conv3d, nn.BatchNorm3d, nn.ReLU)
 
-    def __init__(self, conv: Any, bn: Any, relu: Any) -> None:
+    def __init__(self, conv: Module, bn: Module, relu: Module) -> None:
         super().__init__(conv, bn, relu)
 
 
@@ -134,7 +135,7 @@ class LinearBn1d(_FusedModule):
 
     _kinds = (nn.Linear, nn.BatchNorm1d)
 
-    def __init__(self, linear: Any, bn: Any) -> None:
+    def __init__(self, linear: Module, bn: Module) -> None:
         super().__init__(linear, bn)
 
 
@@ -163,7 +164,7 @@ class ConvAdd2d(_FusedModule):
         super().__init__(conv)
         self.add = add
 
-    def forward(self, x1: Any, x2: Any) -> Any:  # type: ignore[override]
+    def forward(self, x1: Any, x2: Any) -> Any:
         """Return ``add(conv(x1), x2)``."""
         return self.add(self[0](x1), x2)
 
@@ -176,7 +177,7 @@ class ConvAddReLU2d(_FusedModule):
         self.add = add
         self.relu = relu
 
-    def forward(self, x1: Any, x2: Any) -> Any:  # type: ignore[override]
+    def forward(self, x1: Any, x2: Any) -> Any:
         """Return ``relu(add(conv(x1), x2))``."""
         return self.relu(self.add(self[0](x1), x2))
 

@@ -7,6 +7,7 @@ from ..... import nn
 from ....._core.device import device
 from ....._tensor import Tensor
 from .....nn.modules.conv import _ConvNd as _Floating
+from .....nn.modules.module import Module
 from .....nn.modules.utils import _pair, _single, _triple
 from ...intrinsic.modules.fused import _FusedModule
 from .linear import expect_float, expect_qconfig, take_values
@@ -38,16 +39,16 @@ class _ConvNd(_Floating):
         self.qconfig = expect_qconfig(qconfig)
         self.weight_fake_quant = qconfig.weight(factory_kwargs=made)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Run the convolution with the weight fake-quantized."""
-        return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)  # type: ignore[attr-defined, operator]
+        return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)  # type: ignore[operator]
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Module:
         """Construct the module from a float convolution with a ``qconfig``."""
         qconfig = expect_float(cls, mod, f", got {type(mod).__name__}")
         if isinstance(mod, _FusedModule):
-            mod = mod[0]  # type: ignore[index]
+            mod = mod[0]
             qconfig = mod.qconfig
         made: Any = cls(
             mod.in_channels, mod.out_channels, mod.kernel_size, stride=mod.stride, padding=mod.padding, dilation=mod.dilation,
@@ -56,14 +57,14 @@ class _ConvNd(_Floating):
         made.weight, made.bias = mod.weight, mod.bias
         return made
 
-    def _plain(self) -> Any:
+    def _plain(self) -> Module:
         made = type(self)._FLOAT_CONV_MODULE(
             self.in_channels, self.out_channels, self.kernel_size, self.stride, self.padding, self.dilation, self.groups,
             self.bias is not None, self.padding_mode,
         )  # fmt: skip
         return take_values(made, self, "weight", "bias")
 
-    def to_float(self) -> Any:
+    def to_float(self) -> Module:
         """Return the float convolution with these parameters, followed by ReLU if this layer has one."""
         made = self._plain()
         if not isinstance(self, _FusedModule):

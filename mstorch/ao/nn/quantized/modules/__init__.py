@@ -1,7 +1,7 @@
 """torch.ao.nn.quantized.modules: layers on quantized tensors, Quantize and DeQuantize."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mstorch as torch
 
@@ -14,6 +14,9 @@ from .dropout import Dropout
 from .functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
 from .linear import Linear
 
+if TYPE_CHECKING:
+    from ....quantization.stubs import DeQuantStub
+
 
 class Quantize(Module):
     """Quantizes a float tensor."""
@@ -21,19 +24,19 @@ class Quantize(Module):
     scale: Any
     zero_point: Any
 
-    def __init__(self, scale: Any, zero_point: Any, dtype: Any, factory_kwargs: Any = None) -> None:
+    def __init__(self, scale: float, zero_point: int, dtype: torch.dtype, factory_kwargs: Any = None) -> None:
         made = torch.nn.factory_kwargs(factory_kwargs)
         super().__init__()
         self.register_buffer("scale", torch.tensor([scale], **made))
         self.register_buffer("zero_point", torch.tensor([zero_point], dtype=torch.long, device=made.get("device")))
         self.dtype = dtype
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
         """Return ``X`` quantized with the module's scale and zero point."""
         return torch.quantize_per_tensor(X, float(self.scale), int(self.zero_point), self.dtype)
 
     @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Module:
         """Construct the module from an observed stub, with the observer's scale and zero point."""
         if not hasattr(mod, "activation_post_process"):
             raise AssertionError(f"Module {type(mod).__name__} must have activation_post_process attribute")
@@ -48,12 +51,12 @@ class Quantize(Module):
 class DeQuantize(Module):
     """Dequantizes a quantized tensor."""
 
-    def forward(self, Xq: Any) -> Any:
+    def forward(self, Xq: torch.Tensor) -> torch.Tensor:
         """Return ``Xq.dequantize()``."""
         return Xq.dequantize()
 
     @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(mod: DeQuantStub, use_precomputed_fake_quant: bool = False) -> Module:
         """Return a new DeQuantize."""
         return DeQuantize()
 

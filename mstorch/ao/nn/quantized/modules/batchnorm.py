@@ -19,7 +19,9 @@ class _BatchNorm(_Floating):
     scale: Any
     zero_point: Any
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, device: Any = None, dtype: torch.dtype | None = None
+    ) -> None:
         made = {"device": device, "dtype": dtype}
         super().__init__(num_features, eps, momentum, True, True, **made)
         self.register_buffer("scale", torch.tensor(1.0, **made))

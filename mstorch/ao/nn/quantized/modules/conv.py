@@ -1,7 +1,8 @@
 """torch.ao.nn.quantized.modules.conv: convolutions on quantized tensors."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import mstorch as torch
 
@@ -10,11 +11,15 @@ from ....._core.device import device
 from ....._core.dtype import dtype
 from ....._tensor import Tensor
 from .....nn import functional as F
+from .....nn.modules.module import Module
 from .....nn.modules.utils import _pair, _single, _triple
 from ...intrinsic import qat as nniqat
 from ...intrinsic.modules import fused as nni
 from ...intrinsic.qat.modules.conv_fused import folded
 from .utils import WeightedQuantizedModule, _quantize_weight, expect_observed
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d"]
 _PARTS = (
@@ -32,7 +37,8 @@ class _ConvNd(WeightedQuantizedModule):
     _several: Any
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+        self, in_channels: int, out_channels: int, kernel_size: Sequence[int], stride: Any = 1, padding: int | str | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1, groups: int = 1,
         bias: bool = True, padding_mode: str = "zeros", device: device | str | int | None = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -64,14 +70,14 @@ class _ConvNd(WeightedQuantizedModule):
     def _get_name(self) -> str:
         return f"QuantizedConv{self._rank}d"
 
-    def set_weight_bias(self, w: Any, b: Any) -> None:
+    def set_weight_bias(self, w: Tensor, b: Any) -> None:
         """Pack and set a weight and a bias."""
         padding = self.padding if self.padding_mode == "zeros" else type(self)._several(0)
         pack = getattr(torch.ops.quantized, f"conv{self._rank}d_prepack")
         self._packed_params = pack(w, b, self.stride, padding, self.dilation, self.groups)
 
     def _weight_bias(self) -> tuple[Any, Any]:
-        return getattr(torch.ops.quantized, f"conv{self._rank}d_unpack")(self._packed_params)  # type: ignore[no-any-return]
+        return getattr(torch.ops.quantized, f"conv{self._rank}d_unpack")(self._packed_params)
 
     def weight(self) -> Any:
         """Return the quantized weight."""
@@ -96,7 +102,7 @@ class _ConvNd(WeightedQuantizedModule):
     def _operator(self) -> str:
         return f"conv{self._rank}d"
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Run the convolution on a quantized tensor."""
         if len(input.shape) != self._rank + 2:
             raise ValueError(f"Input shape must be `(N, C, {('L', 'H, W', 'D, H, W')[self._rank - 1]})`!")
@@ -129,7 +135,7 @@ class _ConvNd(WeightedQuantizedModule):
         self.set_weight_bias(state[10], state[11])
         self.scale, self.zero_point, self.training = state[12:15]
 
-    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Module:
         made = type(self).__new__(type(self))
         made.__setstate__(self.__getstate__())
         return made
@@ -138,7 +144,7 @@ class _ConvNd(WeightedQuantizedModule):
         return self.__deepcopy__({})
 
     @classmethod
-    def get_qconv(cls, mod: Any, activation_post_process: Any, weight_post_process: Any = None) -> Any:
+    def get_qconv(cls, mod: Any, activation_post_process: Any, weight_post_process: Any = None) -> Module:
         """Construct the module from a float convolution and its observers."""
         observer = mod.qconfig.weight() if weight_post_process is None else weight_post_process
         observer(mod.weight)
@@ -156,7 +162,7 @@ class _ConvNd(WeightedQuantizedModule):
         return made
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Module:
         """Construct the module from a module with observers."""
         activation = getattr(mod, "activation_post_process", None)
         if hasattr(mod, "weight_fake_quant"):

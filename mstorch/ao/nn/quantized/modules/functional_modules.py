@@ -9,6 +9,7 @@ import mstorch as torch
 from ..... import nn
 from ....._tensor import Tensor
 from .....nn import functional as F
+from .....nn.modules.module import Module
 
 __all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
 _NOT_CALLED = "{} is not intended to use the 'forward'. Please use the underlying operation"
@@ -29,7 +30,7 @@ class FXFloatFunctional(nn.Module):
         """Return ``x + y`` for a number ``y``; the result is not observed."""
         return torch.add(x, y)
 
-    def mul(self, x: Any, y: Tensor) -> Tensor:
+    def mul(self, x: Tensor, y: Tensor) -> Tensor:
         """Return ``x * y``."""
         return torch.mul(x, y)
 
@@ -59,7 +60,7 @@ class FloatFunctional(nn.Module):
         super().__init__()
         self.activation_post_process = nn.Identity()
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: int) -> Any:
         """Raise RuntimeError: call the methods instead."""
         raise RuntimeError(_NOT_CALLED.format("FloatFunctional"))
 
@@ -71,7 +72,7 @@ class FloatFunctional(nn.Module):
         """Return ``x + y`` for a number ``y``; the result is not observed."""
         return torch.add(x, y)
 
-    def mul(self, x: Any, y: Tensor) -> Tensor:
+    def mul(self, x: Tensor, y: Tensor) -> Tensor:
         """Return ``x * y``, observed."""
         return self.activation_post_process(torch.mul(x, y))
 
@@ -137,7 +138,7 @@ class QFunctional(nn.Module):
         """Return ``x + y`` for a number ``y``; the zero point changes instead of the integers."""
         return torch.ops.quantized.add_scalar(x, y)
 
-    def mul(self, x: Any, y: Tensor) -> Tensor:
+    def mul(self, x: Tensor, y: Tensor) -> Tensor:
         """Return ``x * y``, quantized with the module's scale and zero point."""
         return self._done("mul", x, y)
 
@@ -159,7 +160,7 @@ class QFunctional(nn.Module):
         return torch.ops.quantized.matmul(x, y, self.scale, self.zero_point)
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> Module:
         """Construct the module from a module with an observer."""
         if type(mod) is not FloatFunctional:
             raise AssertionError("QFunctional.from_float expects an instance of FloatFunctional")

@@ -7,6 +7,7 @@ import mstorch as torch
 
 from ..... import nn
 from ....._tensor import Tensor
+from .....nn.modules.module import Module
 from .....nn.utils.parametrize import type_before_parametrizations
 from ...intrinsic import qat as nniqat
 from ...intrinsic.modules.fused import LinearReLU
@@ -22,7 +23,7 @@ class LinearPackedParams(nn.Module):
 
     _version = 3
 
-    def __init__(self, dtype: Any = torch.qint8) -> None:
+    def __init__(self, dtype: torch.dtype = torch.qint8) -> None:
         super().__init__()
         self.dtype = dtype
         if dtype == torch.qint8:
@@ -31,7 +32,7 @@ class LinearPackedParams(nn.Module):
             weight = torch.zeros([1, 1], dtype=torch.float)
         self.set_weight_bias(weight, None)
 
-    def set_weight_bias(self, weight: Any, bias: Tensor | None) -> None:
+    def set_weight_bias(self, weight: Tensor, bias: Tensor | None) -> None:
         """Pack a weight and a bias."""
         names = {torch.qint8: "linear_prepack", torch.float16: "linear_prepack_fp16"}
         if self.dtype not in names:
@@ -39,7 +40,7 @@ class LinearPackedParams(nn.Module):
         self._packed_params = getattr(torch.ops.quantized, names[self.dtype])(weight, bias)
 
     def _weight_bias(self) -> tuple[Any, Any]:
-        return torch.ops.quantized.linear_unpack(self._packed_params)  # type: ignore[no-any-return]
+        return torch.ops.quantized.linear_unpack(self._packed_params)
 
     def forward(self, x: Any) -> Any:
         """Return the input unchanged; the enclosing layer computes the result."""
@@ -71,7 +72,7 @@ class Linear(WeightedQuantizedModule):
     _version = 3
     _FLOAT_MODULE: Any = (nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear)
 
-    def __init__(self, in_features: int, out_features: int, bias_: bool = True, dtype: Any = torch.qint8) -> None:
+    def __init__(self, in_features: int, out_features: int, bias_: bool = True, dtype: torch.dtype = torch.qint8) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
@@ -100,7 +101,7 @@ class Linear(WeightedQuantizedModule):
     def __repr__(self) -> str:
         return text_without(self, LinearPackedParams)
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """Run the layer on a quantized tensor."""
         return torch.ops.quantized.linear(x, self._packed_params._packed_params, self.scale, self.zero_point)
 
@@ -130,12 +131,12 @@ class Linear(WeightedQuantizedModule):
         """Return the floating bias, or None."""
         return self._weight_bias()[1]
 
-    def set_weight_bias(self, w: Any, b: Tensor | None) -> None:
+    def set_weight_bias(self, w: Tensor, b: Tensor | None) -> None:
         """Pack and set a weight and a bias."""
         self._packed_params.set_weight_bias(w, b)
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Module:
         """Construct the module from a module with observers."""
         activation = mod.activation_post_process if hasattr(mod, "activation_post_process") else None
         if hasattr(mod, "weight_fake_quant"):

@@ -27,7 +27,7 @@ def _get_weight_observer(observer: Any) -> Any:
     return observer.activation_post_process if hasattr(observer, "activation_post_process") else observer
 
 
-def _needs_weight_clamping(observer: Any, dtype: Any) -> bool:
+def _needs_weight_clamping(observer: Any, dtype: torch.dtype) -> bool:
     observer = _get_weight_observer(observer)
     if dtype not in (torch.qint8, torch.quint8, torch.qint32):
         return False

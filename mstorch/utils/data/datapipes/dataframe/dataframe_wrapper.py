@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 
@@ -30,7 +30,7 @@ class PandasWrapper:
     """Interface to pandas. Without pandas, nothing is a data frame, and creating one raises RuntimeError."""
 
     @classmethod
-    def create_dataframe(cls, data: Any, columns: Any) -> Any:
+    def create_dataframe(cls, data: Sequence[Any], columns: Any) -> Any:
         """Return a data frame of the given rows."""
         return _pandas().DataFrame(data, columns=columns)
 
@@ -68,7 +68,7 @@ class PandasWrapper:
         return len(df.index)
 
     @classmethod
-    def get_columns(cls, df: Any) -> list:
+    def get_columns(cls, df: Any) -> list[Any]:
         """Return the names of the columns."""
         _pandas()
         return list(df.columns.values.tolist())
@@ -88,7 +88,7 @@ def set_df_wrapper(wrapper: Any) -> None:
     default_wrapper = wrapper
 
 
-def create_dataframe(data: Any, columns: Any = None) -> Any:
+def create_dataframe(data: Sequence[list[int]], columns: Any = None) -> Any:
     """Return a data frame of the given rows."""
     return default_wrapper.create_dataframe(data, columns)
 
@@ -98,12 +98,12 @@ def is_dataframe(data: Any) -> bool:
     return default_wrapper.is_dataframe(data)
 
 
-def get_columns(data: Any) -> list:
+def get_columns(data: Any) -> list[Any]:
     """Return the names of the columns."""
     return default_wrapper.get_columns(data)
 
 
-def is_column(data: Any) -> bool:
+def is_column(data: object) -> bool:
     """Return whether an object is a column."""
     return default_wrapper.is_column(data)
 

@@ -274,7 +274,7 @@ class CaptureVariable(Capture):
 class CaptureGetItem(Capture):
     """A recorded ``left[key]``."""
 
-    def __init__(self, left: Any, key: Any, ctx: dict[str, Any]) -> None:
+    def __init__(self, left: Any, key: str, ctx: dict[str, Any]) -> None:
         self.ctx = ctx
         self.left = left
         self.key = key
@@ -289,7 +289,7 @@ class CaptureGetItem(Capture):
 class CaptureSetItem(Capture):
     """A recorded ``left[key] = value``."""
 
-    def __init__(self, left: Any, key: Any, value: Any, ctx: dict[str, Any]) -> None:
+    def __init__(self, left: Any, key: str, value: Any, ctx: dict[str, Any]) -> None:
         self.ctx = ctx
         self.left = left
         self.key = key
@@ -440,7 +440,7 @@ class CaptureDataFrameWithDataPipeOps(CaptureDataFrame):
 
 
 @functional_datapipe("trace_as_dataframe")
-class DataFrameTracer(CaptureDataFrameWithDataPipeOps, IterDataPipe):
+class DataFrameTracer(CaptureDataFrameWithDataPipeOps, IterDataPipe[Any]):
     """A datapipe of frames that records operations; without ``schema_df`` the first frame is read for its columns.
 
     (functional name: ``trace_as_dataframe``)

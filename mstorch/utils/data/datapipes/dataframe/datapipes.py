@@ -33,7 +33,7 @@ def _joined(frames: Iterable[Any], size: int | None) -> Iterator[Any]:
 
 
 @functional_datapipe("_dataframes_as_tuples")
-class DataFramesAsTuplesPipe(IterDataPipe):
+class DataFramesAsTuplesPipe(IterDataPipe[Any]):
     """Yields the rows of frames."""
 
     def __init__(self, source_datapipe: Any) -> None:
@@ -114,14 +114,14 @@ class ExampleAggregateAsDataFrames(DFIterDataPipe):
         self.columns = columns
         self.dataframe_size = dataframe_size
 
-    def _as_list(self, item: Any) -> list:
+    def _as_list(self, item: Any) -> list[Any]:
         try:
             return list(item)
         except TypeError:
             return [item]
 
     def __iter__(self) -> Iterator[Any]:
-        rows: list[list] = []
+        rows: list[list[Any]] = []
         for item in self.source_datapipe:
             rows.append(self._as_list(item))
             if len(rows) == self.dataframe_size:

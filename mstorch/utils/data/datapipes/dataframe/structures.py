@@ -11,7 +11,7 @@ from . import dataframe_wrapper
 __all__ = ["DataChunkDF"]
 
 
-class DataChunkDF(DataChunk):
+class DataChunkDF(DataChunk[Any]):
     """A batch of frames whose length and items are rows; ``raw_iterator`` yields the frames."""
 
     def __iter__(self) -> Iterator[Any]:

@@ -29,10 +29,10 @@ class MapperIterDataPipe(IterDataPipe[_T_co]):
     (functional name: ``map``)
     """
 
-    datapipe: IterDataPipe
-    fn: Callable
+    datapipe: IterDataPipe[Any]
+    fn: Callable[..., Any]
 
-    def __init__(self, datapipe: IterDataPipe, fn: Callable, input_col: Any = None, output_col: Any = None) -> None:
+    def __init__(self, datapipe: IterDataPipe[Any], fn: Callable[..., Any], input_col: Any = None, output_col: Any = None) -> None:
         super().__init__()
         self.datapipe = datapipe
         _check_unpickable_fn(fn)
@@ -73,7 +73,7 @@ class MapperIterDataPipe(IterDataPipe[_T_co]):
         return length_of(self.datapipe, self)
 
 
-def _collate_helper(conversion: dict[Any, Any], item: Any) -> tuple:
+def _collate_helper(conversion: dict[Any, Any], item: Any) -> tuple[Any, ...]:
     """Return a namedtuple of a data frame's columns, each converted by its function."""
     if len(item.items) > 1:
         raise RuntimeError("Only supports one DataFrame per batch")
@@ -89,11 +89,11 @@ def _collate_helper(conversion: dict[Any, Any], item: Any) -> tuple:
         if not callable(conversion[name]):
             raise RuntimeError("Collate (DF)DataPipe requires callable as dict values")
         values.append(conversion[name](frame[name]))
-    return namedtuple("CollateResult", [str(name) for name in columns])(*values)  # type: ignore[misc]
+    return namedtuple("CollateResult", [str(name) for name in columns])(*values)
 
 
 @functional_datapipe("collate")
-class CollatorIterDataPipe(MapperIterDataPipe):
+class CollatorIterDataPipe(MapperIterDataPipe[Any]):
     """Collates each batch to tensors, by ``default_collate``, another function, or one function for each column of a data frame.
 
     (functional name: ``collate``)
@@ -101,9 +101,9 @@ class CollatorIterDataPipe(MapperIterDataPipe):
 
     def __init__(
         self,
-        datapipe: IterDataPipe,
-        conversion: Callable[..., Any] | dict[str | Any, Callable | Any] | None = default_collate,
-        collate_fn: Callable | None = None,
+        datapipe: IterDataPipe[Any],
+        conversion: Callable[..., Any] | dict[str | Any, Callable[..., Any] | Any] | None = default_collate,
+        collate_fn: Callable[..., Any] | None = None,
     ) -> None:
         if collate_fn is None:
             collate_fn = conversion if callable(conversion) else functools.partial(_collate_helper, conversion)  # type: ignore[arg-type]

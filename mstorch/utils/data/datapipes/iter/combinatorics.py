@@ -21,15 +21,15 @@ class SamplerIterDataPipe(IterDataPipe[_T_co]):
     without length.
     """
 
-    datapipe: IterDataPipe
-    sampler: Sampler
+    datapipe: IterDataPipe[Any]
+    sampler: Sampler[Any]
 
     def __init__(
         self,
-        datapipe: IterDataPipe,
-        sampler: type[Sampler] = SequentialSampler,
-        sampler_args: tuple | None = None,
-        sampler_kwargs: dict | None = None,
+        datapipe: IterDataPipe[Any],
+        sampler: type[Sampler[Any]] = SequentialSampler,
+        sampler_args: tuple[Any, ...] | None = None,
+        sampler_kwargs: dict[Any, Any] | None = None,
     ) -> None:
         if not isinstance(datapipe, Sized):
             raise AssertionError("Sampler class requires input datapipe implemented `__len__`")
@@ -73,12 +73,12 @@ class ShufflerIterDataPipe(Shuffling, IterDataPipe[_T_co]):
         self._seed = None
         self._rng = random.Random()
 
-    def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
+    def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe[Any]:
         """Enable or disable shuffling; return the datapipe."""
         self._enabled = shuffle
         return self
 
-    def set_seed(self, seed: int) -> ShufflerIterDataPipe:
+    def set_seed(self, seed: int) -> ShufflerIterDataPipe[Any]:
         """Set the seed of the next iteration; return the datapipe."""
         self._seed = seed
         return self

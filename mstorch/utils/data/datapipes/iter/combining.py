@@ -27,15 +27,15 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 @functional_datapipe("concat")
-class ConcaterIterDataPipe(IterDataPipe):
+class ConcaterIterDataPipe(IterDataPipe[Any]):
     """Concatenates datapipes. Raises ValueError for none, TypeError for other objects.
 
     (functional name: ``concat``)
     """
 
-    datapipes: tuple[IterDataPipe, ...]
+    datapipes: tuple[IterDataPipe[Any], ...]
 
-    def __init__(self, *datapipes: IterDataPipe) -> None:
+    def __init__(self, *datapipes: IterDataPipe[Any]) -> None:
         if not datapipes:
             raise ValueError("Expected at least one DataPipe, but got nothing")
         if not all(isinstance(pipe, IterDataPipe) for pipe in datapipes):
@@ -89,7 +89,7 @@ def _check_instances(num_instances: int) -> None:
 
 
 @functional_datapipe("fork")
-class ForkerIterDataPipe(IterDataPipe):
+class ForkerIterDataPipe(IterDataPipe[Any]):
     """Returns a list of ``num_instances`` datapipes that each yield all samples: the same objects, or copies.
 
     The fastest may be ``buffer_size`` samples ahead of the slowest, -1 for any number; beyond that BufferError is raised. ``copy`` is None,
@@ -98,9 +98,9 @@ class ForkerIterDataPipe(IterDataPipe):
     (functional name: ``fork``)
     """
 
-    def __new__(  # type: ignore[misc]
+    def __new__(
         cls,
-        datapipe: IterDataPipe,
+        datapipe: IterDataPipe[Any],
         num_instances: int,
         buffer_size: int = 1000,
         copy: Literal["shallow", "deep"] | None = None,
@@ -112,19 +112,19 @@ class ForkerIterDataPipe(IterDataPipe):
         return [_ChildDataPipe(container, number) for number in range(num_instances)]
 
 
-class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
+class _ForkerIterDataPipe(PartlyKept, IterDataPipe[Any], _ContainerTemplate):
     """The state shared by the children of a fork: the source's iterator, and the samples that some children have not read yet.
 
     Counters hold the number of samples read by each child, by the slowest and by the fastest.
     """
 
     def __init__(
-        self, datapipe: IterDataPipe, num_instances: int, buffer_size: int = 1000, copy: Literal["shallow", "deep"] | None = None
+        self, datapipe: IterDataPipe[Any], num_instances: int, buffer_size: int = 1000, copy: Literal["shallow", "deep"] | None = None
     ) -> None:
         self.main_datapipe = datapipe
         self.num_instances = num_instances
         self.buffer_size = buffer_size
-        self.buffer: deque = deque()
+        self.buffer: deque[Any] = deque()
         _warn_unlimited("fork", buffer_size)
         if copy not in _COPIES:
             raise ValueError(f"Unknown copy method `{copy}` requested, choose one of None, `shallow` or `deep`.")
@@ -141,7 +141,7 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
         self._child_stop = [True] * self.num_instances
 
     def __len__(self) -> int:
-        return len(self.main_datapipe)  # type: ignore[arg-type]
+        return len(self.main_datapipe)
 
     def _read(self, instance_id: int) -> Any:
         """Return the child's next sample. Raise StopIteration at the end."""
@@ -193,7 +193,7 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
 
     def get_length_by_instance(self, instance_id: int) -> int:
         """Return the number of the source's samples."""
-        return len(self.main_datapipe)  # type: ignore[arg-type]
+        return len(self.main_datapipe)
 
     def reset(self) -> None:
         """Restart the iteration."""
@@ -213,7 +213,7 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
             self._cleanup()
 
 
-class _ChildDataPipe(IterDataPipe):
+class _ChildDataPipe(IterDataPipe[Any]):
     """One of several datapipes that read the same container, with its number.
 
     The children share an iteration: if a child that takes part in it requests a new iterator, another iteration starts and the iterators of
@@ -258,7 +258,7 @@ class _ChildDataPipe(IterDataPipe):
 
 
 @functional_datapipe("demux")
-class DemultiplexerIterDataPipe(IterDataPipe):
+class DemultiplexerIterDataPipe(IterDataPipe[Any]):
     """Returns a list of ``num_instances`` datapipes; ``classifier_fn`` returns the index of the one that receives a sample.
 
     Samples of class None are dropped with ``drop_none``. Up to ``buffer_size`` samples are buffered in all, -1 for any number; beyond that
@@ -267,9 +267,9 @@ class DemultiplexerIterDataPipe(IterDataPipe):
     (functional name: ``demux``)
     """
 
-    def __new__(  # type: ignore[misc]
+    def __new__(
         cls,
-        datapipe: IterDataPipe,
+        datapipe: IterDataPipe[Any],
         num_instances: int,
         classifier_fn: Callable[[Any], int | None],
         drop_none: bool = False,
@@ -281,11 +281,11 @@ class DemultiplexerIterDataPipe(IterDataPipe):
         return [_ChildDataPipe(container, number) for number in range(num_instances)]
 
 
-class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
+class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe[Any], _ContainerTemplate):
     """The state shared by the children of a demux: the source's iterator, and each child's buffered samples."""
 
     def __init__(
-        self, datapipe: IterDataPipe, num_instances: int, classifier_fn: Callable[[Any], int | None], drop_none: bool, buffer_size: int
+        self, datapipe: IterDataPipe[Any], num_instances: int, classifier_fn: Callable[[Any], int | None], drop_none: bool, buffer_size: int
     ) -> None:
         self.main_datapipe = datapipe
         self.num_instances = num_instances
@@ -298,7 +298,7 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
     def _start(self) -> None:
         self._datapipe_iterator: Iterator[Any] | None = None
         self.current_buffer_usage = 0
-        self.child_buffers: list[deque] = [deque() for _ in range(self.num_instances)]
+        self.child_buffers: list[deque[Any]] = [deque() for _ in range(self.num_instances)]
         self._child_stop = [True] * self.num_instances
         self.main_datapipe_exhausted = False
 
@@ -385,7 +385,7 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
 
 
 @functional_datapipe("mux")
-class MultiplexerIterDataPipe(PartlyKept, IterDataPipe):
+class MultiplexerIterDataPipe(PartlyKept, IterDataPipe[Any]):
     """Yields one sample of each datapipe in rotation, until one of the datapipes is exhausted.
 
     (functional name: ``mux``)
@@ -393,7 +393,7 @@ class MultiplexerIterDataPipe(PartlyKept, IterDataPipe):
 
     def __init__(self, *datapipes: Any) -> None:
         self.datapipes = datapipes
-        self.buffer: list = []  # a round is given once all pipes have given their sample
+        self.buffer: list[Any] = []  # a round is given once all pipes have given their sample
 
     def __iter__(self) -> Iterator[Any]:
         iterators = [iter(pipe) for pipe in self.datapipes]
@@ -427,9 +427,9 @@ class ZipperIterDataPipe(IterDataPipe[tuple[_T_co]]):
     (functional name: ``zip``)
     """
 
-    datapipes: tuple[IterDataPipe, ...]
+    datapipes: tuple[IterDataPipe[Any], ...]
 
-    def __init__(self, *datapipes: IterDataPipe) -> None:
+    def __init__(self, *datapipes: IterDataPipe[Any]) -> None:
         if not all(isinstance(pipe, IterDataPipe) for pipe in datapipes):
             raise TypeError("All inputs are required to be `IterDataPipe` for `ZipIterDataPipe`.")
         super().__init__()

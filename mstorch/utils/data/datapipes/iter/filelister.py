@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
@@ -24,7 +25,7 @@ class FileListerIterDataPipe(IterDataPipe[str]):
 
     def __init__(
         self,
-        root: str | Sequence[str] | IterDataPipe = ".",
+        root: str | Sequence[str] | IterDataPipe[Any] = ".",
         masks: str | list[str] = "",
         *,
         recursive: bool = False,

@@ -17,7 +17,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 @functional_datapipe("batch")
-class BatcherIterDataPipe(IterDataPipe[DataChunk]):
+class BatcherIterDataPipe(IterDataPipe[DataChunk[Any]]):
     """Yields batches of ``batch_size`` samples as ``wrapper_class``; the last may be smaller, or is dropped.
 
     Raises AssertionError for a size below 1.
@@ -25,16 +25,16 @@ class BatcherIterDataPipe(IterDataPipe[DataChunk]):
     (functional name: ``batch``)
     """
 
-    datapipe: IterDataPipe
+    datapipe: IterDataPipe[Any]
     batch_size: int
     drop_last: bool
 
     def __init__(
         self,
-        datapipe: IterDataPipe,
+        datapipe: IterDataPipe[Any],
         batch_size: int,
         drop_last: bool = False,
-        wrapper_class: type[DataChunk] = DataChunk,
+        wrapper_class: type[DataChunk[Any]] = DataChunk,
     ) -> None:
         if batch_size <= 0:
             raise AssertionError("Batch size is required to be larger than 0!")
@@ -44,8 +44,8 @@ class BatcherIterDataPipe(IterDataPipe[DataChunk]):
         self.drop_last = drop_last
         self.wrapper_class = wrapper_class
 
-    def __iter__(self) -> Iterator[DataChunk]:
-        batch: list = []
+    def __iter__(self) -> Iterator[DataChunk[Any]]:
+        batch: list[Any] = []
         for sample in self.datapipe:
             batch.append(sample)
             if len(batch) == self.batch_size:
@@ -59,7 +59,7 @@ class BatcherIterDataPipe(IterDataPipe[DataChunk]):
 
 
 @functional_datapipe("unbatch")
-class UnBatcherIterDataPipe(IterDataPipe):
+class UnBatcherIterDataPipe(IterDataPipe[Any]):
     """Yields the items of nested lists and chunks, flattened by ``unbatch_level`` levels, or by all levels with -1.
 
     Iteration raises ValueError if ``unbatch_level`` is less than -1, and IndexError if the lists are nested less deeply.
@@ -67,7 +67,7 @@ class UnBatcherIterDataPipe(IterDataPipe):
     (functional name: ``unbatch``)
     """
 
-    def __init__(self, datapipe: IterDataPipe, unbatch_level: int = 1) -> None:
+    def __init__(self, datapipe: IterDataPipe[Any], unbatch_level: int = 1) -> None:
         self.datapipe = datapipe
         self.unbatch_level = unbatch_level
 
@@ -89,7 +89,7 @@ class UnBatcherIterDataPipe(IterDataPipe):
 
 
 @functional_datapipe("groupby")
-class GrouperIterDataPipe(PartlyKept, IterDataPipe[DataChunk]):
+class GrouperIterDataPipe(PartlyKept, IterDataPipe[DataChunk[Any]]):
     """Yields chunks of samples with the same key as soon as they have ``group_size`` samples; with ``keep_key``, (key, chunk).
 
     When ``buffer_size`` samples are buffered, the largest group is yielded if it has ``guaranteed_group_size`` (by default ``group_size``)
@@ -111,7 +111,7 @@ class GrouperIterDataPipe(PartlyKept, IterDataPipe[DataChunk]):
         drop_remaining: bool = False,
     ) -> None:
         _check_unpickable_fn(group_key_fn)
-        self.datapipe: IterDataPipe = datapipe
+        self.datapipe: IterDataPipe[Any] = datapipe
         self.group_key_fn = group_key_fn
         self.keep_key = keep_key
         self.max_buffer_size = buffer_size
@@ -131,9 +131,9 @@ class GrouperIterDataPipe(PartlyKept, IterDataPipe[DataChunk]):
 
     def _forget(self) -> None:
         self.curr_buffer_size = 0
-        self.buffer_elements: defaultdict[Any, list] = defaultdict(list)
+        self.buffer_elements: defaultdict[Any, list[Any]] = defaultdict(list)
 
-    def _remove_biggest_key(self) -> list | None:
+    def _remove_biggest_key(self) -> list[Any] | None:
         biggest_key = max(self.buffer_elements, key=lambda key: len(self.buffer_elements[key]))
         group = self.buffer_elements[biggest_key]
         enough = self.guaranteed_group_size is None or len(group) >= self.guaranteed_group_size
@@ -143,7 +143,7 @@ class GrouperIterDataPipe(PartlyKept, IterDataPipe[DataChunk]):
         del self.buffer_elements[biggest_key]
         return group if enough else None
 
-    def _wrapped(self, key: Any, group: list) -> Any:
+    def _wrapped(self, key: Any, group: list[Any]) -> Any:
         chunk = self.wrapper_class(group)
         return (key, chunk) if self.keep_key else chunk
 

@@ -27,8 +27,8 @@ class RoutedDecoderIterDataPipe(IterDataPipe[tuple[str, Any]]):
     def __init__(
         self,
         datapipe: Iterable[tuple[str, Any]],
-        *handlers: Callable,
-        key_fn: Callable = extension_extract_fn,
+        *handlers: Callable[..., Any],
+        key_fn: Callable[..., Any] = extension_extract_fn,
     ) -> None:
         super().__init__()
         self.datapipe = datapipe
@@ -40,7 +40,7 @@ class RoutedDecoderIterDataPipe(IterDataPipe[tuple[str, Any]]):
             old_functional_name="routed_decode",
         )
 
-    def add_handler(self, *handler: Callable) -> None:
+    def add_handler(self, *handler: Callable[..., Any]) -> None:
         """Add a handler before the existing ones."""
         self.decoder.add_handler(*handler)
 

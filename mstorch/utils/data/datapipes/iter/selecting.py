@@ -25,9 +25,9 @@ class FilterIterDataPipe(IterDataPipe[_T_co]):
     """
 
     datapipe: IterDataPipe[_T_co]
-    filter_fn: Callable
+    filter_fn: Callable[..., Any]
 
-    def __init__(self, datapipe: IterDataPipe[_T_co], filter_fn: Callable, input_col: Any = None) -> None:
+    def __init__(self, datapipe: IterDataPipe[_T_co], filter_fn: Callable[..., Any], input_col: Any = None) -> None:
         super().__init__()
         self.datapipe = datapipe
         _check_unpickable_fn(filter_fn)

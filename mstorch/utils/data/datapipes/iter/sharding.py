@@ -21,7 +21,7 @@ class SHARDING_PRIORITIES(IntEnum):
     MULTIPROCESSING = 3
 
 
-class _ShardingIterDataPipe(IterDataPipe):
+class _ShardingIterDataPipe(IterDataPipe[Any]):
     def apply_sharding(self, num_of_instances: int, instance_id: int, sharding_group: SHARDING_PRIORITIES) -> None:
         raise NotImplementedError
 
@@ -33,7 +33,7 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
     (functional name: ``sharding_filter``)
     """
 
-    def __init__(self, source_datapipe: IterDataPipe, sharding_group_filter: Any = None) -> None:
+    def __init__(self, source_datapipe: IterDataPipe[Any], sharding_group_filter: Any = None) -> None:
         super().__init__()
         self.source_datapipe = source_datapipe
         self.sharding_group_filter = sharding_group_filter

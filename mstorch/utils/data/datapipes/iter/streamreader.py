@@ -18,7 +18,7 @@ class StreamReaderIterDataPipe(IterDataPipe[tuple[str, Any]]):
     (functional name: ``read_from_stream``)
     """
 
-    def __init__(self, datapipe: IterDataPipe, chunk: int | None = None) -> None:
+    def __init__(self, datapipe: IterDataPipe[Any], chunk: int | None = None) -> None:
         self.datapipe = datapipe
         self.chunk = chunk
 

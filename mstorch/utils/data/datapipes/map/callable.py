@@ -26,17 +26,17 @@ class MapperMapDataPipe(MapDataPipe[_T_co]):
     (functional name: ``map``)
     """
 
-    datapipe: MapDataPipe
-    fn: Callable
+    datapipe: MapDataPipe[Any]
+    fn: Callable[..., Any]
 
-    def __init__(self, datapipe: MapDataPipe, fn: Callable = default_fn) -> None:
+    def __init__(self, datapipe: MapDataPipe[Any], fn: Callable[..., Any] = default_fn) -> None:
         super().__init__()
         self.datapipe = datapipe
         _check_unpickable_fn(fn)
         self.fn = fn
 
     def __len__(self) -> int:
-        return len(self.datapipe)  # type: ignore[arg-type]
+        return len(self.datapipe)
 
     def __getitem__(self, index: Any) -> _T_co:
         return self.fn(self.datapipe[index])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ...sampler import _draw_seed
 from ..datapipe import PASS, IterDataPipe, MapDataPipe, Shuffling
@@ -26,21 +26,21 @@ class ShufflerIterDataPipe(Shuffling, IterDataPipe[_T_co]):
     _enabled: bool
     _seed: int | None
 
-    def __init__(self, datapipe: MapDataPipe[_T_co], *, indices: list | None = None) -> None:
+    def __init__(self, datapipe: MapDataPipe[_T_co], *, indices: list[Any] | None = None) -> None:
         super().__init__()
         self.datapipe = datapipe
-        self.indices: list = list(range(len(datapipe))) if indices is None else indices  # type: ignore[arg-type]
+        self.indices: list[Any] = list(range(len(datapipe))) if indices is None else indices
         self._enabled = True
         self._seed = None
         self._rng = random.Random()
-        self._shuffled_indices: list = self.indices
+        self._shuffled_indices: list[Any] = self.indices
 
-    def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
+    def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe[Any]:
         """Enable or disable shuffling; return the datapipe."""
         self._enabled = shuffle
         return self
 
-    def set_seed(self, seed: int) -> ShufflerIterDataPipe:
+    def set_seed(self, seed: int) -> ShufflerIterDataPipe[Any]:
         """Set the seed of the next iteration; return the datapipe."""
         self._seed = seed
         return self
@@ -62,7 +62,7 @@ class ShufflerIterDataPipe(Shuffling, IterDataPipe[_T_co]):
         self._shuffled_indices = self._rng.sample(self.indices, len(self.indices))
 
     def __len__(self) -> int:
-        return len(self.datapipe)  # type: ignore[arg-type]
+        return len(self.datapipe)
 
     _kept = ("datapipe", "indices", "_enabled", "_seed", "_rng_state", "_shuffled_indices", *PASS)
 

@@ -13,7 +13,7 @@ __all__ = ["ConcaterMapDataPipe", "ZipperMapDataPipe"]
 _T_co = TypeVar("_T_co", covariant=True)
 
 
-def _check_pipes(datapipes: tuple) -> None:
+def _check_pipes(datapipes: tuple[Any, ...]) -> None:
     if not datapipes:
         raise ValueError("Expected at least one DataPipe, but got nothing")
     if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
@@ -23,7 +23,7 @@ def _check_pipes(datapipes: tuple) -> None:
 
 
 @functional_datapipe("concat")
-class ConcaterMapDataPipe(MapDataPipe):
+class ConcaterMapDataPipe(MapDataPipe[Any]):
     """Concatenates datapipes: indices continue from one to the next.
 
     Raises ValueError for none and TypeError for anything but datapipes with lengths.
@@ -33,7 +33,7 @@ class ConcaterMapDataPipe(MapDataPipe):
 
     datapipes: tuple[Any, ...]
 
-    def __init__(self, *datapipes: MapDataPipe) -> None:
+    def __init__(self, *datapipes: MapDataPipe[Any]) -> None:
         _check_pipes(datapipes)
         self.datapipes = datapipes
 

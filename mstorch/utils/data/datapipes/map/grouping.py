@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 @functional_datapipe("batch")
-class BatcherMapDataPipe(MapDataPipe[DataChunk]):
+class BatcherMapDataPipe(MapDataPipe[DataChunk[Any]]):
     """Batches of ``batch_size`` consecutive samples; the last may be smaller, or is dropped.
 
     Raises AssertionError for a size below 1.
@@ -22,7 +22,7 @@ class BatcherMapDataPipe(MapDataPipe[DataChunk]):
     (functional name: ``batch``)
     """
 
-    datapipe: MapDataPipe
+    datapipe: MapDataPipe[Any]
     batch_size: int
     drop_last: bool
 
@@ -31,7 +31,7 @@ class BatcherMapDataPipe(MapDataPipe[DataChunk]):
         datapipe: MapDataPipe[_T],
         batch_size: int,
         drop_last: bool = False,
-        wrapper_class: type[DataChunk] = DataChunk,
+        wrapper_class: type[DataChunk[Any]] = DataChunk,
     ) -> None:
         if batch_size <= 0:
             raise AssertionError("Batch size is required to be larger than 0!")
@@ -41,7 +41,7 @@ class BatcherMapDataPipe(MapDataPipe[DataChunk]):
         self.drop_last = drop_last
         self.wrapper_class = wrapper_class
 
-    def __getitem__(self, index: int) -> DataChunk:
+    def __getitem__(self, index: int) -> DataChunk[Any]:
         batch: list[Any] = []
         try:
             for place in range(index * self.batch_size, (index + 1) * self.batch_size):

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sized
 from typing import Any
 
+from ..datapipe import _Pipe
+
 
 def no_length(pipe: Any) -> TypeError:
     """Return the TypeError of a datapipe without length."""
     return TypeError(f"{type(pipe).__name__} instance doesn't have valid length")
 
 
-def length_of(source: Any, pipe: Any) -> int:
+def length_of(source: Any, pipe: _Pipe) -> int:
     """Return the length of ``pipe``'s source. Raise TypeError, naming ``pipe``, if it has none."""
     if not isinstance(source, Sized):
         raise no_length(pipe)

@@ -27,7 +27,7 @@ DILL_AVAILABLE = dill_available()
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def validate_input_col(fn: Callable, input_col: int | tuple | list | None) -> None:
+def validate_input_col(fn: Callable[..., Any], input_col: int | tuple[Any, ...] | list[Any] | None) -> None:
     """Raise ValueError if ``fn`` cannot be called with one positional argument per input column."""
     try:
         parameters = inspect.signature(fn).parameters.values()
@@ -62,7 +62,7 @@ def _is_local_fn(fn: Any) -> bool:
     return "<locals>" in named.__qualname__
 
 
-def _check_unpickable_fn(fn: Callable) -> None:
+def _check_unpickable_fn(fn: Callable[..., Any]) -> None:
     """Warn if ``fn`` is a local function or lambda and dill is missing. Raise TypeError if it is not callable."""
     if not callable(fn):
         raise TypeError(f"A callable function is expected, but {type(fn)} is provided.")
@@ -112,7 +112,7 @@ def get_file_pathnames_from_root(
 
 
 def get_file_binaries_from_pathnames(
-    pathnames: Iterable, mode: str, encoding: str | None = None
+    pathnames: Iterable[Any], mode: str, encoding: str | None = None
 ) -> Iterator[tuple[str, StreamWrapper]]:
     """Iterate over pairs of a path and its opened file. Raise TypeError for a path that is not a string."""
     if not isinstance(pathnames, Iterable):
@@ -141,8 +141,8 @@ def validate_pathname_binary_tuple(data: tuple[str, IOBase]) -> None:
 
 
 # Functional forms that go out of use, and what `_deprecation_warning` is told of each.
-_iter_deprecated_functional_names: dict[str, dict] = {}
-_map_deprecated_functional_names: dict[str, dict] = {}
+_iter_deprecated_functional_names: dict[str, dict[Any, Any]] = {}
+_map_deprecated_functional_names: dict[str, dict[Any, Any]] = {}
 
 
 def _deprecation_warning(

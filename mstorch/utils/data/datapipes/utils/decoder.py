@@ -13,6 +13,7 @@ import os.path
 import pickle
 import tempfile
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def handle_extension(extensions: str, f: Callable[[Any], Any]) -> Callable[[str,
     return handle
 
 
-def _needed(module: str, package: str, purpose: str, install: str) -> Any:
+def _needed(module: str, package: str, purpose: str, install: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -188,16 +189,16 @@ def extension_extract_fn(pathname: str) -> str:
 class Decoder:
     """Passes data to the handlers, one after another, with the key that ``key_fn`` derives from the path, until one returns a result."""
 
-    def __init__(self, *handler: Callable, key_fn: Callable[[str], str] = extension_extract_fn) -> None:
+    def __init__(self, *handler: Callable[..., Any], key_fn: Callable[[str], str] = extension_extract_fn) -> None:
         self.handlers = list(handler)
         self.key_fn = key_fn
 
-    def add_handler(self, *handler: Callable) -> None:
+    def add_handler(self, *handler: Callable[..., Any]) -> None:
         """Add handlers before the existing ones."""
         self.handlers = [*handler, *self.handlers]
 
     @staticmethod
-    def _is_stream_handle(data: Any) -> bool:
+    def _is_stream_handle(data: object) -> bool:
         stream = data.file_obj if isinstance(data, StreamWrapper) else data
         return isinstance(stream, io.BufferedIOBase | io.RawIOBase)
 

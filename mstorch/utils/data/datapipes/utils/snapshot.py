@@ -10,7 +10,7 @@ from .._hook_iterator import _SnapshotState
 from ..datapipe import IterDataPipe
 
 
-def _simple_graph_snapshot_restoration(datapipe: IterDataPipe, n_iterations: int, rng: Generator | None = None) -> None:
+def _simple_graph_snapshot_restoration(datapipe: IterDataPipe[Any], n_iterations: int, rng: Generator | None = None) -> None:
     """Fast-forward a datapipe graph by ``n_iterations``; the next ``iter()`` continues there.
 
     ``rng``, in its state at the start of the original iteration, seeds the shuffles. Raise RuntimeError if the datapipe was restored and

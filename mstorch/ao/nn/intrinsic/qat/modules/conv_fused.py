@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import mstorch as torch
 
@@ -11,11 +12,15 @@ from ......_tensor import Tensor
 from ......nn import functional as F
 from ......nn import init
 from ......nn.modules.conv import _ConvNd as _Floating
+from ......nn.modules.module import Module
 from ......nn.modules.utils import _pair, _single, _triple
 from ......nn.utils.fusion import fuse_conv_bn_weights
 from ....qat.modules import conv as qat
 from ....qat.modules.linear import expect_float, expect_qconfig, take_values
 from ...modules import fused as nni
+
+if TYPE_CHECKING:
+    from .....quantization.qconfig import QConfig
 
 __all__ = [
     "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d",
@@ -86,7 +91,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
     weight_fake_quant: Any
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: int | tuple[int, ...] = 1,
+        self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int], stride: int | tuple[int, ...] = 1,
         padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1, bias: bool | None = None,
         padding_mode: str = "zeros", eps: float = 1e-05, momentum: float = 0.1, freeze_bn: bool = False, qconfig: Any = None,
     ) -> None:  # fmt: skip
@@ -128,7 +133,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
     def _convolved(self, input: Tensor, weight: Tensor) -> Tensor:
         """Return the convolution with a zero bias, as torch computes it."""
         like = self.weight if self.bias is None else self.bias
-        return self._conv_forward(input, weight, torch.zeros(self.out_channels, device=like.device, dtype=input.dtype))  # type: ignore[attr-defined, operator]
+        return self._conv_forward(input, weight, torch.zeros(self.out_channels, device=like.device, dtype=input.dtype))  # type: ignore[operator]
 
     def _scaled(self, input: Tensor, slope: Tensor) -> Tensor:
         """Return the convolution with the scaled, fake-quantized weight."""
@@ -167,7 +172,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
             found += (self.bias - self.bias).reshape(places)
         return found
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Run the fused layers with the weight fake-quantized."""
         found = self._forward(input)
         return F.relu(found) if self._FLOAT_RELU_MODULE is not None else found
@@ -186,7 +191,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, *rest)
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Module:
         """Construct the module from float layers with a ``qconfig``."""
         qconfig = expect_float(cls, mod)
         conv, bn = mod[0], mod[1]
@@ -198,7 +203,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
         made._take_norm(bn)
         return made
 
-    def to_float(self) -> Any:
+    def to_float(self) -> Module:
         """Return the float convolution with the normalization folded in, followed by ReLU if this layer has one."""
         cls = type(self)
         conv = cls._FLOAT_CONV_MODULE(
@@ -278,15 +283,16 @@ class _ConvReLU:
     _FLOAT_RELU_MODULE: Any = nn.ReLU
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", qconfig: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Sequence[int], stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1,
+        bias: bool = True, padding_mode: str = "zeros", qconfig: QConfig | None = None,
     ) -> None:  # fmt: skip
         sizes = in_channels, out_channels, kernel_size, stride, padding, dilation
         super().__init__(*sizes, groups=groups, bias=bias, padding_mode=padding_mode, qconfig=qconfig)  # type: ignore[call-arg]
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Run the convolution with fake-quantized weight, then ReLU."""
-        return F.relu(super().forward(input))  # type: ignore[misc]
+        return F.relu(super().forward(input))
 
 
 class ConvReLU1d(_ConvReLU, qat.Conv1d, nni._FusedModule):

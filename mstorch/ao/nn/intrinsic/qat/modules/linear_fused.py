@@ -1,17 +1,21 @@
 """torch.ao.nn.intrinsic.qat.modules.linear_fused: a linear layer with batch normalization and fake-quantized weight."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mstorch as torch
 
 from ...... import nn
 from ......nn import functional as F
 from ......nn import init
+from ......nn.modules.module import Module
 from ......nn.utils.fusion import fuse_linear_bn_weights
 from ....qat.modules.linear import expect_float, expect_qconfig
 from ...modules import fused as nni
 from .conv_fused import FrozenNorm
+
+if TYPE_CHECKING:
+    from .....quantization.qconfig import QConfig
 
 __all__ = ["LinearBn1d"]
 
@@ -23,7 +27,7 @@ class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, eps: float = 1e-05, momentum: float = 0.1, freeze_bn: bool = False,
-        qconfig: Any = None,
+        qconfig: QConfig | None = None,
     ) -> None:  # fmt: skip
         nn.Linear.__init__(self, in_features, out_features, bias)
         self.qconfig = expect_qconfig(qconfig)
@@ -43,7 +47,7 @@ class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
         init.uniform_(self.bn.weight)
         init.zeros_(self.bn.bias)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Run the fused layers with the weight fake-quantized."""
         slope = self._slope()
         weight = self.weight_fake_quant(self.weight * slope.reshape(-1, 1))
@@ -53,7 +57,7 @@ class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
         return self.bn(found)
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Module:
         """Construct the module from float layers with a ``qconfig``."""
         qconfig = expect_float(cls, mod)
         linear, bn = mod[0], mod[1]
@@ -62,7 +66,7 @@ class LinearBn1d(FrozenNorm, nn.Linear, nni._FusedModule):
         made._take_norm(bn)
         return made
 
-    def to_float(self) -> Any:
+    def to_float(self) -> Module:
         """Return the float layer with the normalization folded in."""
         made = nn.Linear(self.in_features, self.out_features)
         if self.bn.running_var is None or self.bn.running_mean is None:

@@ -17,10 +17,10 @@ class LinearReLU(Linear):
 
     _FLOAT_MODULE: Any = nni.LinearReLU
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: torch.dtype = torch.qint8) -> None:
         super().__init__(in_features, out_features, bias, dtype)
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """Run the layers on a quantized tensor."""
         return torch.ops.quantized.linear_relu(x, self._packed_params._packed_params, self.scale, self.zero_point)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ......_core.device import device
 from ......ao.quantization.qconfig import _activation_is_memoryless
 from ...modules.linear import Linear as _Linear
 
@@ -13,7 +14,8 @@ class Linear(_Linear):
     """A linear layer with fake-quantized weight; its activations are observed without memory of earlier ones."""
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, qconfig: Any = None, device: Any = None, dtype: str | None = None
+        self, in_features: int, out_features: int, bias: bool = True, qconfig: Any = None, device: int | str | device | None = None,
+        dtype: str | None = None
     ) -> None:
         super().__init__(in_features, out_features, bias, qconfig, device, dtype)
         if not _activation_is_memoryless(qconfig):

@@ -7,6 +7,7 @@ import mstorch as torch
 
 from ...... import nn
 from ......ao.quantization.qconfig import default_dynamic_qconfig
+from ......nn.modules.module import Module
 from ....intrinsic.modules import fused as nni
 from ....qat import dynamic as qat
 from ...modules import linear as nnq
@@ -20,11 +21,11 @@ class Linear(nnq.Linear):
 
     _version = 4
 
-    def __init__(self, in_features: int, out_features: int, bias_: bool = True, dtype: Any = torch.qint8) -> None:
+    def __init__(self, in_features: int, out_features: int, bias_: bool = True, dtype: torch.dtype = torch.qint8) -> None:
         super().__init__(in_features, out_features, bias_, dtype=dtype)
         self.version: int | None = 4
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Run the layer on a float tensor."""
         packed, kind = self._packed_params._packed_params, self._packed_params.dtype
         if kind == torch.qint8:
@@ -51,7 +52,7 @@ class Linear(nnq.Linear):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *rest)
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Module:
         """Construct the module from a float layer with a ``qconfig``."""
         kinds = [nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear, nni.LinearReLU, qat.Linear]
         if type(mod) not in kinds:
@@ -71,7 +72,7 @@ class Linear(nnq.Linear):
         return made
 
     @classmethod
-    def from_reference(cls, ref_qlinear: Any) -> Any:  # type: ignore[override]
+    def from_reference(cls, ref_qlinear: Any) -> Any:
         """Construct the module from a reference module."""
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features, dtype=ref_qlinear.weight_dtype)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)

@@ -2,14 +2,17 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import mstorch as torch
 from mstorch._core.warned import warn
 
 from ...... import nn
+from ......_quantized.packed import ScriptObject
 from ......_tensor import Tensor
 from ......ao.quantization.qconfig import default_dynamic_qconfig
+from ......nn.modules.module import Module
 from ......nn.utils.rnn import PackedSequence
 from ...modules.utils import _quantize_weight, expect_observed, text_without
 
@@ -28,13 +31,13 @@ def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tens
     return _apply_permutation(tensor, permutation, dim)
 
 
-def pack_weight_bias(qweight: Any, bias: Any, dtype: Any) -> Any:
+def pack_weight_bias(qweight: Tensor, bias: Tensor, dtype: torch.dtype) -> ScriptObject:
     """Return the packed weights of a linear layer: quantized, or in float16."""
     pack = torch.ops.quantized.linear_prepack if dtype == torch.qint8 else torch.ops.quantized.linear_prepack_fp16
     return pack(qweight, bias)
 
 
-def _cell(dtype: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, version: int | None) -> Any:
+def _cell(dtype: torch.dtype, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, version: int | None) -> ScriptObject:
     """Return the packed weights of one layer in one direction."""
     packed = pack_weight_bias(w_ih, b_ih, dtype), pack_weight_bias(w_hh, b_hh, dtype)
     if dtype != torch.qint8:
@@ -63,7 +66,7 @@ def _weights_of(mod: Any) -> tuple[Any, Any]:
 class PackedParameter(nn.Module):
     """A module that holds packed weights, so that they are in the state_dict."""
 
-    def __init__(self, param: Any) -> None:
+    def __init__(self, param: ScriptObject) -> None:
         super().__init__()
         self.param = param
 
@@ -87,7 +90,7 @@ class RNNBase(nn.Module):
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, dtype: Any = torch.qint8,
+        dropout: float = 0.0, bidirectional: bool = False, dtype: torch.dtype = torch.qint8,
     ) -> None:  # fmt: skip
         super().__init__()
         self.mode = mode
@@ -175,7 +178,9 @@ class RNNBase(nn.Module):
             place = f"[{number}]" if len(states) > 1 else ""
             self.check_hidden_size(state, wanted, f"Expected hidden{place} size {{}}, got {{}}")
 
-    def _run(self, input: Any, states: Any, count: int, function: Any, **options: Any) -> tuple[Any, Any]:
+    def _run(
+        self, input: Tensor | PackedSequence, states: Any, count: int, function: Callable[..., Any], **options: Any
+    ) -> tuple[Any, Any]:
         """Run ``function`` on input and states, packed or not; return the results and last states."""
         packed = isinstance(input, PackedSequence)
         parts: Any = input if packed else (input, None, None, None)
@@ -209,7 +214,7 @@ class RNNBase(nn.Module):
         self._fill(weight_bias_dict)
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Module:
         """Construct the module from a float layer with a ``qconfig``."""
         if type(mod) not in (nn.LSTM, nn.GRU):
             raise AssertionError("nn.quantized.dynamic.RNNBase.from_float only works for nn.LSTM and nn.GRU")
@@ -252,7 +257,7 @@ class RNNBase(nn.Module):
                 f"We are assuming weight_ih_l0 exists in {cls.__name__}, may need to relax the assumption to support the use case"
             )
         made: Any = cls(
-            ref_mod.input_size, ref_mod.hidden_size, ref_mod.num_layers, ref_mod.bias, ref_mod.batch_first, ref_mod.dropout,  # type: ignore[arg-type]
+            ref_mod.input_size, ref_mod.hidden_size, ref_mod.num_layers, ref_mod.bias, ref_mod.batch_first, ref_mod.dropout,
             ref_mod.bidirectional, ref_mod.weight_ih_l0_dtype,
         )  # fmt: skip
         made.set_weight_bias(ref_mod.get_quantized_weight_bias_dict())
@@ -270,7 +275,7 @@ class LSTM(RNNBase):
     def _get_name(self) -> str:
         return "DynamicQuantizedLSTM"
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor | PackedSequence, hx: Sequence[Tensor] | None = None) -> tuple[Any, ...]:
         """Return the outputs of all time steps, and the last hidden and cell states."""
         return self._run(input, hx, 2, torch.quantized_lstm, dtype=self.dtype, use_dynamic=True)
 
@@ -294,7 +299,7 @@ class GRU(RNNBase):
     def _get_name(self) -> str:
         return "DynamicQuantizedGRU"
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor | PackedSequence, hx: Tensor | None = None) -> tuple[Any, ...]:
         """Return the outputs of all time steps, and the last state."""
         return self._run(input, None if hx is None else (hx,), 1, torch.quantized_gru)
 
@@ -327,7 +332,7 @@ class RNNCellBase(nn.Module):
             weights = [torch.quantize_per_tensor(weight, scale=1, zero_point=0, dtype=torch.qint8) for weight in weights]
         self._take(weights[0], weights[1], self.bias_ih, self.bias_hh)
 
-    def _take(self, weight_ih: Any, weight_hh: Any, bias_ih: Any, bias_hh: Any) -> None:
+    def _take(self, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Any, bias_hh: Any) -> None:
         self._packed_weight_ih = pack_weight_bias(weight_ih, bias_ih, self.weight_dtype)
         self._packed_weight_hh = pack_weight_bias(weight_hh, bias_hh, self.weight_dtype)
 
@@ -342,7 +347,7 @@ class RNNCellBase(nn.Module):
             found += f", {name}={value}" if value != usual else ""
         return found
 
-    def check_forward_input(self, input: Any) -> None:
+    def check_forward_input(self, input: Tensor) -> None:
         """Raise RuntimeError if the input's second dimension is not ``input_size``."""
         if input.size(1) != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)}, expected {self.input_size}")
@@ -354,7 +359,7 @@ class RNNCellBase(nn.Module):
         if hx.size(1) != self.hidden_size:
             raise RuntimeError(f"hidden{hidden_label} has inconsistent hidden_size: got {hx.size(1)}, expected {self.hidden_size}")
 
-    def _run(self, name: str, input: Any, hx: Any, count: int) -> Any:
+    def _run(self, name: str, input: Tensor, hx: Any, count: int) -> Any:
         self.check_forward_input(input)
         if hx is None:
             zeros = torch.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
@@ -365,7 +370,7 @@ class RNNCellBase(nn.Module):
         return function(input, hx, self._packed_weight_ih, self._packed_weight_hh, self.bias_ih, self.bias_hh)
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> Module:
         """Construct the cell from a float cell with a ``qconfig``."""
         kinds = {nn.LSTMCell: LSTMCell, nn.GRUCell: GRUCell, nn.RNNCell: RNNCell}
         if type(mod) not in kinds:
@@ -428,14 +433,16 @@ class RNNCell(RNNCellBase):
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", dtype: Any = torch.qint8) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", dtype: torch.dtype = torch.qint8
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=1, dtype=dtype)
         self.nonlinearity = nonlinearity
 
     def _get_name(self) -> str:
         return "DynamicQuantizedRNNCell"
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """Return the next hidden state."""
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
@@ -451,7 +458,7 @@ class LSTMCell(RNNCellBase):
     def _get_name(self) -> str:
         return "DynamicQuantizedLSTMCell"
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> Any:
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """Return the next hidden and cell states."""
         return self._run("lstm", input, hx, 2)
 
@@ -459,12 +466,12 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """A dynamically quantized GRU cell."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: torch.dtype = torch.qint8) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, dtype=dtype)
 
     def _get_name(self) -> str:
         return "DynamicQuantizedGRUCell"
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """Return the next hidden state."""
         return self._run("gru", input, hx, 1)

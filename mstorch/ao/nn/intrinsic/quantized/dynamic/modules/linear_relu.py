@@ -17,10 +17,10 @@ class LinearReLU(Linear):
 
     _FLOAT_MODULE: Any = nni.LinearReLU
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: torch.dtype = torch.qint8) -> None:
         super().__init__(in_features, out_features, bias, dtype)
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """Run the layers on a float tensor."""
         packed, kind = self._packed_params._packed_params, self._packed_params.dtype
         if kind == torch.qint8:
@@ -35,6 +35,6 @@ class LinearReLU(Linear):
         return "DynamicQuantizedLinearReLU"
 
     @classmethod
-    def from_reference(cls, ref_qlinear_relu: Any) -> Any:  # type: ignore[override]
+    def from_reference(cls, ref_qlinear_relu: Any) -> Any:
         """Construct the module from a reference module."""
         return super().from_reference(ref_qlinear_relu[0])
