@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._backend.arrays import Array, Number
+from ._backend.arrays import Number
 from ._backend.raw import Raw
 from ._core.tensor_base import TensorBase
 from ._ops._dispatch import is_number

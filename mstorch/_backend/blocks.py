@@ -164,7 +164,7 @@ def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: 
 _CACHED = 1 << 18  # elements that a core's larger cache holds
 
 
-def by_blocks(work: Callable[[int, int], None], x: np.ndarray, nanoseconds: float) -> None:
+def by_blocks(work: Callable[[int, int], None], x: Array, nanoseconds: float) -> None:
     """Call ``work(start, end)`` for blocks of an array's first dimension, on several threads if it takes long enough; ``nanoseconds`` is
     the cost of an element.
     """

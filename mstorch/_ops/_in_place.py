@@ -127,7 +127,7 @@ def in_place_form(
     older = getattr(run, "in_place", None)
 
     def reordered(input: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
-        first, named = older(name, (input, *args), kwargs)  # type: ignore[misc]
+        first, named = older(name, (input, *args), kwargs)
         return method(*first, **named)
 
     made = unrecorded if not recorded else method if older is None or name in ("add_", "sub_") else reordered

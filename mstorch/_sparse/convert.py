@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.arrays import Array
 from .._backend.errors import not_for
 from .._core.above import above
 from .._core.dtype import complex32, dtype, int64

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._backend.arrays import Number
 from .._backend.errors import not_for
-from .._core.dtype import bool_, float16
+from .._core.dtype import bool_, dtype, float16
 from .._core.formats import memory_format, sparse_coo, sparse_csr
 from .._core.modes import modes
 from .._core.promotion import can_cast

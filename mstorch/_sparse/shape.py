@@ -11,7 +11,7 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import is_tracked
+from .._core.tensor_base import TensorBase, is_tracked
 from .._ops._dispatch import shape_args, wrap_dim
 from .._ops.memory.creation import zeros
 from .._ops.memory.placing import expect_options

@@ -48,7 +48,7 @@ class FunctionCtx:
         self._non_differentiable: tuple[Any, ...] = ()
         self._node: weakref.ref[Any] | None = None
 
-    def save_for_backward(self, *tensors: Tensor) -> None:
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save tensors (inputs, outputs, or None) for backward."""
         for position, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, TensorBase):

@@ -170,7 +170,7 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
     dims_in = tree_flatten(in_dims, lambda leaf: leaf is None)[0]
     shapes = [leaf._shape if isinstance(leaf, TensorBase) else None for leaf in tree_flatten(args)[0]]
     dims_out: list[Any] = []
-    inner: list[_Context] = []
+    inner: list[Any] = []  # what stands for the context
 
     def forward(*given: Any) -> Any:
         with within(map):

@@ -38,7 +38,7 @@ _MANY = 1 << 12  # elements whose sum takes longer than two calls
 _SHORTEST = 64
 
 
-def _along_last(x: np.ndarray, axes: int | tuple[int, ...] | None, keepdims: bool) -> np.ndarray | None:
+def _along_last(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) -> Array | None:
     """Return the sums along the last dimensions of a row-major array, None along others.
 
     ``einsum`` adds a part in a third of the time of ``np.add.reduce``, but in chains as long as a part divided by a vector's lanes; a part
@@ -65,7 +65,7 @@ def _along_last(x: np.ndarray, axes: int | tuple[int, ...] | None, keepdims: boo
     return found.reshape(x.shape[:lead] + (1,) * len(chosen) if keepdims else x.shape[:lead])
 
 
-def _along_last_of_window(x: np.ndarray, axes: int | tuple[int, ...] | None, keepdims: bool) -> np.ndarray | None:
+def _along_last_of_window(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) -> Array | None:
     """Return the sums along dimensions of a window of a row-major array, the last one among them and of a length that suits ``einsum``."""
     given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
     chosen = {axis % x.ndim for axis in given}
@@ -77,7 +77,7 @@ def _along_last_of_window(x: np.ndarray, axes: int | tuple[int, ...] | None, kee
     return found[..., None] if keepdims else found
 
 
-def _outer(x: np.ndarray, chosen: set[int]) -> set[int]:
+def _outer(x: Array, chosen: set[int]) -> set[int]:
     """Return the dimensions along which NumPy sums sequentially: those that are not contiguous with the innermost dimension."""
     step = None
     for axis in sorted((axis for axis in range(x.ndim) if x.shape[axis] > 1), key=lambda axis: abs(x.strides[axis])):

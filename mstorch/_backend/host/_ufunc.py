@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._quiet import quietly
+from ..arrays import Array
 from ..blocks import share, threads
 
 FEW = 1 << 12  # elements of one pass in single precision that are rounded as torch rounds them
@@ -116,12 +117,12 @@ _FEWEST = 1 << 11  # elements from which on the rows pay
 
 
 @functools.lru_cache(maxsize=64)
-def _row_of(bits: bytes, char: str) -> np.ndarray:
+def _row_of(bits: bytes, char: str) -> Array:
     """Return a row of one number, given by its bits, for zeros of both signs are equal."""
     return np.full(_ROW, np.frombuffer(bits, char)[0])
 
 
-def beside_number(function: Any, value: Any, x: np.ndarray, out: np.ndarray | None = None) -> Any:
+def beside_number(function: Any, value: Any, x: Array, out: Array | None = None) -> Any:
     """Return ``function(value, x)`` for NumPy's maximum or minimum and a scalar of the array's dtype.
 
     A long float array is computed beside rows of the number: beside the number itself NumPy takes six times as long.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..blocks import by_blocks, by_rows
 from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import channels
@@ -18,26 +19,26 @@ from ..table import define_direct, define_host
 from ._sums import halves_along, sum_along
 from ._ufunc import FLOATS, HALF, number
 
-Arrays = tuple[np.ndarray, ...]
+Arrays = tuple[Array, ...]
 
 
-def _images(x: np.ndarray) -> np.ndarray:
+def _images(x: Array) -> Array:
     """Rearrange (N, C, *) to (C, N, elements), as a view if dense."""
     return x.reshape(*x.shape[:2], -1).transpose(1, 0, 2)
 
 
-def _gathered(images: np.ndarray, start: int, end: int) -> np.ndarray:
+def _gathered(images: Array, start: int, end: int) -> Array:
     """Return a contiguous copy of some channels: NumPy computes on it in a quarter of the time that it takes for short rows of many images.
     """
     return np.array(images[start:end], order="C")
 
 
-def _totals(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _totals(a: Array, b: Array) -> Array:
     """Return the sums of products of (channels, N, elements), summed per image first for accuracy."""
     return np.asarray(np.add.reduce(np.einsum("cnl,cnl->cn", a, b), axis=1))
 
 
-def numpy_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, ...]:
+def numpy_batch_norm_train(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, ...]:
     """Normalize (N, C, *) by its own statistics; also return the mean and the biased variance (C) of each channel."""
     if not x.size:
         return x.copy(), np.zeros(weight.shape, x.dtype), np.zeros(weight.shape, x.dtype)
@@ -61,8 +62,8 @@ def numpy_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, 
 
 
 def numpy_batch_norm_eval(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
-) -> np.ndarray:
+    x: Array, weight: Array, bias: Array, mean: Array, var: Array, eps: float
+) -> Array:
     """Normalize (N, C, *) by given statistics."""
     with quiet():
         scale = weight / np.sqrt(var + number(eps, x))
@@ -82,8 +83,8 @@ def numpy_batch_norm_eval(
 
 
 def numpy_batch_norm_grad(
-    g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
-) -> tuple[np.ndarray, ...]:
+    g: Array, x: Array, weight: Array, mean: Array, var: Array, eps: float
+) -> tuple[Array, ...]:
     """Return the gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it returned."""
     length = x.size // x.shape[1]
     count, one = number(length, x), number(1, x)
@@ -114,7 +115,7 @@ _FEW = 1 << 15  # float32 elements up to which oneDNN's own batch norm takes les
 _FEW_HALVES = 1 << 12
 
 
-def _usable(*images: np.ndarray) -> bool:
+def _usable(*images: Array) -> bool:
     """Return whether these are dense arrays of one shape, and all float32 or all bfloat16."""
     first = images[0]
     found = FOUND if first.dtype.char == "f" else FOUND_HALVES and first.dtype == BFLOAT16 and first.size > _FEW_HALVES
@@ -123,7 +124,7 @@ def _usable(*images: np.ndarray) -> bool:
     return bool(found and first.size and scales())
 
 
-def _in_library(x: np.ndarray, most: int, *others: np.ndarray) -> bool:
+def _in_library(x: Array, most: int, *others: Array) -> bool:
     """Return whether oneDNN's batch norm computes this: vectors (N, C) or images of at most ``most`` elements, of float32 throughout."""
     return (x.ndim == 2 or x.size <= most) and x.dtype.char == "f" and all(other.dtype.char == "f" for other in others)
 
@@ -131,19 +132,19 @@ def _in_library(x: np.ndarray, most: int, *others: np.ndarray) -> bool:
 class _Images:
     """Dense images (N, C, elements): float32, or bfloat16 as bits."""
 
-    def __init__(self, x: np.ndarray) -> None:
+    def __init__(self, x: Array) -> None:
         self.half = x.dtype.char != "f"
         self.elements = (x.view(np.uint16) if self.half else x).reshape(*x.shape[:2], -1)
         self.cast = widened(x).reshape(self.elements.shape) if self.half and x.size <= _WHOLE else None
 
-    def single(self, start: int, end: int) -> np.ndarray:
+    def single(self, start: int, end: int) -> Array:
         """Return some of the images as float32."""
         if self.cast is not None:
             return self.cast[start:end]
         part = self.elements[start:end]
         return widened(part.view(BFLOAT16)) if self.half else part
 
-    def sums(self) -> np.ndarray:
+    def sums(self) -> Array:
         """Return the sum of each channel in float64."""
         count, channels, length = self.elements.shape
         if self.half:
@@ -158,7 +159,7 @@ class _Images:
             by_blocks(add, self.elements, 0.1)
         return np.asarray(np.add.reduce(found, axis=0, dtype=np.float64))
 
-    def sums_of_products(self, other: _Images) -> np.ndarray:
+    def sums_of_products(self, other: _Images) -> Array:
         """Return the sums of products of each channel in float64."""
         sums = np.empty(self.elements.shape[:2])
 
@@ -170,7 +171,7 @@ class _Images:
         by_blocks(add, self.elements, 0.3 if self.half else 0.12)
         return np.asarray(np.add.reduce(sums, axis=0))
 
-    def scaled(self, scale: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    def scaled(self, scale: Array, shift: Array) -> Array:
         """Return the images scaled and shifted per channel, rounded once."""
         factor, summand = scale.astype(np.float32), shift.astype(np.float32)
         out = np.empty(self.elements.shape, self.elements.dtype)
@@ -178,7 +179,7 @@ class _Images:
         return out.view(BFLOAT16) if self.half else out
 
 
-def _far(mean: np.ndarray, var: np.ndarray, x: np.ndarray) -> np.ndarray | None:
+def _far(mean: Array, var: Array, x: Array) -> Array | None:
     """Return the channels whose variance from sums of squares is not exact enough, or no number. Return None if they are too many to be
     computed apart.
     """
@@ -186,7 +187,7 @@ def _far(mean: np.ndarray, var: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     return found if not found.size or x.dtype.char == "f" and 4 * found.size <= mean.size else None
 
 
-def _batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> Arrays | None:
+def _batch_norm_train(x: Array, weight: Array, bias: Array, eps: float) -> Arrays | None:
     if not _usable(x):
         return None
     if _in_library(x, _FEW, weight, bias):
@@ -209,8 +210,8 @@ def _batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: 
 
 
 def _batch_norm_eval(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
-) -> np.ndarray | None:  # fmt: skip
+    x: Array, weight: Array, bias: Array, mean: Array, var: Array, eps: float
+) -> Array | None:  # fmt: skip
     if not _usable(x):
         return None
     with quiet():
@@ -218,7 +219,7 @@ def _batch_norm_eval(
         return _Images(x).scaled(scale, widened(bias) - widened(mean) * scale).reshape(x.shape)
 
 
-def _batch_norm_grad(g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float) -> Arrays | None:
+def _batch_norm_grad(g: Array, x: Array, weight: Array, mean: Array, var: Array, eps: float) -> Arrays | None:
     """Return the gradients as a linear combination of ``g``, ``x`` and a constant per channel."""
     if not _usable(g, x):
         return None
@@ -258,7 +259,7 @@ def _batch_norm_grad(g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.
     return out, by_weight, by_bias
 
 
-def numpy_running_average(running: np.ndarray, batch: np.ndarray, factor: float, scale: float) -> np.ndarray:
+def numpy_running_average(running: Array, batch: Array, factor: float, scale: float) -> Array:
     """Return ``(1 - factor) * running + factor * scale * batch``."""
     return np.asarray(running * number(1 - factor, running) + batch * number(scale, running) * number(factor, running))
 

@@ -60,7 +60,7 @@ _RATE = 100.0  # multiplications a nanosecond
 _LANES = 16  # channels that the kernels compute together
 
 
-def _by_channels(kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray]) -> bool:
+def _by_channels(kind: str, arrays: tuple[Array, Array, Array]) -> bool:
     """Return whether threads split the channels rather than the images.
 
     Each thread then reorders its part of the weights only, but all of the other operand; the gradients of the weights need no addition.
@@ -98,7 +98,7 @@ def _share(
             own = None if bias is None else bias[part]
             done.append(convolve(kind, (source, weights[part], result[:, part]), own, geometry, groups))
 
-    others: list[np.ndarray] = []
+    others: list[Array] = []
     length = source.shape[1] if kind == INPUT else result.shape[1]
     if groups == 1 and _by_channels(kind, arrays):
         share(channels, length, work / length, _LANES)

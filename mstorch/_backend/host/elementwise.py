@@ -76,13 +76,13 @@ def numpy_where(condition: Array, x: Array, y: Array) -> Array:
     return np.asarray(found).view(x.dtype)
 
 
-def _bounded(function: Any, bound: Any, x: np.ndarray, out: np.ndarray | None) -> Any:
+def _bounded(function: Any, bound: Any, x: Array, out: Array | None) -> Any:
     if getattr(bound, "ndim", 1) == 0 and bound.dtype == x.dtype and x.__class__ is np.ndarray:
         return beside_number(function, bound, x, out)
     return function(bound, x, out=out)
 
 
-def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
+def numpy_clamp(x: Array, low: Any, high: Any) -> Array:
     """Clamp between bounds, either of which may be None; NaN propagates, also from a bound."""
     found = x
     if low is not None:  # of two equal ones, zeros of both signs, NumPy gives the second

@@ -113,7 +113,7 @@ for _name, _ufunc in {
 _real_log1p, _real_logaddexp = exact(np.log1p), two(np.logaddexp)
 
 
-def numpy_log1p(x: np.ndarray) -> np.ndarray:
+def numpy_log1p(x: Array) -> Array:
     """Return ``log(1 + x)``, of complex numbers in double precision: NumPy's function loses the real part of small ones."""
     if x.dtype.kind != "c":
         return _real_log1p(x)
@@ -127,7 +127,7 @@ def numpy_log1p(x: np.ndarray) -> np.ndarray:
     return found
 
 
-def numpy_logaddexp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def numpy_logaddexp(x: Array, y: Array) -> Array:
     """Return ``log(exp(x) + exp(y))``."""
     if x.dtype.kind != "c":
         return _real_logaddexp(x, y)

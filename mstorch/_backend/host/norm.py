@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._quiet import quiet
+from ..arrays import Array
 from ..blocks import by_blocks, by_rows, share
 from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import rows

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from ..arrays import Array
 from ..blocks import share
 from ..geometry import rough_sum
 from ..kernels.sliding_windows import adaptive_table, outside_windows, strided_table

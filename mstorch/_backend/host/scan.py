@@ -42,7 +42,7 @@ def numpy_complex_logcumsumexp(x: Array, dim: int) -> Array:
     return out
 
 
-def log_of_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def log_of_sum(a: Array, b: Array) -> Array:
     """Return ``log(exp(a) + exp(b))`` of complex numbers, with torch's results for infinite ones and NaN."""
     smaller = a.real < b.real
     low, high = np.where(smaller, a, b), np.where(smaller, b, a)

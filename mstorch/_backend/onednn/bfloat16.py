@@ -7,10 +7,10 @@ The processor's rounding instruction flushes numbers below 1.2e-38 to zero, for 
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array
 from .library import ENGINE
 from .primitive import (
     BFLOAT16,
@@ -85,7 +85,7 @@ def _run(make: Callable[..., Any], key: tuple[int, ...], size: int, steps: tuple
         primitive(*[place + start * step for place, step in zip(at, steps)])
 
 
-def convert(x: np.ndarray, out: np.ndarray) -> None:
+def convert(x: Array, out: Array) -> None:
     """Convert float32 to bfloat16 (round to nearest, ties to even), or back."""
     source, target = _KINDS[x.dtype.char], _KINDS[out.dtype.char]
     expect(x.size == out.size)

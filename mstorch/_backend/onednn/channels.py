@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from .library import ENGINE, FOUND, LIBRARY, Refused, made
 from .primitive import (
     BACKWARD,
@@ -90,7 +91,7 @@ def scales() -> bool:
     return _place_after() is not None
 
 
-def scaled(x: np.ndarray, numbers: np.ndarray, summand: np.ndarray, out: np.ndarray) -> None:
+def scaled(x: Array, numbers: Array, summand: Array, out: Array) -> None:
     """Scale the images by (C), and add (C) or an array of the shape of ``x``, rounded once."""
     whole = summand.ndim == 3
     expect(x.shape == out.shape and x.dtype.char == out.dtype.char and numbers.size == x.shape[1])
@@ -116,7 +117,7 @@ def _batch_norm_backward(shape: tuple[int, ...], eps: float) -> Primitive:
     return Primitive(descriptor, places)
 
 
-def batch_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, out: np.ndarray) -> np.ndarray:
+def batch_norm(x: Array, scale: Array, shift: Array, eps: float, out: Array) -> Array:
     """Write the normalized values of (N, C, *), times ``scale`` plus ``shift``, into ``out``; return means and biased variances (2, C)."""
     expect(scale.size == shift.size == x.shape[1] and x.shape == out.shape)
     expect(x.dtype.char == out.dtype.char == scale.dtype.char == shift.dtype.char == "f")
@@ -126,8 +127,8 @@ def batch_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, 
 
 
 def batch_norm_backward(
-    x: np.ndarray, scale: np.ndarray, g: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float, out: np.ndarray
-) -> np.ndarray:  # fmt: skip
+    x: Array, scale: Array, g: Array, mean: Array, var: Array, eps: float, out: Array
+) -> Array:  # fmt: skip
     """Write the gradient of the images into ``out``; return the gradients of scale and shift, (2, C)."""
     expect(x.shape == g.shape == out.shape and scale.size == mean.size == var.size == x.shape[1])
     expect(x.dtype.char == g.dtype.char == out.dtype.char == scale.dtype.char == mean.dtype.char == var.dtype.char == "f")

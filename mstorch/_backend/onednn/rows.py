@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import Array
 from ..geometry import rough_sum
 from .library import ENGINE
 from .primitive import (

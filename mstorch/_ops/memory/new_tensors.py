@@ -34,7 +34,9 @@ def new_tensor(
     if isinstance(data, TensorBase):
         place = _beside(self, device)
         found = without_values(data, dtype or self._dtype, place, requires_grad)
-        return found if found is not None else as_asked(copied_tensor(data, dtype or self._dtype, requires_grad, "tensor.new_tensor"), place)
+        if found is not None:
+            return found
+        return as_asked(copied_tensor(data, dtype or self._dtype, requires_grad, "tensor.new_tensor"), place)
     return as_asked(copied(data, dtype or self._dtype, requires_grad), _beside(self, device))
 
 

@@ -96,7 +96,7 @@ def _length(self: Any) -> int:
     if not self.dim():
         raise TypeError("len() of a 0-d tensor")
     found = _asked(self, _OF_SIZES, "sym_size")
-    return (_plain("size")(self) if found is None else found)[0]  # type: ignore[no-any-return]
+    return (_plain("size")(self) if found is None else found)[0]
 
 
 _dim, _numel = _number("dim", "dim"), _number("numel", "sym_numel")

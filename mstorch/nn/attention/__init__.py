@@ -37,7 +37,7 @@ class SDPBackend(Enum):
         return f"SDPBackend.{self.name}"
 
     def __int__(self) -> int:
-        return self.value  # type: ignore[no-any-return]
+        return self.value
 
     __index__ = __int__
 
