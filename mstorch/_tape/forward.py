@@ -110,7 +110,7 @@ class Call:
             return self.op.host[self.kind.name](*given, *self.args)
         return apply(self.op, self.kind, given, self.args)
 
-    def pull(self, tangent: TensorBase | Array, place: int = 0) -> Operand:
+    def pull(self, tangent: Operand, place: int = 0) -> Operand:
         """Apply the gradient rule to a value; return the result for the input at ``place``."""
         node = applied_node(RULES[self.op.op], self.kind, self.inputs, self.args, self.results, [True] * len(self.inputs))
         found = node.run([tangent], not self.plain)
@@ -193,7 +193,7 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     _give_all(levels, results, tangents_at)
 
 
-def _apart(found: TensorBase | Array, tangents: list[Any]) -> Operand | None:
+def _apart(found: Operand, tangents: list[Any]) -> Operand | None:
     """Return a tangent that shares no memory with the tangents from which it was computed, so that it may be written to."""
     if found.__class__ is np.ndarray:
         shared = found.base is not None or any(found is one for one in tangents)
@@ -385,7 +385,7 @@ def _transposed(node: Node, tangents: Sequence[Any], results: Sequence[Any], pro
     return made
 
 
-def _own(value: TensorBase | Array) -> TensorBase:
+def _own(value: Operand) -> TensorBase:
     """Return a tangent that owns its memory."""
     if isinstance(value, np.ndarray) and (value.base is not None or not value.flags.writeable):
         value = np.array(value, order="C")

@@ -69,7 +69,7 @@ def dtype_name(value: Operand) -> str:
     return NAME_OF_NP[value.dtype] if value.__class__ is np.ndarray else OF_MS[value.dtype].name
 
 
-def shape_of(value: TensorBase | Array) -> tuple[int, ...]:
+def shape_of(value: Operand) -> tuple[int, ...]:
     """Return the shape of a raw array or a tensor."""
     return value._shape if isinstance(value, TensorBase) else tuple(value.shape)
 
@@ -77,7 +77,7 @@ def shape_of(value: TensorBase | Array) -> tuple[int, ...]:
 _HALVES = frozenset(("float16", "bfloat16"))
 
 
-def factor(number: float, like: TensorBase | Array) -> Any:
+def factor(number: float, like: Operand) -> Any:
     """Return a 0-d constant factor for a value; in single precision for half precision on the host."""
     name = dtype_name(like)
     if name not in _HALVES or not (like.__class__ is np.ndarray or (isinstance(like, TensorBase) and like._storage.__class__ is Storage)):

@@ -56,7 +56,7 @@ def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) 
     return mm(*first), mm(*second)
 
 
-def conj(value: TensorBase | Array) -> Any:
+def conj(value: Operand) -> Any:
     """Return the conjugate; return a real value unchanged."""
     if value.__class__ is np.ndarray and value.dtype.kind not in "cV":
         return value
@@ -89,7 +89,7 @@ def sum_array(array: Array, shape: Sequence[int]) -> Array:
     return np.asarray(found).astype(array.dtype, copy=False).reshape(shape)
 
 
-def fit(gradient: TensorBase | Array, shape: tuple[int, ...]) -> Any:
+def fit(gradient: Operand, shape: tuple[int, ...]) -> Any:
     """Reduce the gradient of a broadcast operand to ``shape`` by summation."""
     own = gradient.shape if gradient.__class__ is np.ndarray else shape_of(gradient)
     if own == shape or own == tuple(shape):
@@ -117,7 +117,7 @@ def spread(value: Operand, shape: tuple[int, ...]) -> Any:
     )  # fmt: skip
 
 
-def alias(value: TensorBase | Array) -> Operand:
+def alias(value: Operand) -> Operand:
     """Return a view of a 0-d value, as torch's ``expand`` to the same shape does."""
     if value.__class__ is np.ndarray:
         return expanded(value, value.shape)
@@ -139,7 +139,7 @@ def expanded(array: Array, shape: tuple[int, ...]) -> Array:
     return made
 
 
-def reshape(value: TensorBase | Array, shape: Sequence[int]) -> Any:
+def reshape(value: Operand, shape: Sequence[int]) -> Any:
     """Return the value reshaped."""
     if value.__class__ is np.ndarray:
         return value.reshape(shape)
@@ -152,7 +152,7 @@ def reshape(value: TensorBase | Array, shape: Sequence[int]) -> Any:
     )  # fmt: skip
 
 
-def permute(value: TensorBase | Raw, order: Sequence[int]) -> TensorBase | Raw:
+def permute(value: Operand, order: Sequence[int]) -> Operand:
     """Return the value with its dimensions permuted."""
     if value.__class__ is np.ndarray:
         return value.transpose(order)
@@ -165,7 +165,7 @@ def permute(value: TensorBase | Raw, order: Sequence[int]) -> TensorBase | Raw:
     )  # fmt: skip
 
 
-def transpose(value: TensorBase | Array) -> Operand:
+def transpose(value: Operand) -> Operand:
     """Swap the last two dimensions."""
     if value.__class__ is np.ndarray:
         return value.swapaxes(-1, -2)
@@ -173,17 +173,17 @@ def transpose(value: TensorBase | Array) -> Operand:
     return permute(value, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def total(value: TensorBase | Array, axes: tuple[int, ...], keepdim: bool = True) -> Any:
+def total(value: Operand, axes: tuple[int, ...], keepdim: bool = True) -> Any:
     """Sum the value along ``axes``."""
     return _sum(value, axes, keepdim)
 
 
-def times(value: TensorBase | Array, number: Any) -> Any:
+def times(value: Operand, number: Any) -> Any:
     """Multiply a value by a Python number."""
     return mul(value, factor(number, value))
 
 
-def plus(value: TensorBase | Array, number: float) -> Operand:
+def plus(value: Operand, number: float) -> Operand:
     """Add a Python number to a value."""
     return add(value, constant(number, value))
 
@@ -208,12 +208,12 @@ def where(condition: Any, first: float | Operand, second: float | Operand) -> An
     return _where.kernel[name](condition if condition.__class__ is Raw else from_numpy(np.asarray(condition)), first, second)
 
 
-def bare_condition(value: TensorBase | Array) -> Any:
+def bare_condition(value: Operand) -> Any:
     """Return the raw array of a condition, which may be a tensor."""
     return bare(value) if isinstance(value, TensorBase) else value
 
 
-def sum_of(first: TensorBase | Array | None, second: TensorBase | Array | None) -> Operand:
+def sum_of(first: Operand | None, second: Operand | None) -> Operand:
     """Return the sum of two values, either of which may be None for zero."""
     return second if first is None else first if second is None else add(first, second)
 
@@ -326,28 +326,28 @@ def negated(condition: Raw) -> Raw:
     return kernel("logical_not")["bool"](condition)
 
 
-def positive(value: TensorBase | Array) -> Any:
+def positive(value: Operand) -> Any:
     """Return a raw boolean array: True where a value is positive."""
     if _raw(value) is not None:
         return compared(gt, value, 0)
     return host_array(value) > 0
 
 
-def positive_or_nan(value: TensorBase | Array) -> Array:
+def positive_or_nan(value: Operand) -> Array:
     """Return a raw boolean array: True where a value is positive or NaN."""
     if _raw(value) is not None:
         return negated(compared(le, value, 0))
     return np.logical_not(host_array(value) <= 0)
 
 
-def is_zero(value: TensorBase | Array) -> Array:
+def is_zero(value: Operand) -> Array:
     """Return a raw boolean array: True where a value is zero."""
     if _raw(value) is not None:
         return compared(eq, value, 0)
     return np.asarray(host_array(value) == 0)
 
 
-def at_least_zero(value: TensorBase | Array) -> Any:
+def at_least_zero(value: Operand) -> Any:
     """Return a raw boolean array: True where a real value is nonnegative; True everywhere for complex values."""
     raw = _raw(value)
     if raw is not None:
@@ -367,7 +367,7 @@ def in_one_kernel(op: str, slope: Callable[[Any, Any], Any], array: Callable[[An
 _REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 
-def converted(value: TensorBase | Array, name: str) -> Operand:
+def converted(value: Operand, name: str) -> Operand:
     """Cast a value to another dtype; complex numbers are cast to a real dtype by their real part."""
     return mapped(value, movement.conversion(name), movement.conversion(dtype_name(value)), "ToCopyBackward0")
 
@@ -411,7 +411,7 @@ def signs(value: Operand) -> Array:
     return np.asarray(np.greater(array, 0).astype(array.dtype) - np.less(array, 0).astype(array.dtype))
 
 
-def shares(first: TensorBase | Array, second: TensorBase | Array) -> tuple[Array, Array]:
+def shares(first: Operand, second: Operand) -> tuple[Array, Array]:
     """Return each operand's share of the gradient of a maximum, as raw arrays: half each if equal, all to both for NaN."""
     a, b = _raw(first), _raw(second)
     if a is not None and b is not None:
@@ -461,7 +461,7 @@ def _with_values(found: TensorBase, values: Array) -> TensorBase:
     return found
 
 
-def less_than(value: TensorBase | Array, bound: float) -> Array:
+def less_than(value: Operand, bound: float) -> Array:
     """Return a raw boolean array: True where a value is less than a number."""
     if _raw(value) is not None:
         return compared(lt, value, bound)
@@ -469,7 +469,7 @@ def less_than(value: TensorBase | Array, bound: float) -> Array:
     return np.less(array, array.dtype.type(bound))
 
 
-def at_most(value: TensorBase | Array, bound: float) -> Array:
+def at_most(value: Operand, bound: float) -> Array:
     """Return a raw boolean array: True where a value is at most a number."""
     if _raw(value) is not None:
         return compared(le, value, bound)
@@ -477,7 +477,7 @@ def at_most(value: TensorBase | Array, bound: float) -> Array:
     return np.less_equal(array, array.dtype.type(bound))
 
 
-def above(value: TensorBase | Array, bound: float) -> Array:
+def above(value: Operand, bound: float) -> Array:
     """Return a raw boolean array: True where a value is greater than a number."""
     if _raw(value) is not None:
         return compared(gt, value, bound)
@@ -485,7 +485,7 @@ def above(value: TensorBase | Array, bound: float) -> Array:
     return np.greater(array, array.dtype.type(bound))
 
 
-def comparable(value: TensorBase | Array) -> Array:
+def comparable(value: Operand) -> Array:
     """Return a value as a NumPy array that can be compared with numbers: half precision is cast to float32."""
     array = host_array(value)
     return widened(array) if array.dtype.itemsize == 2 else array
@@ -505,7 +505,7 @@ def nothing(g: Operand, shape: tuple[int, ...] | None = None) -> Any:
     return laid_out(np.zeros(own, g._dtype.np), preserved_strides(own, strides_of(g)))
 
 
-def flat_in(found: TensorBase | Array, value: Any) -> Any:
+def flat_in(found: Operand, value: Any) -> Any:
     """Return the gradient ``found``, whose derivative in ``value`` is zero almost everywhere, with a node that depends on ``value``, as in
     torch.
     """

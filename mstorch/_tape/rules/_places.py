@@ -7,7 +7,6 @@ import numpy as np
 
 from ..._backend.arrays import Array
 from ..._backend.host.scatter import add_rows, wide
-from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied
 from ..operands import Operand
@@ -50,7 +49,7 @@ class Places:
         rest[self.key] = 0
         return rest.reshape(self.outer)
 
-    def take(self, value: TensorBase | Array) -> Any:
+    def take(self, value: Operand) -> Any:
         """Gather the values at the positions."""
         return v.mapped(value, self._taken, self._added, "GatherBackward0")
 

@@ -21,17 +21,17 @@ _relu_grad = v.in_one_kernel(
 
 
 @rule("relu", keep=("result",))
-def relu(node: Applied, g: TensorBase | Array) -> Operand:
+def relu(node: Applied, g: Operand) -> Operand:
     return _relu_grad(g, node.kept(g))
 
 
 @rule("silu", keep=(0,), symmetric=True)
-def silu(node: Applied, g: TensorBase | Array) -> Operand:
+def silu(node: Applied, g: Operand) -> Operand:
     return _silu_grad(g, node.kept(g))
 
 
 @v.wide_where_bare
-def _silu_slope(g: TensorBase | Array, x: TensorBase | Array) -> Operand:
+def _silu_slope(g: Operand, x: Operand) -> Operand:
     share = v.sigmoid(x)
     return v.mul(g, v.mul(share, v.plus(v.mul(x, v.plus(v.neg(share), 1)), 1)))
 
@@ -40,13 +40,13 @@ _silu_grad = v.in_one_kernel("silu_grad", _silu_slope, lambda g, x: activation_s
 
 
 @rule("leaky_relu", keep=(0,), symmetric=True)
-def leaky_relu(node: Applied, g: TensorBase | Array) -> Operand:
+def leaky_relu(node: Applied, g: Operand) -> Operand:
     x = node.kept(g)
     return v.flat_in(v.where(v.positive(x), g, v.times(g, node.args[0])), x)
 
 
 @rule("gelu", keep=(0,), symmetric=True)
-def gelu(node: Applied, g: TensorBase | Array) -> Operand:
+def gelu(node: Applied, g: Operand) -> Operand:
     return _gelu_slope(g, node.kept(g))
 
 
@@ -57,20 +57,20 @@ def _gelu_of_arrays(g: Array, x: Array) -> Array | None:
 
 @v.ways(array=_gelu_of_arrays, raw=lambda g, x: _gelu_grad(g, x, "none"))
 @v.wide
-def _gelu_slope(g: TensorBase | Array, x: TensorBase | Array) -> Operand:
+def _gelu_slope(g: Operand, x: Operand) -> Operand:
     share = v.times(v.plus(v.erf(v.times(x, 0.7071067811865476)), 1), 0.5)
     density = v.times(v.exp(v.times(v.mul(x, x), -0.5)), 0.3989422804014327)
     return v.mul(g, v.add(share, v.mul(x, density)))
 
 
 @rule("gelu_tanh", keep=(0,), label="GeluBackward0", symmetric=True)
-def gelu_tanh(node: Applied, g: TensorBase | Array) -> Operand:
+def gelu_tanh(node: Applied, g: Operand) -> Operand:
     return _gelu_tanh_slope(g, node.kept(g))
 
 
 @v.ways(array=lambda g, x: activation_slope(GELU_TANH, x, g), raw=lambda g, x: _gelu_grad(g, x, "tanh"))
 @v.wide
-def _gelu_tanh_slope(g: TensorBase | Array, x: TensorBase | Array) -> Operand:
+def _gelu_tanh_slope(g: Operand, x: Operand) -> Operand:
     squared = v.mul(x, x)
     inner = v.tanh(v.times(v.mul(x, v.plus(v.times(squared, 0.044715), 1)), 0.7978845608028654))
     slope = v.times(v.plus(v.times(squared, 3 * 0.044715), 1), 0.7978845608028654)
@@ -79,7 +79,7 @@ def _gelu_tanh_slope(g: TensorBase | Array, x: TensorBase | Array) -> Operand:
 
 
 @rule("hardtanh", keep=(0,), symmetric=True)
-def hardtanh(node: Applied, g: TensorBase | Array) -> Operand:
+def hardtanh(node: Applied, g: Operand) -> Operand:
     x, (low, high) = node.kept(g), node.args
     return v.flat_in(v.where(v.either(v.at_most(x, low), v.at_most(v.neg(x), -high)), 0, g), x)
 
@@ -94,7 +94,7 @@ def prelu(node: Applied, g: Array) -> tuple[Array | None, ...]:
 
 
 @rule("elu", keep=(0,), symmetric=True)
-def elu(node: Applied, g: TensorBase | Array) -> Operand:
+def elu(node: Applied, g: Operand) -> Operand:
     alpha, scale, inner = node.args
     x = node.kept(g)
     above = v.positive(x)  # no number is below, as in most of torch's loop
@@ -106,13 +106,13 @@ _softplus = v.elementwise("softplus")
 
 
 @v.wide_where_bare
-def _mish_slope(g: TensorBase | Array, x: TensorBase | Array) -> Operand:
+def _mish_slope(g: Operand, x: Operand) -> Operand:
     inner = v.tanh(_softplus(x, 1, math.inf))
     return v.mul(g, v.add(inner, v.mul(v.mul(x, v.sigmoid(x)), v.plus(v.neg(v.mul(inner, inner)), 1))))
 
 
 @rule("mish", keep=(0,), symmetric=True)
-def mish(node: Applied, g: TensorBase | Array) -> Operand:
+def mish(node: Applied, g: Operand) -> Operand:
     return _mish_slope(g, node.kept(g))
 
 
@@ -121,7 +121,7 @@ def _growth(g: Array, z: Array) -> Array:
 
 
 @rule("softplus", keep=(0,), symmetric=True)
-def softplus(node: Applied, g: TensorBase | Array) -> Operand:
+def softplus(node: Applied, g: Operand) -> Operand:
     beta, bound = node.args
     x = node.kept(g)
     steep = v.above(v.times(x, beta), bound)
@@ -138,7 +138,7 @@ def _softplus_slope(g: TensorBase, x: TensorBase, beta: float, steep: Array) -> 
 
 
 @rule("logsigmoid", keep=(0,), label="LogSigmoidBackward0", symmetric=True)
-def logsigmoid(node: Applied, g: TensorBase | Array) -> Operand:
+def logsigmoid(node: Applied, g: Operand) -> Operand:
     return _logsigmoid_slope(g, node.kept(g))
 
 
@@ -166,7 +166,7 @@ def hardsigmoid(node: Applied, g: Array) -> Array:
 
 
 @rule("hardswish", keep=(0,), symmetric=True)
-def hardswish(node: Applied, g: TensorBase | Array) -> Operand:
+def hardswish(node: Applied, g: Operand) -> Operand:
     x = node.kept(g)
     flat, straight = v.at_most(x, -3), v.at_most(v.neg(x), -3)
     x = _bounded(x, flat, straight)
@@ -182,7 +182,7 @@ def _bounded(x: TensorBase, flat: Array, straight: Array) -> TensorBase:
 
 def _shrink(op: str) -> None:
     @rule(op, keep=(0,), symmetric=True)
-    def outside(node: Applied, g: TensorBase | Array) -> Operand:
+    def outside(node: Applied, g: Operand) -> Operand:
         x, bound = node.kept(g), float(np.asarray(node.args[0]).astype(node.kind.np))  # rounded to half precision, as in torch
         # NaN is not outside, as in torch where it takes whole blocks of elements.
         return v.flat_in(v.where(v.either(v.above(x, bound), v.less_than(x, -bound)), g, 0), x)
@@ -193,7 +193,7 @@ _shrink("hardshrink")
 
 
 @rule("threshold", keep=(0,), symmetric=True)
-def threshold(node: Applied, g: TensorBase | Array) -> Operand:
+def threshold(node: Applied, g: Operand) -> Operand:
     x = node.kept(g)
     return v.flat_in(v.where(v.at_most(x, node.args[0]), 0, g), x)
 
@@ -208,8 +208,8 @@ def tanhshrink(node: Any, g: Any) -> Any:
 
 
 @rule("softsign", keep=(0,), label="DivBackward0", symmetric=True)
-def softsign(node: Applied, g: TensorBase | Array) -> Operand:
-    def slope(g: TensorBase | Array, x: TensorBase | Array) -> Operand:
+def softsign(node: Applied, g: Operand) -> Operand:
+    def slope(g: Operand, x: Operand) -> Operand:
         size = v.abs_(x)
         below = v.plus(size, 1)
         return v.sub(v.div(g, below), v.mul(g, v.div(v.div(size, below), below)))

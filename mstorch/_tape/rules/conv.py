@@ -8,9 +8,9 @@ from typing import Any
 from ..._backend.arrays import Array
 from ..._backend.raw import Raw
 from ..._backend.table import serves
-from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied, rule
+from ..operands import Operand
 from ..primitives import Primitive
 
 _both = Primitive("conv2d_both")
@@ -18,7 +18,7 @@ _forward, _input, _weight = Primitive("conv2d"), Primitive("conv2d_input"), Prim
 
 
 def _output(
-    g: TensorBase | Array, w: TensorBase | Array, shape: tuple[int, ...],
+    g: Operand, w: Operand, shape: tuple[int, ...],
     attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int],
 ) -> Any:
     """Return the convolution whose gradient is a given transposed one, without the extra outputs of an output padding above the stride."""
@@ -53,7 +53,7 @@ def _by_operands(g: Array, node: Applied, attributes: tuple[tuple[int, ...], tup
 
 
 @rule("conv2d_input", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv2d_input(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
+def conv2d_input(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
     attributes = node.args[1:]
     first, w = node.edges
     return (
@@ -63,7 +63,7 @@ def conv2d_input(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Arr
 
 
 @rule("conv2d_weight", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
-def conv2d_weight(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
+def conv2d_weight(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
     attributes = node.args[1:]
     first, x = node.edges
     return (

@@ -43,7 +43,7 @@ def lerp_scalar(node: Any, g: Any) -> Any:
 
 
 @rule("sub")
-def sub(node: Applied, g: TensorBase | Array) -> Any:
+def sub(node: Applied, g: Operand) -> Any:
     first, second = node.edges
     return (None if first is None else v.fit(g, node.shapes[0]), None if second is None else v.fit(v.neg(g), node.shapes[1]))
 
@@ -60,7 +60,7 @@ def mul(node: Any, g: Operand) -> Any:
 
 
 @rule("div", keep=(0, 1), crosswise=(0,))
-def div(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, Array | None]:
+def div(node: Applied, g: Operand) -> tuple[Operand | None, Array | None]:
     first, second = node.edges
     y = node.kept(g, 1)
     return (
@@ -75,7 +75,7 @@ def neg(node: Applied, g: Array) -> Any:
 
 
 @rule("pow", keep=(0, 1, "result"), label="PowBackward1")
-def pow(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
+def pow(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
     x, y, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
     base = exponent = None
     if node.edges[0] is not None:
@@ -88,7 +88,7 @@ def pow(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None
 
 
 @rule("scalar_power", keep=(0,), label="PowBackward0", symmetric=True)
-def scalar_power(node: Applied, g: TensorBase | Array) -> Operand:
+def scalar_power(node: Applied, g: Operand) -> Operand:
     (exponent,) = node.args
     if exponent == 0:
         return v.nothing(g, node.shapes[0])
@@ -108,18 +108,18 @@ def square(node: Applied, g: Array) -> Operand:
 
 
 @rule("sqrt", keep=("result",), symmetric=True)
-def sqrt(node: Applied, g: TensorBase | Array) -> Any:
+def sqrt(node: Applied, g: Operand) -> Any:
     return v.div(g, v.times(v.conj(node.kept(g)), 2))
 
 
 @rule("rsqrt", keep=("result",), symmetric=True)
-def rsqrt(node: Applied, g: TensorBase | Array) -> Operand:
+def rsqrt(node: Applied, g: Operand) -> Operand:
     y = v.conj(node.kept(g))
     return v.mul(v.times(g, -0.5), v.scalar_power(y, 3))
 
 
 @rule("reciprocal", keep=("result",), symmetric=True)
-def reciprocal(node: Applied, g: TensorBase | Array) -> Operand:
+def reciprocal(node: Applied, g: Operand) -> Operand:
     y = v.conj(node.kept(g))
     return v.neg(v.mul(g, v.mul(y, y)))
 
@@ -142,7 +142,7 @@ def conj(node: Applied, g: Array) -> Any:
 
 def _extreme(op: str) -> None:
     @rule(op, keep=(0, 1))
-    def larger(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
+    def larger(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
         x, y = node.kept(g, 0), node.kept(g, 1)
         first, second = v.shares(x, y) if op == "maximum" else v.shares(v.neg(x), v.neg(y))
         return (
@@ -166,7 +166,7 @@ _extreme("minimum")
 
 
 @rule("abs", keep=(0,))
-def abs(node: Applied, g: TensorBase | Array) -> Any:
+def abs(node: Applied, g: Operand) -> Any:
     x = node.kept(g)
     if not node.kind.is_complex:
         return v.flat_in(v.mul(g, v.like(v.signs(x), g)), x)
@@ -196,7 +196,7 @@ def _clamp_on_device(node: Any, g: Any) -> Any:
 
 @rule("clamp", keep=(0, 1, 2))
 @v.by_gradient(native=_clamp_on_device)
-def clamp(node: Applied, g: Operand) -> tuple[TensorBase | Array | None, ...]:
+def clamp(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
     x, low, high = [None if item is None else v.host_array(item) for item in (node.kept(g, 0), node.kept(g, 1), node.kept(g, 2))]
     by_x, by_low, by_high = node.edges
     inside: Any = None
@@ -231,7 +231,7 @@ def _extreme_number(op: str) -> None:
     """Register the gradient rule of ``fmax`` or ``fmin``, which ignore NaN."""
 
     @rule(op, keep=(0, 1))
-    def chosen(node: Applied, g: TensorBase | Array) -> Any:
+    def chosen(node: Applied, g: Operand) -> Any:
         mine = _mine(v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1)), op)
         return (
             None if node.edges[0] is None else v.fit(v.where(mine, g, 0), node.shapes[0]),
@@ -245,7 +245,7 @@ _extreme_number("fmin")
 
 def _remainder(op: str, quotient: Primitive) -> None:
     @rule(op, keep=(0, 1), second=True)
-    def rest(node: Applied, g: TensorBase | Array) -> Any:
+    def rest(node: Applied, g: Operand) -> Any:
         other = None
         if node.edges[1] is not None:
             x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1))
@@ -261,7 +261,7 @@ _remainder("remainder", v.elementwise("floor_divide"))
 
 def _flat(op: str) -> None:
     @rule(op, label="DivBackward1")
-    def zero(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
+    def zero(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
         return tuple(None if edge is None else v.fit(v.nothing(g), shape) for edge, shape in zip(node.edges, node.shapes))
 
 

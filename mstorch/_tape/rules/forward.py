@@ -164,7 +164,7 @@ def prod(call: Call) -> Any:
     return v.total(products, dims, keepdim) if v.shape_of(products) else products
 
 
-def _beside(tangent: TensorBase | Array, normal: TensorBase | Array, axes: tuple[int, ...], count: int) -> Operand:
+def _beside(tangent: Operand, normal: Operand, axes: tuple[int, ...], count: int) -> Operand:
     """Return a tangent minus its mean and its projection on the normalized values."""
     number = v.constant(count, normal)
     moved = v.sub(tangent, v.div(v.total(tangent, axes), number))

@@ -21,7 +21,7 @@ from ._places import Places
 
 @rule("index")
 @v.by_gradient(native=lambda node, g: v.placed_at(g, node.shapes[0], *node.args))
-def index(node: Any, g: TensorBase | Array) -> Any:
+def index(node: Any, g: Operand) -> Any:
     dims, indices = node.args[:2]
     shape = node.shapes[0]
     return Places(index_key(len(shape), dims, indices), shape, v.shape_of(g)).add(g, "IndexBackward0")
@@ -42,7 +42,7 @@ def _take_on_device(node: Applied, g: TensorBase) -> TensorBase:
 
 @rule("take")
 @v.by_gradient(native=_take_on_device)
-def take(node: Any, g: TensorBase | Array) -> Any:
+def take(node: Any, g: Operand) -> Any:
     shape = node.shapes[0]
     return Places(node.args[0], (math.prod(shape),), v.shape_of(g), outer=shape).add(g, "TakeBackward0")
 
@@ -67,7 +67,7 @@ def _rows(index: Array, count: int, dim: int) -> tuple[Any, Any]:
 
 @rule("index_select")
 @v.by_gradient(native=lambda node, g: v.rows_added(g, node.shapes[0], *node.args))
-def index_select(node: Applied, g: TensorBase | Array) -> Operand:
+def index_select(node: Applied, g: Operand) -> Operand:
     dim, index_ = node.args
     taken, given = _rows(np.asarray(index_), node.shapes[0][dim], dim)
     return v.mapped(g, given, taken, "IndexSelectBackward0")

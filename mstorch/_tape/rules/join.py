@@ -4,13 +4,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..._backend.arrays import Array
-from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied, rule
+from ..operands import Operand
 
 
 @rule("cat")
-def cat(node: Applied, g: TensorBase | Array) -> Any:
+def cat(node: Applied, g: Operand) -> Any:
     (axis,) = node.args
     start, found = 0, []
     for edge, own in zip(node.edges, node.shapes):
@@ -22,7 +22,7 @@ def cat(node: Applied, g: TensorBase | Array) -> Any:
 
 
 @rule("stack")
-def stack(node: Applied, g: Array) -> tuple[TensorBase | Array | None, ...]:
+def stack(node: Applied, g: Array) -> tuple[Operand | None, ...]:
     (axis,) = node.args
     found: list[Any] = []
     for number, edge in enumerate(node.edges):

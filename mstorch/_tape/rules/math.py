@@ -7,14 +7,13 @@ from typing import Any
 
 from ..._backend.arrays import Array
 from ..._backend.raw import NAME_OF_NP
-from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
 from ..primitives import Primitive, dtype_name
 
 
-def _acosh_slope(x: TensorBase | Array) -> Operand:
+def _acosh_slope(x: Operand) -> Operand:
     if dtype_name(x).startswith("complex"):
         return v.mul(v.rsqrt(v.plus(x, -1)), v.rsqrt(v.plus(x, 1)))
     return v.rsqrt(v.plus(v.mul(x, x), -1))
@@ -50,7 +49,7 @@ LABELS = {"log1p": "Log1PBackward0", "expm1": "Expm1Backward0"}
 
 def _enter(op: str, keep: Any, slope: Callable[[Any, Any], Any]) -> None:
     @rule(op, keep=(keep,), label=LABELS.get(op), symmetric=True)
-    def chained(node: Applied, g: TensorBase | Array) -> Operand:
+    def chained(node: Applied, g: Operand) -> Operand:
         return slope(g, node.kept(g))
 
 
@@ -73,7 +72,7 @@ _enter("tanh", "result", v.in_one_kernel("tanh_grad", _tanh_slope))
 _enter("exp2", "result", lambda g, y: v.times(v.mul(g, v.conj(y)), math.log(2)))
 
 
-def _sigmoid_slope(g: TensorBase | Array, y: TensorBase | Array) -> Operand:
+def _sigmoid_slope(g: Operand, y: Operand) -> Operand:
     y = v.conj(y)
     return v.mul(v.mul(g, v.plus(v.neg(y), 1)), y)
 
@@ -86,7 +85,7 @@ _enter("sigmoid", "result", v.in_one_kernel(
 
 def _flat(op: str) -> None:
     @rule(op, symmetric=True)
-    def zero(node: Applied, g: TensorBase | Array) -> Operand:
+    def zero(node: Applied, g: Operand) -> Operand:
         return v.nothing(g)
 
 
@@ -95,11 +94,11 @@ for _op in ("floor", "ceil", "trunc", "round", "sign"):
 
 
 @rule("frac", symmetric=True)
-def frac(node: Applied, g: TensorBase | Array) -> Operand:
+def frac(node: Applied, g: Operand) -> Operand:
     return g
 
 
-def _sinc_slope(g: TensorBase | Array, x: TensorBase | Array) -> Any:
+def _sinc_slope(g: Operand, x: Operand) -> Any:
     turned = v.times(x, math.pi)
     below = v.mul(turned, x)
     flat = v.is_zero(below)
@@ -108,12 +107,12 @@ def _sinc_slope(g: TensorBase | Array, x: TensorBase | Array) -> Any:
 
 
 @rule("sinc", keep=(0,), symmetric=True)
-def sinc(node: Applied, g: TensorBase | Array) -> Operand:
+def sinc(node: Applied, g: Operand) -> Operand:
     return _sinc_slope(g, node.kept(g))
 
 
 @rule("logit", keep=(0,), symmetric=True)
-def logit(node: Applied, g: TensorBase | Array) -> Operand:
+def logit(node: Applied, g: Operand) -> Operand:
     x, (low, high) = node.kept(g), node.args
     slope = v.div(g, v.mul(v.plus(x, 0), v.plus(v.neg(x), 1)))
     if low is None:
@@ -128,7 +127,7 @@ def _of_two(
     first_slope, second_slope = (lambda *values, place=place: slopes(*values)[place]() for place in (0, 1))
 
     @rule(op, keep=(0, 1, "result") if result else (0, 1), label=label)
-    def chained(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
+    def chained(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
         values = (g, node.kept(g, 0), node.kept(g, 1), node.kept(g, 2) if result else None)
         first, second = node.edges
         return (
@@ -137,22 +136,22 @@ def _of_two(
         )
 
 
-def _inverse_square(x: TensorBase | Array, y: TensorBase | Array) -> Operand:
+def _inverse_square(x: Operand, y: Operand) -> Operand:
     total = v.add(v.mul(x, x), v.mul(y, y))
     flat = v.is_zero(total)
     return v.where(flat, 0, v.reciprocal(total))
 
 
-def _same_sign(g: TensorBase | Array, x: TensorBase | Array, result: TensorBase | Array) -> Operand:
+def _same_sign(g: Operand, x: Operand, result: Operand) -> Operand:
     flat = v.is_zero(x)
     return v.mul(g, v.where(flat, 0, v.div(result, x)))
 
 
-def _log_share(g: TensorBase | Array, x: TensorBase | Array, other: TensorBase | Array) -> Operand:
+def _log_share(g: Operand, x: Operand, other: Operand) -> Operand:
     return v.div(g, v.conj(v.plus(v.exp(v.sub(other, x)), 1)))
 
 
-def _log2_share(g: TensorBase | Array, x: TensorBase | Array, other: TensorBase | Array) -> Operand:
+def _log2_share(g: Operand, x: Operand, other: Operand) -> Operand:
     return v.div(g, v.conj(v.plus(v.exp(v.times(v.sub(other, x), math.log(2))), 1)))
 
 
@@ -172,7 +171,7 @@ _of_two("hypot", lambda g, x, y, result: (lambda: v.mul(g, v.div(x, result)), la
 
 
 @rule("copysign", keep=(0, "result"))
-def copysign(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
+def copysign(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
     first, second = node.edges
     result = node.kept(g, 1)
     return (
@@ -189,19 +188,19 @@ _of_two("xlog1py", lambda g, x, y, _: (
 ), "SpecialXlog1PyBackward0")  # fmt: skip
 
 
-def _as_complex(value: TensorBase | Array, kind: Any) -> Operand:
+def _as_complex(value: Operand, kind: Any) -> Operand:
     """Cast real numbers to complex."""
     return v.converted(value, NAME_OF_NP[kind])
 
 
 @v.wide
-def _angle_slope(g: TensorBase | Array, z: TensorBase | Array) -> Operand:
+def _angle_slope(g: Operand, z: Operand) -> Operand:
     flat = v.is_zero(z)
     return v.where(flat, 0, v.div(v.times(g, 1j), v.conj(v.where(flat, 1, z))))
 
 
 @rule("angle", keep=(0,))
-def angle(node: Applied, g: TensorBase | Array) -> Operand:
+def angle(node: Applied, g: Operand) -> Operand:
     """Return the gradient of ``angle``, which is 0 for real numbers."""
     if not node.kind.is_complex:
         return v.nothing(node.kept(g))

@@ -4,14 +4,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..._backend.arrays import Array
-from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
 
 
 @rule("mm", keep=(0, 1), crosswise=(0, 1))
-def mm(node: Applied, g: TensorBase | Array) -> tuple[Any, TensorBase | Array | None]:
+def mm(node: Applied, g: Operand) -> tuple[Any, Operand | None]:
     first, second = node.edges
     return v.two_products(
         None if first is None else (g, v.conj(v.transpose(node.kept(g, 1)))),
@@ -20,7 +19,7 @@ def mm(node: Applied, g: TensorBase | Array) -> tuple[Any, TensorBase | Array | 
 
 
 @rule("bmm", keep=(0, 1), crosswise=(0, 1))
-def bmm(node: Applied, g: TensorBase | Array) -> tuple[Any, TensorBase | Array | None]:
+def bmm(node: Applied, g: Operand) -> tuple[Any, Operand | None]:
     first, second = node.edges
     return (
         None if first is None else v.bmm(g, v.conj(v.transpose(node.kept(g, 1)))),
@@ -43,7 +42,7 @@ def _rows(x: Array) -> Operand:
 
 
 @rule("linear", keep=(0, 1), windows=(1,), label="MmBackward0")
-def linear(node: Applied, g: TensorBase | Array) -> tuple[Any, ...]:
+def linear(node: Applied, g: Operand) -> tuple[Any, ...]:
     return _linear(node, g)
 
 

@@ -17,7 +17,7 @@ from ..apply import Applied, rule
 from ..operands import Operand
 
 
-def standardised(x: TensorBase | Array, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
+def standardised(x: Operand, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
     """Return values with mean 0 and variance 1 along some dimensions, and the inverse standard deviation."""
     number = v.constant(count, x)
     centred = v.sub(x, v.div(v.total(x, axes), number))
@@ -48,7 +48,7 @@ def _of_nothing(node: Applied, g: Operand) -> tuple[Any, ...]:
 
 
 @rule("layer_norm", keep=(0, 1), watch=(2,), label="NativeLayerNormBackward0")
-def layer_norm(node: Applied, g: Array) -> tuple[TensorBase | Array | None, ...]:
+def layer_norm(node: Applied, g: Array) -> tuple[Operand | None, ...]:
     begin, shape = node.args[0], node.shapes[0]
     axes, count = tuple(range(begin, len(shape))), 1
     for length in shape[begin:]:
@@ -70,15 +70,15 @@ def _layer_norm_of_arrays(node: Applied, g: Array, x: Array, weight: Array, axes
 
 @v.by_gradient(array=_layer_norm_of_arrays)
 def _layer_norm_composed(
-    node: Applied, g: TensorBase | Array, x: TensorBase | Array, weight: TensorBase | Array, axes: tuple[int, ...], count: int
-) -> tuple[TensorBase | Array | None, ...]:
+    node: Applied, g: Operand, x: Operand, weight: Operand, axes: tuple[int, ...], count: int
+) -> tuple[Operand | None, ...]:
     """Return the gradient of layer norm, by one host kernel if possible, else by single operations with half precision computed in float32.
     """
     return _layer_norm_steps(node, g, x, weight, axes, count)
 
 
 def _layer_norm_steps(
-    node: Applied, g: TensorBase | Array, x: TensorBase | Array, weight: TensorBase | Array, axes: tuple[int, ...], count: int
+    node: Applied, g: Operand, x: Operand, weight: Operand, axes: tuple[int, ...], count: int
 ) -> Any:
     normal, inverse = standardised(x, axes, count, node.args[1])
     by_input = None
@@ -171,7 +171,7 @@ def batch_norm_parts(node: Any, gradients: Any) -> Any:
 
 
 @rule("batch_norm_eval", keep=(0, 1, 3, 4), label="NativeBatchNormBackward0")
-def batch_norm_eval(node: Applied, g: TensorBase | Array) -> tuple[Any, ...]:
+def batch_norm_eval(node: Applied, g: Operand) -> tuple[Any, ...]:
     x, weight, mean, var = (node.kept(g, place) for place in range(4))
     channels = v.shape_of(weight)
     wide = (1, *channels, *([1] * (len(v.shape_of(x)) - 2)))

@@ -19,7 +19,6 @@ from ..._backend.host.pool import (
 )
 from ..._backend.kernels.sliding_windows import adaptive_table
 from ..._backend.raw import Raw
-from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
 from ..apply import Applied, rule
@@ -83,7 +82,7 @@ def _max_pool_of_arrays(node: Applied, g: Array) -> Array | None:
 
 @rule("max_pool", keep=(0, "result"), label="MaxPool2DWithIndicesBackward0")
 @v.by_gradient(array=_max_pool_of_arrays, raw=_max_pool_of_raws)
-def max_pool(node: Applied, g: TensorBase | Array) -> Operand:
+def max_pool(node: Applied, g: Operand) -> Operand:
     kernel, stride, padding, dilation, out = node.args
     shape, apart = node.shapes[0], _lie_apart(node)
     x = v.comparable(node.kept(g, 0))
@@ -129,7 +128,7 @@ def _by_position_on_device(node: Any, gradients: Any) -> Any:
 
 
 @v.by_gradient(native=_by_position_on_device)
-def _by_position(node: Any, gradients: Sequence[TensorBase | Array | None]) -> Operand:
+def _by_position(node: Any, gradients: Sequence[Operand | None]) -> Operand:
     """Scatter the gradient to the indices that the pooling returned as its second result."""
     g, shape = gradients[0], node.shapes[0]
     places = positions_in(v.host_array(node.kept(g)), shape)
@@ -157,7 +156,7 @@ def _avg_pool_on_device(node: Any, g: Any) -> Any:
 
 @rule("avg_pool", watch=(0,), label="AvgPool2DBackward0")
 @v.by_gradient(native=_avg_pool_on_device)
-def avg_pool(node: Applied, g: TensorBase | Array) -> Operand:
+def avg_pool(node: Applied, g: Operand) -> Operand:
     kernel, stride, padding, out, include_pad, divisor = node.args
     shape = node.shapes[0]
     if 0 in shape or 0 in out:

@@ -19,7 +19,7 @@ from ..operands import Operand
 from ..primitives import Primitive
 
 
-def restored(node: Applied, g: TensorBase | Array, dims: tuple[int, ...], keepdim: bool) -> Operand:
+def restored(node: Applied, g: Operand, dims: tuple[int, ...], keepdim: bool) -> Operand:
     """Return the gradient with the reduced dimensions restored as length 1."""
     own = node.shapes[0]
     if keepdim or not dims or not own:
@@ -28,7 +28,7 @@ def restored(node: Applied, g: TensorBase | Array, dims: tuple[int, ...], keepdi
 
 
 @rule("sum", label="SumBackward1")
-def sum(node: Applied, g: TensorBase | Array) -> Any:
+def sum(node: Applied, g: Operand) -> Any:
     dims, keepdim = node.args
     if not node.shapes[0]:
         return v.alias(g)
@@ -38,7 +38,7 @@ def sum(node: Applied, g: TensorBase | Array) -> Any:
 
 
 @rule("mean", label="MeanBackward1")
-def mean(node: Applied, g: TensorBase | Array) -> Operand:
+def mean(node: Applied, g: Operand) -> Operand:
     dims, keepdim = node.args
     count = 1
     for dim in dims if node.shapes[0] else ():
@@ -66,7 +66,7 @@ def _shared_on_device(node: Any, g: Any) -> Any:
 def _extreme(op: str) -> None:
     @rule(op, keep=(0, "result"))
     @v.by_gradient(native=_shared_on_device)
-    def shared(node: Applied, g: TensorBase | Array) -> Operand:
+    def shared(node: Applied, g: Operand) -> Operand:
         dims, keepdim = node.args
         x, y = v.host_array(node.kept(g, 0)), v.host_array(node.kept(g, 1))
         dims = dims if x.ndim else ()
@@ -89,16 +89,16 @@ _extreme("amin")
 _cumprod = Primitive("cumprod")
 
 
-def _moved(value: TensorBase | Array) -> Operand:
+def _moved(value: Operand) -> Operand:
     """Shift the elements by one along the last dimension; the first becomes 1."""
     return v.pad(value, (1, -1), 1)
 
 
-def _turned(value: TensorBase | Array) -> Operand:
+def _turned(value: Operand) -> Operand:
     return v.flip(value, (len(v.shape_of(value)) - 1,))
 
 
-def _products_without(x: TensorBase | Array) -> Operand:
+def _products_without(x: Operand) -> Operand:
     """Return for each element the product of the others along the last dimension, exact if some are zero."""
     last = len(v.shape_of(x)) - 1
     before = _moved(_cumprod(x, last))
@@ -107,7 +107,7 @@ def _products_without(x: TensorBase | Array) -> Operand:
 
 
 @rule("prod", keep=(0, "result"), label="ProdBackward0")
-def prod(node: Applied, g: TensorBase | Array) -> Any:
+def prod(node: Applied, g: Operand) -> Any:
     dims, keepdim = node.args
     shape = node.shapes[0]
     if not shape or not dims:
@@ -126,7 +126,7 @@ def prod(node: Applied, g: TensorBase | Array) -> Any:
 
 
 @v.ways(raw=lambda x, order: dense(v.permute(x, order)))
-def _reordered(x: TensorBase | Array, order: Sequence[int]) -> Operand:
+def _reordered(x: Operand, order: Sequence[int]) -> Operand:
     """Return a row-major copy with permuted dimensions, through which gradients are row-major too."""
     inverse = inverse_order(order)
 

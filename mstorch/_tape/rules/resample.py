@@ -8,7 +8,6 @@ import numpy as np
 from ..._backend.arrays import Array
 from ..._backend.host.resample import numpy_pick_along
 from ..._backend.table import kernel
-from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
@@ -34,7 +33,7 @@ def along(node: Applied, g: Array) -> Operand:
 
 @rule("pick_along", label="UpsampleNearestBackward0", tables=True)
 @v.by_gradient(native=lambda node, g: v.rows_added(g, node.shapes[0], node.args[1], node.args[0]))
-def pick_along(node: Applied, g: TensorBase | Array) -> Operand:
+def pick_along(node: Applied, g: Operand) -> Operand:
     positions, axis = node.args
     shape = node.shapes[0]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied, rule
@@ -16,7 +15,7 @@ def _gate(number: int, width: int) -> tuple[Any, ...]:
     return ..., slice(number * width, (number + 1) * width)
 
 
-def _split(value: TensorBase | Array, count: int) -> list[Any]:
+def _split(value: Operand, count: int) -> list[Any]:
     """Split the gates, which are adjacent in the last dimension; None gives as many Nones."""
     if value is None:
         return [None] * count
@@ -29,7 +28,7 @@ def _joined(values: list[Any]) -> Operand:
     return v.cat(values, -1)
 
 
-def _rest(y: TensorBase | Array) -> Operand:
+def _rest(y: Operand) -> Operand:
     return v.plus(v.neg(y), 1)
 
 
@@ -37,16 +36,16 @@ _sigmoid_grad = v.in_one_kernel("sigmoid_grad", lambda g, y: v.mul(g, v.mul(y, _
 _tanh_grad = v.in_one_kernel("tanh_grad", lambda g, y: v.mul(g, _rest(v.mul(y, y))))
 
 
-def _by_sigmoid(g: TensorBase | Array, y: TensorBase | Array) -> Operand:
+def _by_sigmoid(g: Operand, y: Operand) -> Operand:
     return None if g is None else _sigmoid_grad(g, y)
 
 
-def _by_tanh(g: TensorBase | Array, y: TensorBase | Array) -> Operand:
+def _by_tanh(g: Operand, y: Operand) -> Operand:
     return None if g is None else _tanh_grad(g, y)
 
 
 @rule("lstm_cell", keep=(0, 1, "result1"), label="ThnnFusedLstmCellBackward0")
-def lstm_cell(node: Any, gradients: Sequence[TensorBase | Array | None]) -> tuple[TensorBase | Array, TensorBase | Array]:
+def lstm_cell(node: Any, gradients: Sequence[Operand | None]) -> tuple[Operand, Operand]:
     by_hidden, by_cell = gradients
     g = by_cell if by_hidden is None else by_hidden
     gates, before, after = (node.kept(g, place) for place in range(3))
@@ -65,7 +64,7 @@ def lstm_cell(node: Any, gradients: Sequence[TensorBase | Array | None]) -> tupl
 
 
 @rule("gru_cell", keep=(0, 1, 2), label="ThnnFusedGruCellBackward0")
-def gru_cell(node: Applied, g: TensorBase | Array) -> tuple[Any, ...]:
+def gru_cell(node: Applied, g: Operand) -> tuple[Any, ...]:
     hidden = node.kept(g, 2)
     (xr, xz, xn), (hr, hz, hn) = _split(node.kept(g, 0), 3), _split(node.kept(g, 1), 3)
     reset, update = v.sigmoid(v.add(xr, hr)), v.sigmoid(v.add(xz, hz))

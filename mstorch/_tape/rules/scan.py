@@ -20,7 +20,7 @@ _sums = Primitive("cumsum")
 
 
 @v.ways(native=lambda value, dim: v.flip(_sums(v.flip(value, (dim,)), dim), (dim,)))
-def _from_behind(value: TensorBase | Array, dim: int) -> Operand:
+def _from_behind(value: Operand, dim: int) -> Operand:
     """Return the cumulative sum in reverse."""
     sums = _cumsum.host[dtype_name(value)]
 
@@ -31,7 +31,7 @@ def _from_behind(value: TensorBase | Array, dim: int) -> Operand:
 
 
 @rule("cumsum")
-def cumsum(node: Applied, g: TensorBase | Array) -> Operand:
+def cumsum(node: Applied, g: Operand) -> Operand:
     shape, dim = node.shapes[0], node.args[0]
     return g if not shape or shape[dim] == 1 or count_of(shape) < 2 else _from_behind(g, dim)
 
@@ -45,7 +45,7 @@ _logcumsumexp = Primitive("logcumsumexp")
 
 
 @rule("logcumsumexp", keep=(0, "result"))
-def logcumsumexp(node: Applied, g: TensorBase | Array) -> Operand:
+def logcumsumexp(node: Applied, g: Operand) -> Operand:
     """Return the gradient of logcumsumexp for real numbers, from logarithms of the gradient's positive and negative part, as in torch; NaN
     at -inf.
     """
@@ -56,7 +56,7 @@ def logcumsumexp(node: Applied, g: TensorBase | Array) -> Operand:
     lowest = float(finfo(node.kind).min)
     size = v.log(v.abs_(g))
 
-    def flipped(value: TensorBase | Array) -> Operand:
+    def flipped(value: Operand) -> Operand:
         return v.flip(value, (dim,))
 
     def share(where: Array) -> Operand:
@@ -71,7 +71,7 @@ def _part(value: TensorBase, dim: int, start: int, stop: int) -> Any:
 
 
 @rule("cumprod", keep=(0, "result"))
-def cumprod(node: Applied, g: TensorBase | Array) -> Operand:
+def cumprod(node: Applied, g: Operand) -> Operand:
     (dim,) = node.args
     x, y = node.kept(g, 0), node.kept(g, 1)
     if not any(length > 1 for length in node.shapes[0]):

@@ -12,6 +12,7 @@ from .. import movement
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..composite import refuse
+from ..operands import Operand
 from ..primitives import Primitive
 from ._places import Places
 
@@ -44,7 +45,7 @@ def _scatter_on_device(node: Any, g: Any) -> Any:
 
 @rule("scatter", label="ScatterBackward0")
 @v.by_gradient(native=_scatter_on_device)
-def scatter(node: Any, g: Any) -> tuple[TensorBase | Array | None, ...]:
+def scatter(node: Any, g: Any) -> tuple[Operand | None, ...]:
     dim, index, how = node.args
     return _along(node.shapes[0], dim, index, node.shapes[1]).gradients(node, g, how == "add")
 
@@ -57,7 +58,7 @@ def _put_on_device(node: Any, g: Any) -> Any:
 
 @rule("put")
 @v.by_gradient(native=_put_on_device)
-def put(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array | None, ...]:
+def put(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
     index, accumulate = node.args
     shape = node.shapes[0]
     flat = (int(np.prod(shape)),)
@@ -76,7 +77,7 @@ def _index_write_on_device(node: Any, g: Any) -> Any:
 
 @rule("index_write", label="IndexAddBackward0")
 @v.by_gradient(native=_index_write_on_device)
-def index_write(node: Applied, g: Array) -> tuple[TensorBase | Array | None, ...]:
+def index_write(node: Applied, g: Array) -> tuple[Operand | None, ...]:
     dim, index, accumulate = node.args
     shape, own = node.shapes
     return Places((slice(None),) * dim + (index,), shape, own).gradients(node, g, accumulate)
@@ -86,7 +87,7 @@ _reduced = Primitive("scatter_reduce")
 
 
 @rule("scatter_reduce", keep=(0, 1, "result"))
-def scatter_reduce(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | Array, TensorBase | Array]:
+def scatter_reduce(node: Applied, g: Operand) -> tuple[Operand, Operand]:
     dim, index, how, include_self = node.args
     places = _along(node.shapes[0], dim, v.host_array(index), node.shapes[1])
     x, source, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
@@ -103,7 +104,7 @@ def scatter_reduce(node: Applied, g: TensorBase | Array) -> tuple[TensorBase | A
     return by_x if include_self else places.without(by_x), by_source
 
 
-def _equal(first: TensorBase | Array, second: TensorBase | Array) -> Array:
+def _equal(first: Operand, second: Operand) -> Array:
     array = v.host_array(first)
     return np.asarray(array == v.host_array(second)).astype(array.dtype)
 
@@ -116,8 +117,8 @@ def _counts(node: Applied, places: Places, include_self: bool) -> Array:
 
 
 def _of_product(
-    node: Applied, g: TensorBase | Array, places: Places, x: TensorBase | Array, source: TensorBase | Array,
-    result: TensorBase | Array,
+    node: Applied, g: Operand, places: Places, x: Operand, source: Operand,
+    result: Operand,
 ) -> tuple[Any, Any]:
     """Return torch's gradients of a product by ``scatter_reduce``: by division if no factor is zero; a single zero gets the product of the
     other factors.

@@ -6,7 +6,6 @@ import numpy as np
 from ..._backend.arrays import Array
 from ..._backend.host.shape import numpy_tile
 from ..._backend.raw import NAME_OF, Raw
-from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
 from ..apply import Applied, rule
@@ -17,7 +16,7 @@ _roll, _triangle, _tile = Primitive("roll"), Primitive("triangle"), Primitive("t
 
 
 @rule("tile", label="RepeatBackward0")
-def tile(node: Applied, g: TensorBase | Array) -> Operand:
+def tile(node: Applied, g: Operand) -> Operand:
     (repeats,) = node.args
     shape = node.shapes[0]
     split = tuple(n for pair in zip(repeats, shape) for n in pair)
@@ -36,12 +35,12 @@ def tile(node: Applied, g: TensorBase | Array) -> Operand:
 
 
 @rule("flip")
-def flip(node: Applied, g: TensorBase | Array) -> Operand:
+def flip(node: Applied, g: Operand) -> Operand:
     return v.flip(g, *node.args)
 
 
 @rule("roll")
-def roll(node: Applied, g: TensorBase | Array) -> Operand:
+def roll(node: Applied, g: Operand) -> Operand:
     shifts, dims = node.args
     return _roll(g, tuple(-shift for shift in shifts), dims)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 from ..._backend.arrays import Array
 from ..._backend.host.softmax import slope_in_rows
 from ..._backend.onednn.rows import LOG_SOFTMAX, SOFTMAX
-from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
@@ -15,12 +14,12 @@ def _axes(node: Applied) -> tuple[int, ...]:
 
 
 @rule("softmax", keep=("result",), symmetric=True)
-def softmax(node: Applied, g: TensorBase | Array) -> Operand:
+def softmax(node: Applied, g: Operand) -> Operand:
     return _slope(g, node.kept(g), node)
 
 
 @v.ways(array=lambda g, y, node: slope_in_rows(SOFTMAX, y, g, node.args[0]))
-def _slope(g: TensorBase | Array, y: TensorBase | Array, node: Applied) -> Operand:
+def _slope(g: Operand, y: Operand, node: Applied) -> Operand:
     return v.wide(lambda g, y: v.mul(y, v.sub(g, v.total(v.mul(g, y), _axes(node)))))(g, y)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..._backend.arrays import Array
-from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
@@ -25,24 +24,24 @@ def _density(x: Any) -> Any:
     return v.times(v.exp(v.times(v.mul(x, x), -0.5)), 1 / _ROOT_TWO_PI)
 
 
-def _erfinv_slope(y: TensorBase | Array) -> Operand:
+def _erfinv_slope(y: Operand) -> Operand:
     return v.times(v.exp(v.mul(y, y)), 1 / _TWO_BY_ROOT_PI)
 
 
-def _log_density(x: TensorBase | Array, y: TensorBase | Array) -> Operand:
+def _log_density(x: Operand, y: Operand) -> Operand:
     """Return the derivative of ``log_ndtr``; NaN where the logarithm is -inf."""
     slope = v.times(v.reciprocal(_erfcx(v.times(x, -math.sqrt(0.5)))), math.sqrt(2 / math.pi))
     return v.where(v.at_most(y, -math.inf), math.nan, slope)
 
 
-def _of_first_order(slope: Callable[[Any], Any], x: TensorBase | Array) -> Operand:
+def _of_first_order(slope: Callable[[Any], Any], x: Operand) -> Operand:
     """Return ``slope(x)``, which divides by x; where x is NaN or too small, return 0.5, its limit at 0."""
     array = v.host_array(x)
     small = ~(np.abs(array) > np.finfo(array.dtype).eps)
     return v.where(small, 0.5, slope(v.where(small, 1, x)))
 
 
-def _signed(x: TensorBase | Array, value: TensorBase | Array) -> Operand:
+def _signed(x: Operand, value: Operand) -> Operand:
     return v.mul(v.like(v.signs(x), value), value)
 
 
@@ -71,7 +70,7 @@ def _enter(op: str, label: str, slope: Callable[[Any, Any], Any]) -> None:
     kept = op in _KEEP_RESULT
 
     @rule(op, keep=(0, "result") if kept else (0,), label=label, symmetric=True)
-    def chained(node: Applied, g: TensorBase | Array) -> Operand:
+    def chained(node: Applied, g: Operand) -> Operand:
         if op == "ndtr":  # in torch's order
             x = node.kept(g, 0)
             return v.mul(v.times(g, 1 / _ROOT_TWO_PI), v.exp(v.times(v.mul(x, x), -0.5)))
@@ -83,7 +82,7 @@ for _op, (_label, _slope) in _SLOPES.items():
 
 
 @rule("polygamma", keep=(0,))
-def polygamma(node: Applied, g: TensorBase | Array) -> Operand:
+def polygamma(node: Applied, g: Operand) -> Operand:
     order = node.args[0] + 1
     return v.wide(lambda g, x: v.mul(g, _polygamma(x, order)))(g, node.kept(g))
 
