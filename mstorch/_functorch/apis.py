@@ -10,7 +10,7 @@ from .vmap import mapped_size
 
 
 def chunk_vmap(
-    func: Callable[..., Any], in_dims: int | tuple[int | None, ...] = 0, out_dims: int = 0, randomness: str = "error", chunks: int = 2
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
 ) -> Callable[..., Any]:
     """Apply ``vmap`` in at most ``chunks`` chunks, one after the other."""
     if chunks == 1:

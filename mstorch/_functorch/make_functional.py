@@ -20,7 +20,7 @@ class FunctionalModule(Module):
         self.stateless_model = stateless_model
         self.param_names = param_names
 
-    def forward(self, params: Iterable[Tensor], *args: Any, **kwargs: Any) -> Tensor:
+    def forward(self, params: Iterable[Tensor], *args: Any, **kwargs: Any) -> Any:
         """Call the module with these parameters."""
         return functional_call(self.stateless_model, dict(zip(self.param_names, params)), args, kwargs)
 
@@ -35,7 +35,7 @@ class FunctionalModuleWithBuffers(Module):
         self.stateless_model = stateless_model
         self.param_names, self.buffer_names = param_names, buffer_names
 
-    def forward(self, params: Iterable[Tensor], buffers: Iterable[Tensor], *args: Any, **kwargs: Any) -> Tensor:
+    def forward(self, params: Iterable[Tensor], buffers: Iterable[Tensor], *args: Any, **kwargs: Any) -> Any:
         """Call the module with these parameters and buffers."""
         state = {**dict(zip(self.param_names, params)), **dict(zip(self.buffer_names, buffers))}
         return functional_call(self.stateless_model, state, args, kwargs)
@@ -78,7 +78,7 @@ def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[Any, tuple[Any
     return functions[0], *(tuple(stack(parts).detach() for parts in zip(*groups)) for groups in (params, buffers))
 
 
-def _ensemble(model_class: type[Module], ensemble_shape: Any, device: Any, args: tuple[int, ...], kwargs: Any) -> Any:
+def _ensemble(model_class: type[Module], ensemble_shape: Any, device: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
     if len(ensemble_shape) >= 2:
         raise ValueError("NYI: ensemble_shape with more than 1 element")
     count = ensemble_shape[0] if len(ensemble_shape) else 1
@@ -106,7 +106,7 @@ def functional_init(
 
 
 def functional_init_with_buffers(
-    model_class: type[Module], ensemble_shape: tuple[()] | tuple[int, ...] = (), device: int | str | device = "cpu"
+    model_class: type[Module], ensemble_shape: tuple[int, ...] = (), device: int | str | device = "cpu"
 ) -> Callable[..., Any]:
     """Return a function of the class's arguments that returns parameters, buffers, function, and the names of both."""
 

@@ -54,7 +54,7 @@ def _batch_size(leaves: list[Any], dims: list[Any]) -> int:
 
 
 def _process_batched_inputs(
-    in_dims: int | tuple[int | None, ...], args: tuple[Any, ...], func: Callable[..., Any]
+    in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]
 ) -> tuple[int, list[Any], list[Any], Any]:
     """Return the batch size, the batch dimension of each leaf of the arguments (None: not batched), the leaves, and their TreeSpec."""
     name = _get_name(func)
@@ -152,7 +152,7 @@ def _output_dims(name: str, out_dims: Any, spec: TreeSpec, single: bool) -> list
 
 
 def _unwrap_batched(
-    batched_outputs: Any, out_dims: int | tuple[int, ...] | None, vmap_level: int, batch_size: int, func: Callable[..., Any]
+    batched_outputs: Any, out_dims: Any, vmap_level: int, batch_size: int, func: Callable[..., Any]
 ) -> Any:
     """Return the mapped function's result with the batch dimensions moved to ``out_dims``."""
     name = _get_name(func)
@@ -161,7 +161,7 @@ def _unwrap_batched(
     return tree_unflatten([_maybe_remove_batch_dim(name, one, vmap_level, batch_size, dim) for one, dim in zip(flat, dims)], spec)
 
 
-def _check_out_dims(out_dims: int | None, func: Callable[..., Any]) -> None:
+def _check_out_dims(out_dims: Any, func: Callable[..., Any]) -> None:
     if isinstance(out_dims, int) or out_dims is None:
         return
     if not all(dim is None or isinstance(dim, int) for dim in tree_flatten(out_dims, _is_none)[0]):
@@ -197,7 +197,7 @@ def unwrap_batched(args: Any, level: int) -> tuple[Any, Any]:
 
 
 def vmap(
-    func: Callable[P, R], in_dims: int | tuple[int | None, ...] = 0, out_dims: Any = 0, randomness: str = "error", *,
+    func: Callable[P, R], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
     chunk_size: int | None = None
 ) -> Callable[P, R]:
     """Return a function that applies ``func`` to each slice of its positional arguments along ``in_dims`` and stacks the results.
@@ -238,7 +238,7 @@ def vmap(
     return wrapper
 
 
-def _joined(chunks: list[Any], out_dims: int) -> Tensor:
+def _joined(chunks: list[Any], out_dims: Any) -> Any:
     flat, spec = tree_flatten(chunks[0])
     dims = _output_dims("", out_dims, spec, isinstance(chunks[0], TensorBase))
     parts = zip(flat, *(tree_flatten(chunk)[0] for chunk in chunks[1:]))

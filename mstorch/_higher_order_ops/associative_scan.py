@@ -13,7 +13,7 @@ from ..utils import _pytree as pytree
 _OF_DEVICES = ("cuda", "xpu", "npu")
 
 
-def _check(combine_fn: int | Callable[..., Any], leaves: list[Any], dim: int, reverse: int, combine_mode: str) -> int:
+def _check(combine_fn: Any, leaves: list[Any], dim: int, reverse: int, combine_mode: str) -> int:
     if not callable(combine_fn):
         raise ValueError(f"Combine_fn must be a callable, but got {combine_fn}")
     if not isinstance(dim, int):
@@ -37,7 +37,7 @@ def _check(combine_fn: int | Callable[..., Any], leaves: list[Any], dim: int, re
 
 
 def associative_scan(
-    combine_fn: Callable[[Any, Any], Any], xs: Tensor | dict[str, Tensor] | tuple[Tensor, ...], dim: int, reverse: bool = False,
+    combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int, reverse: bool = False,
     combine_mode: str = "pointwise"
 ) -> Any:
     """Return the prefix scan along ``dim`` by ``combine_fn``; with ``reverse`` from the end.

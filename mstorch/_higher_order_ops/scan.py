@@ -1,7 +1,7 @@
 """torch._higher_order_ops.scan: loop over a dimension with a carry and an output per step."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .._ops._dispatch import wrap_dim
@@ -10,7 +10,7 @@ from .._tensor import Tensor
 from ..utils import _pytree as pytree
 
 
-def _check(combine_fn: int | Callable[..., Any], init: list[Any], xs: list[Any], dim: int, reverse: int) -> int:
+def _check(combine_fn: Any, init: list[Any], xs: list[Any], dim: int, reverse: int) -> int:
     if not callable(combine_fn):
         raise RuntimeError(f"Combine_fn must be a callable, but got {combine_fn}")
     if not isinstance(dim, int):
@@ -32,7 +32,7 @@ def _check(combine_fn: int | Callable[..., Any], init: list[Any], xs: list[Any],
 
 
 def scan(
-    combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Tensor | float | Sequence[Tensor], xs: Any, *, dim: int = 0,
+    combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, dim: int = 0,
     reverse: bool = False
 ) -> tuple[Any, Any]:
     """Apply ``carry, y = combine_fn(carry, x)`` to each slice ``x`` of ``xs`` along ``dim``; return the last carry, and the stacked

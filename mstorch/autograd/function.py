@@ -57,7 +57,7 @@ class FunctionCtx:
                 )
         self._to_save = tensors
 
-    def save_for_forward(self, *tensors: Tensor) -> None:
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Save tensors for ``jvp``."""
         self.saved_for_forward = tensors
 
@@ -213,7 +213,7 @@ class Function:
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx: FunctionCtx, inputs: tuple[Any, ...], output: Any) -> Any:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
         """Save tensors and values for backward; called if ``forward`` takes no ``ctx``."""
         raise NotImplementedError("setup_context is not implemented.")
 
@@ -248,7 +248,7 @@ class Function:
         )
 
     @classmethod
-    def _mstorch_backward(cls, ctx: FunctionCtx, *gradients: Tensor | None) -> Any:
+    def _mstorch_backward(cls, ctx: Any, *gradients: Tensor | None) -> Any:
         if cls.vjp is not Function.vjp:
             if cls.backward is not Function.backward:
                 raise RuntimeError(

@@ -189,12 +189,12 @@ def _parted(item: Any, level: int) -> tuple[Any, Any]:
 MAPPED.extend((_joined, _parted))
 
 
-def linearize(func: Callable[..., Any], *primals: Tensor) -> tuple[Any, Callable[..., Any]]:
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """Return ``func(*primals)`` and a function that maps tangents to directional derivatives without running ``func`` again."""
     leaves, spec = tree_flatten(primals)
     push = Push(func, primals, False, "linearize(f, *primals)")
 
-    def jvp_fn(*tangents: Tensor) -> Any:
+    def jvp_fn(*tangents: Any) -> Any:
         directions, direction_spec = tree_flatten(tangents)
         if spec != direction_spec:
             raise RuntimeError(
@@ -234,7 +234,7 @@ def jacfwd(
                 whole[position] = value
             return whole
 
-        def along(*directions: Tensor) -> tuple[Tensor | dict[Any, Any] | tuple[Tensor, Tensor], ...]:
+        def along(*directions: Any) -> Any:
             found = _pushed(func, leaves, directions, arguments, False, has_aux)
             return found[1:]
 

@@ -106,7 +106,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     return wrapped
 
 
-def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     """Return the tensor inside a BatchedTensor, for debugging; with ``recurse``, inside the BatchedTensors of all vmaps, else of the
     innermost only.
 

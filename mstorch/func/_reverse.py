@@ -123,7 +123,7 @@ def _refuse_integers(outputs: Sequence[Tensor]) -> None:
             )
 
 
-def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return ``func(*primals)`` and a function that maps an output gradient to a tuple of argument gradients.
 
     With ``has_aux``, ``func`` returns a pair and aux is a third result. The function may be called repeatedly.

@@ -201,7 +201,7 @@ class FullyShardedDataParallel(Module):
 
     # Forward and gradients
 
-    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the wrapped module with full parameters."""
         root, mixed = not getattr(self, "_inner", False), self.mixed_precision
         if root and mixed.buffer_dtype is not None:

@@ -29,7 +29,7 @@ class DataParallel(Module):
         self.output_device = output_device
         self.dim = dim
 
-    def forward(self, *inputs: Any, **kwargs: Any) -> Tensor:
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Return the result of ``module``."""
         return self.module(*inputs, **kwargs)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from ...._tensor import Tensor
 from ....autograd.graph import save_on_cpu
 from ....nn import Module
 from ....utils.checkpoint import checkpoint
@@ -60,7 +59,7 @@ class ActivationWrapper(Module):
 class OffloadWrapper(ActivationWrapper):
     """Module wrapper that keeps tensors saved for backward on the host."""
 
-    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the wrapped module, with tensors saved for backward kept on the host."""
         with save_on_cpu(pin_memory=True):
             return self._checkpoint_wrapped_module(*args, **kwargs)
@@ -79,7 +78,7 @@ class CheckpointWrapper(ActivationWrapper):
             checkpoint_fn = partial(checkpoint, use_reentrant=checkpoint_impl is CheckpointImpl.REENTRANT)
         self.checkpoint_fn = partial(checkpoint_fn, **checkpoint_fn_kwargs)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the wrapped module under ``checkpoint``."""
         if self.checkpoint_impl is CheckpointImpl.NO_REENTRANT or not kwargs:
             return self.checkpoint_fn(self._checkpoint_wrapped_module, *args, **kwargs)
