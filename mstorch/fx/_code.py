@@ -95,6 +95,7 @@ class _Writer:
         self.globals: dict[str, Any] = {"torch": _package()}
         self.wrapped: dict[str, None] = {}  # functions that `wrap` named, in the order in which they are called
         self.inputs: list[str] = []
+        self.given: set[str] = set()
         self.result = ""
         self.returned = ""
 
@@ -179,8 +180,13 @@ class _Writer:
             prefix = "" if star is None else star[0]
             default = f" = {self.text(node.args[0])}" if node.args else ""
             kind = f" : {self.annotation(node.type)}" if node.type is not None else ""
-            self.inputs.append(f"{prefix}{self.names.create_name(node.name, node)}{kind}{default}")
-            return None
+            # Callers may use the name as a keyword, so that it stays where the node has another one.
+            given = node.target.removeprefix(prefix)
+            if not given.isidentifier() or given in self.given:
+                given = self.names.create_name(node.name, node)
+            self.given.add(given)
+            self.inputs.append(f"{prefix}{given}{kind}{default}")
+            return None if given == node.name else given
         if node.op == "output":
             self.result = self.text(node.args[0])
             self.returned = f" -> {self.annotation(node.type)}" if node.type is not None else ""
@@ -264,6 +270,9 @@ class CodeGen:
             if value is None:
                 continue
             line = f"{node.name} = {value}"
+            if node.op == "placeholder":
+                lines.append(line)
+                continue
             done = [used.name for used in last.get(node, ())]
             if not node.users:
                 done.append(node.name)

@@ -4,9 +4,11 @@ from __future__ import annotations
 import functools as functools
 import inspect
 import math
+import os
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType as FunctionType
 from typing import Any
 
@@ -25,12 +27,14 @@ from .proxy import Proxy, TracerBase
 
 _wrapped_names: dict[tuple[int, str], dict[str, Any]] = {}  # which global names `wrap` named, and where they stand
 _HOME = __name__.partition(".")[0]
+_FOLDER = str(Path(__file__).parents[1]) + os.sep  # names of modules do not tell: where `import torch` gets mstorch, they are torch's
 PH = type("PHBase", (), {"__repr__": lambda self: "PH", "__doc__": "Marks a leaf of a concrete argument that stays an input."})()
 
 
 def _ours(function: Any) -> bool:
     """Whether a function is the library's own, whose annotations torch's forwards do not have."""
-    return (getattr(function, "__module__", None) or "").partition(".")[0] == _HOME
+    code = getattr(function, "__code__", None)
+    return code is not None and code.co_filename.startswith(_FOLDER)
 
 
 def wrap(fn_or_name: str | Callable[..., Any]) -> str | Callable[..., Any]:

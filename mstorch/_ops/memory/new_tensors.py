@@ -32,11 +32,9 @@ def new_tensor(
     if pin_memory:
         devices.refuse_pinning(self.device if device is None else device)
     if isinstance(data, TensorBase):
-        place = _beside(self, device)
-        found = without_values(data, dtype or self._dtype, place, requires_grad)
-        if found is not None:
-            return found
-        return as_asked(copied_tensor(data, dtype or self._dtype, requires_grad, "tensor.new_tensor"), place)
+        kind, place = dtype or self._dtype, _beside(self, device)
+        found = without_values(data, kind, place, requires_grad)
+        return as_asked(copied_tensor(data, kind, requires_grad, "tensor.new_tensor"), place) if found is None else found
     return as_asked(copied(data, dtype or self._dtype, requires_grad), _beside(self, device))
 
 
