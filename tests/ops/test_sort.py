@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+import mstorch
 from mstorch._backend.host import _order, _select
 
 X = np.random.RandomState(0).permutation(24).reshape(4, 6).astype(np.float32) / 4
@@ -329,4 +330,7 @@ def test_how_often_backward_goes(both, name, shape):
 @pytest.mark.parametrize("function", ["quantile", "nanquantile"])
 @pytest.mark.parametrize("q", [[0.5, 1.1], [-0.1, 0.5], [math.nan], [0.0, 1.0], [], 1.1, -1.0])
 def test_quantiles_outside_of_0_and_1(both, function, q):
+    """torch reads a vector of them on the CPU alone."""
+    if isinstance(q, list) and not all(0 <= one <= 1 for one in q) and mstorch.get_default_device().type != "cpu":
+        pytest.skip("the values of a device are not read")
     both(lambda torch: getattr(torch, function)(torch.arange(4.0), torch.tensor(q) if isinstance(q, list) else q))

@@ -30,7 +30,7 @@ def _give(cls: type) -> None:
     if cls in _given:
         return
     _given.add(cls)
-    kinds = cls.__mro__[: [kind.__module__.partition(".")[0] for kind in cls.__mro__].index("mstorch")]
+    kinds = cls.__mro__[: cls.__mro__.index(above.torch.Tensor)]
     for name, member in _MEMBERS.items():
         if not any(name in vars(kind) for kind in kinds):
             setattr(cls, name, member)
