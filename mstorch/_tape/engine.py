@@ -115,10 +115,8 @@ def add(first: Any, second: Any) -> Any:
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
         if first.dtype == BFLOAT16 == second.dtype or first.dtype.names:
             return _add.host[NAME_OF_NP[first.dtype]](first, second)
-        if first.strides == second.strides or first.dtype != second.dtype or first.shape != second.shape or 0 in first.strides:
-            found = silent.add(first, second)
-        else:  # NumPy takes row-major order where the two differ, torch that of the sum so far
-            found = silent.add(first, second, out=np.empty_like(first))
+        alike = first.strides == second.strides or first.dtype != second.dtype or first.shape != second.shape or 0 in first.strides
+        found = silent.add(first, second, out=None if alike else np.empty_like(first))  # in the order in memory of the sum so far
         return found if found.__class__ is np.ndarray else np.asarray(found)
     if isinstance(first, Raw) and isinstance(second, Raw):
         name = NAME_OF[first.dtype]
@@ -497,7 +495,7 @@ def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorde
     if gradient is None:
         return
     if held is None:
-        if gradient.__class__ is np.ndarray:  # Nobody else may write to what the leaf is given: an array that others hold is copied.
+        if gradient.__class__ is np.ndarray:  # nobody else may write to what the leaf is given: an array that others hold is copied
             auto.grad = tensor_of(gradient if _alone(gradient, tensor) else _like_leaf(gradient, tensor))
         elif isinstance(gradient, TensorBase):
             # A sparse gradient, to which more is added by replacing its parts, need only be an object of its own.
@@ -513,9 +511,7 @@ def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorde
         held.add_(dressed(gradient))  # which raises
     elif recorded or held._sparse or gradient.__class__ is not np.ndarray:
         total = add(held, dressed(gradient))
-        if recorded or held._sparse or held._storage.__class__ not in NATIVE:
-            auto.grad = total
-        elif held._auto is held._node is None:
+        if not (recorded or held._sparse) and held._storage.__class__ in NATIVE and held._auto is held._node is None:
             put_raw(held, value_of(total), True)  # the same tensor goes on
         else:
             auto.grad = total
@@ -544,7 +540,7 @@ def _check_nothing(result: TensorBase | int | None, tensor: TensorBase) -> None:
 
 def _like_leaf(gradient: Array, tensor: TensorBase) -> Array:
     """Return a copy in the memory order of the leaf."""
-    if tensor._stride is None or gradient.shape != tensor._shape or dense_order(tensor._shape, tensor._stride) is None:
+    if gradient.shape != tensor._shape or not _is_dense(tensor):
         return np.array(gradient, order="C")
     order = np.argsort([-step for step in tensor._stride], kind="stable")
     return np.array(gradient.transpose(order), order="C").transpose(np.argsort(order))
