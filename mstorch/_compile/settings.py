@@ -15,7 +15,7 @@ from .._core.warned import is_warn_always_enabled
 from .._namespace.attention_choice import ALLOWED
 from .._namespace.process import get_num_interop_threads
 from .._ops._autocast import state as autocast
-from .._sparse.coo import invariants_checked
+from .._sparse.coo import is_checking
 from ..autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 
 
@@ -27,7 +27,7 @@ def setting_key() -> tuple[Any, ...]:
         autocast.on, tuple(autocast.enabled.items()), tuple(autocast.dtypes.items()), autocast.cache_enabled, autocast.nesting,
         devices.defaults.chosen, tuple(devices.defaults.blocks), get_float32_matmul_precision(), get_num_threads(),
         is_anomaly_enabled(), is_anomaly_check_nan_enabled(), is_warn_always_enabled(), get_num_interop_threads(),
-        invariants_checked(None),
+        is_checking(),
         tuple(tuple(allowed()) for allowed in ALLOWED), tuple(np.geterr().values()),
         str(np.get_printoptions()),
         context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp, tuple(context.traps.values()),
