@@ -267,7 +267,8 @@ def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int],
     if kind is not sparse_coo:
         warn_once(
             f"Sparse {WORDS[kind].removeprefix('Sparse').upper()} tensor support is in beta state. If you miss a functionality in the "
-            "sparse tensor support, please submit a feature request to https://github.com/pytorch/pytorch/issues.", key="sparse compressed tensors",
+            "sparse tensor support, please submit a feature request to https://github.com/pytorch/pytorch/issues.",
+            key="sparse compressed tensors",
         )  # fmt: skip
     tensor: Any = object.__new__(SparseTensor)
     tensor._dtype = values._dtype

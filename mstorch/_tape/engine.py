@@ -110,14 +110,12 @@ def is_watched() -> bool:
 
 
 def add(first: Any, second: Any) -> Any:
-    """Return the sum of two gradients of one tensor."""
+    """Return the sum of two gradients of one tensor, which lies as torch's does, like the first; NumPy takes rows where the two differ."""
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
         if first.dtype == BFLOAT16 == second.dtype or first.dtype.names:
             return _add.host[NAME_OF_NP[first.dtype]](first, second)
-        if first.strides == second.strides or first.dtype != second.dtype or first.shape != second.shape or 0 in first.strides:
-            found = silent.add(first, second)
-        else:  # NumPy takes row-major order where the two differ, torch that of the sum so far
-            found = silent.add(first, second, out=np.empty_like(first))
+        differ = first.strides != second.strides and first.dtype == second.dtype and first.shape == second.shape and 0 not in first.strides
+        found = silent.add(first, second, out=np.empty_like(first)) if differ else silent.add(first, second)
         return found if found.__class__ is np.ndarray else np.asarray(found)
     if isinstance(first, Raw) and isinstance(second, Raw):
         name = NAME_OF[first.dtype]
