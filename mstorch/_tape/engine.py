@@ -115,8 +115,7 @@ def add(first: Any, second: Any) -> Any:
         if first.dtype == BFLOAT16 == second.dtype or first.dtype.names:
             return _add.host[NAME_OF_NP[first.dtype]](first, second)
         differ = first.strides != second.strides and first.dtype == second.dtype and first.shape == second.shape and 0 not in first.strides
-        found = silent.add(first, second, out=np.empty_like(first)) if differ else silent.add(first, second)
-        return found if found.__class__ is np.ndarray else np.asarray(found)
+        return np.asarray(silent.add(first, second, out=np.empty_like(first)) if differ else silent.add(first, second))
     if isinstance(first, Raw) and isinstance(second, Raw):
         name = NAME_OF[first.dtype]
         return _add[name](first, second) if NAME_OF[second.dtype] == name else first + second
