@@ -34,7 +34,7 @@ EXCEPTIONS: dict[str, str] = {
     "_tape/rules/elementwise.py:add": "the commonest gradient, at the least cost: one class check",
     "_tape/rules/elementwise.py:mul": "the commonest gradient, at the least cost: one class check",
     "_ops/indexing/subscript.py:window_of": "slices of the host's memory, at the least cost: one class check",
-    "_ops/memory/from_data.py:_without_values": "the device that `tensor(device=)` names decides whether data of Python's are looked at for a shape alone",
+    "_ops/memory/from_data.py:without_values": "the device that `tensor(device=)` names decides whether data of Python's are looked at for a shape alone",
     "_ops/memory/placing.py:_on_accelerators": "factories are wrapped where the process has an accelerator, once, as they are defined",
     "_ops/memory/placing.py:_placing": "where a new tensor is put is decided here for all factories",
     "nn/modules/_conversion.py:ConversionMixin": "Module.to has a sentence of its own about the meta device",

@@ -116,7 +116,7 @@ def _flatten(data: Any, shape: list[int], depth: int, leaves: list[Any]) -> None
         leaves.extend(data)
         return
     for item in data:
-        if item.__class__ is np.ndarray and 0 not in shape:
+        if isinstance(item, np.ndarray) and 0 not in shape:
             _discourage_arrays()
         _flatten(item, shape, depth + 1, leaves)
 
