@@ -111,7 +111,7 @@ def is_watched() -> bool:
 
 
 def add(first: Any, second: Any) -> Any:
-    """Return the sum of two gradients of one tensor."""
+    """Return the sum of two gradients of one tensor, which lies as torch's does, like the first; NumPy takes rows where the two differ."""
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
         if first.dtype == BFLOAT16 == second.dtype or first.dtype.names:
             return _add.host[NAME_OF_NP[first.dtype]](first, second)

@@ -2,14 +2,17 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import warm
 from tests.against_torch import both
 
 MODULE = """
@@ -67,3 +70,25 @@ def test_code_and_values(way: str) -> None:
 
 def test_wrap_is_told_where_it_may_stand() -> None:
     both(lambda torch: torch.fx.wrap("len"), message="wrap must be called at the top level of a module")
+
+
+@pytest.mark.parametrize("name", ["input", "len", "x"])
+def test_inputs_keep_the_names_that_callers_give(name: str) -> None:
+    """A name that Python has is another within the code."""
+
+    def body(torch: Any) -> Any:
+        import importlib
+
+        importlib.import_module(f"{torch.__name__}.fx")
+        graph = torch.fx.symbolic_trace(eval(f"lambda {name}, id=2: {name} * id"))
+        layers = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh()))
+        return graph.code, graph(**{name: torch.ones(2)}, id=3), layers.code, layers(input=torch.ones(2))
+
+    both(body)
+
+
+def test_forwards_have_no_annotations_where_import_torch_gets_mstorch() -> None:
+    code = "import torch, torch.fx; print(torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU())).code)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    done = warm.done("-c", f"import mstorch; mstorch.install(); {code}", environment=environment)
+    assert done.stdout.split("\n")[3] == "def forward(self, input):", done.stderr
