@@ -540,7 +540,7 @@ def _check_nothing(result: TensorBase | int | None, tensor: TensorBase) -> None:
 
 def _like_leaf(gradient: Array, tensor: TensorBase) -> Array:
     """Return a copy in the memory order of the leaf."""
-    if gradient.shape != tensor._shape or not _is_dense(tensor):
+    if tensor._stride is None or gradient.shape != tensor._shape or not _is_dense(tensor):
         return np.array(gradient, order="C")
     order = np.argsort([-step for step in tensor._stride], kind="stable")
     return np.array(gradient.transpose(order), order="C").transpose(np.argsort(order))
