@@ -14,19 +14,11 @@ from .library import ENGINE, FOUND, LIBRARY, Refused, made
 from .primitive import (
     BACKWARD,
     BFLOAT16,
-    BY_RESULT,
-    BY_SCALE,
-    BY_SHIFT,
-    BY_SOURCE,
     FLOAT32,
-    MEAN,
     RESULT,
-    SCALE,
     SECOND,
-    SHIFT,
     SOURCE,
     TRAINING,
-    VARIANCE,
     Descriptor,
     Layout,
     Primitive,
@@ -34,6 +26,7 @@ from .primitive import (
     prepared,
     rows,
 )
+from .rows import of_norm, of_norm_backward
 
 _ADD, _MUL = 0x1FFF0, 0x1FFF1
 _SCALED = 0x2 | 0x4  # batch norm with a scale and a shift
@@ -102,19 +95,14 @@ def scaled(x: Array, numbers: Array, summand: Array, out: Array) -> None:
 def _batch_norm(shape: tuple[int, ...], eps: float) -> tuple[Descriptor, Primitive]:
     own, numbers = rows(shape), rows((shape[1],))
     descriptor = Descriptor("batch_normalization_forward", ENGINE, TRAINING, own, own, eps, _SCALED, None)
-    places = (SOURCE, own), (SCALE, numbers), (SHIFT, numbers), (RESULT, own), (MEAN, numbers), (VARIANCE, numbers)
-    return descriptor, Primitive(descriptor, places)
+    return descriptor, Primitive(descriptor, of_norm(own, numbers, numbers))
 
 
 def _batch_norm_backward(shape: tuple[int, ...], eps: float) -> Primitive:
     own, numbers = rows(shape), rows((shape[1],))
     hint = prepared(_batch_norm, shape, eps)[0]
     descriptor = Descriptor("batch_normalization_backward", ENGINE, BACKWARD, own, own, own, eps, _SCALED, hint, None)
-    places = (
-        (SOURCE, own), (SCALE, numbers), (BY_RESULT, own), (MEAN, numbers), (VARIANCE, numbers), (BY_SOURCE, own),
-        (BY_SCALE, numbers), (BY_SHIFT, numbers),
-    )  # fmt: skip
-    return Primitive(descriptor, places)
+    return Primitive(descriptor, of_norm_backward(own, numbers, numbers))
 
 
 def batch_norm(x: Array, scale: Array, shift: Array, eps: float, out: Array) -> Array:

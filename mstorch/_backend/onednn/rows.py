@@ -23,6 +23,7 @@ from .primitive import (
     TRAINING,
     VARIANCE,
     Descriptor,
+    Layout,
     Primitive,
     expect,
     prepared,
@@ -63,11 +64,23 @@ def softmax_backward(kind: int, y: Array, g: Array, out: Array) -> None:
     prepared(_softmax_backward, kind, _KINDS[y.dtype.char], *y.shape)(y, g, out)
 
 
+def of_norm(own: Layout, scale: Layout, statistics: Layout) -> tuple[tuple[int, Layout], ...]:
+    """Return the places of a normalization's arguments: source, scale, shift, result, mean, variance."""
+    return (SOURCE, own), (SCALE, scale), (SHIFT, scale), (RESULT, own), (MEAN, statistics), (VARIANCE, statistics)
+
+
+def of_norm_backward(own: Layout, scale: Layout, statistics: Layout) -> tuple[tuple[int, Layout], ...]:
+    """Return the places of its gradient's: source, scale, gradient, mean, variance, and what is computed for source, scale and shift."""
+    return (
+        (SOURCE, own), (SCALE, scale), (BY_RESULT, own), (MEAN, statistics), (VARIANCE, statistics), (BY_SOURCE, own),
+        (BY_SCALE, scale), (BY_SHIFT, scale),
+    )  # fmt: skip
+
+
 def _layer_norm(element: int, count: int, length: int, eps: float) -> tuple[Descriptor, Primitive]:
     own, scale, statistics = rows((count, length), element), rows((length,)), rows((count,))
     descriptor = Descriptor("layer_normalization_forward", ENGINE, TRAINING, own, own, statistics, eps, _SCALED, None)
-    places = (SOURCE, own), (SCALE, scale), (SHIFT, scale), (RESULT, own), (MEAN, statistics), (VARIANCE, statistics)
-    return descriptor, Primitive(descriptor, places)
+    return descriptor, Primitive(descriptor, of_norm(own, scale, statistics))
 
 
 def _layer_norm_backward(element: int, count: int, length: int, eps: float) -> Primitive:
@@ -76,11 +89,7 @@ def _layer_norm_backward(element: int, count: int, length: int, eps: float) -> P
     descriptor = Descriptor(
         "layer_normalization_backward", ENGINE, BACKWARD, own, own, own, statistics, eps, _SCALED, hint, None
     )  # fmt: skip
-    places = (
-        (SOURCE, own), (SCALE, scale), (BY_RESULT, own), (MEAN, statistics), (VARIANCE, statistics), (BY_SOURCE, own),
-        (BY_SCALE, scale), (BY_SHIFT, scale),
-    )  # fmt: skip
-    return Primitive(descriptor, places)
+    return Primitive(descriptor, of_norm_backward(own, scale, statistics))
 
 
 def layer_norm(x: Array, scale: Array, shift: Array, eps: float, out: Array) -> Array:
