@@ -145,6 +145,7 @@ def kernels(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "max_pool2d", lambda: _backward(F.max_pool2d(images, 2), images)
     yield "avg_pool2d", lambda: _backward(F.avg_pool2d(images, 2), images)
     yield "batch_norm", _layer(nn.BatchNorm2d(16), images)
+    yield "batch_norm of vectors", _layer(nn.BatchNorm1d(n), x)
     yield "group_norm", _layer(nn.GroupNorm(4, 16), images)
     yield "layer_norm", _layer(nn.LayerNorm(n), x)
     yield "softmax", lambda: _backward(F.softmax(x, 1), x)
