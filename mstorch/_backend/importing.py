@@ -2,7 +2,7 @@
 
 Modules stay in memory, and scanning them took a third of the import's time. Afterwards a tensor with its node in the autograd graph is some
 six objects, where torch's are one; graphs hold no cycles, so that a collection finds nothing in them. With a collection after every 700 new
-objects, Python's default, 40 % of the time of a neural differential equation (torchdiffeq's dopri8) went into collections.
+objects, Python's default, a quarter of the time of a neural differential equation (torchdiffeq's dopri8) went into collections.
 """
 from __future__ import annotations
 
