@@ -323,7 +323,7 @@ def call(operator: OpOverload, *args: Any, **kwargs: Any) -> Any:
     return found[0]
 
 
-def _call_of_tensors(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], known: bool) -> Any:
+def _call_of_tensors(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], known: bool) -> Any:
     """Call an overload that tensors handle themselves. Without a formula the gradient is computed by running the overload again, which may
     not draw other random numbers or find memory that was written to.
     """
@@ -343,7 +343,7 @@ def _call_of_tensors(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     return result
 
 
-def _call_of_node(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_of_node(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an overload whose gradient is computed by ATen calls."""
     node = _node(operator, args, kwargs)
     result = _shown(operator, args, kwargs, False)[0]

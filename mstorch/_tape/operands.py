@@ -34,7 +34,7 @@ from .mirrored import all_resolved, has_mirrored
 from .places import Shaped, check_meta, check_places, elsewhere, kind_among, shaped, without_memory
 
 Operand: TypeAlias = TensorBase | Array | Raw
-"""What a gradient rule computes on: a tensor, if it is recorded, or a bare array of the host or of a device."""
+"""Operand of a gradient rule: a tensor, if autograd tracks the backward pass, or a raw array of the host or of a device."""
 _SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
 
 

@@ -106,7 +106,7 @@ class Stepping:
     only_with: Mapping[str, str] = field(default_factory=dict)
     # Whether entries may be missing: their lists hold None, and what a step puts in its place is kept.
     gaps: bool = False
-    # Whether a state starts beside entries that a program has put there. Elsewhere a state with any entries has begun.
+    # If True, a state is initialized although the program has stored entries of its own in it. Otherwise only an empty one is.
     beside: bool = False
     # Options that are several parameters of the functional form.
     split: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What importing mstorch does to Python's garbage collector."""
+"""Importing mstorch raises the default threshold of Python's garbage collector, and leaves other settings."""
 from __future__ import annotations
 
 import os

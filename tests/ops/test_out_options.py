@@ -1,4 +1,4 @@
-"""What factories with ``out=`` say of a dtype, a layout or a device that ``out`` does not have."""
+"""Factories refuse a dtype, a layout or a device that ``out`` does not have, with torch's errors."""
 from __future__ import annotations
 
 import pytest

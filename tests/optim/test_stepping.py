@@ -220,7 +220,7 @@ def test_helpers_that_packages_import(both):
 @pytest.mark.parametrize("name", ["Adam", "AdamW", "Adagrad", "Adadelta", "Adafactor", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"])
 @pytest.mark.parametrize("kept", ["mine", "step"])
 def test_a_state_with_entries_has_begun(both, name, kept):
-    """What an optimizer needs and does not find beside them is a KeyError."""
+    """An entry that the optimizer needs and the state lacks raises KeyError."""
 
     def body(torch):
         options = {"momentum": 0.9} if name == "SGD" else {}

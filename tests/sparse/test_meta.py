@@ -15,7 +15,7 @@ CALLS = [
 
 
 def parts(found: Any) -> Any:
-    """What a sparse or strided tensor says of itself."""
+    """Return a tensor's layout, sizes and parts, sparse or strided."""
     said = str(found.layout), tuple(found.shape), str(found.dtype), str(found.device), found.is_meta
     if str(found.layout) == "torch.strided":
         return said
