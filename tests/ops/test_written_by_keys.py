@@ -47,3 +47,30 @@ def test_what_shares_memory_with_the_place(both: Both, shape: tuple[int, ...], k
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 3)])
 def test_errors(both: Both, shape: tuple[int, ...], statement: str) -> None:
     both(lambda torch: attempt(torch, shape, statement))
+
+
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+NUMBERS = ["True", "0", "-0.0", "2", "1.5", "-1", "1e-3", "float('nan')"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_at_places_of_every_dtype(both: Both, dtype: str) -> None:
+    def run(torch: Any) -> list[Any]:
+        found = []
+        for key in ("[0, -1]", "torch.tensor([1, 1])", "torch.tensor([[0], [1]]), :2", "mask", "mask[:, 0]", "0", "1, 2", "..., ::2", "None"):
+            for number in NUMBERS:
+                tensor = torch.arange(6).reshape(2, 3).to(getattr(torch, dtype))
+                names = {"torch": torch, "t": tensor, "mask": torch.arange(6).reshape(2, 3) > 2}
+                try:
+                    exec(f"t[{key}] = {number}", names)
+                except (RuntimeError, TypeError, ValueError) as error:
+                    found.append((type(error).__name__, str(error)[:60]))
+                found.append(tensor)
+        return found
+
+    both(run)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float16", "bfloat16", "float32", "int64", "float64"])
+def test_a_number_seen_as_bytes(both: Both, dtype: str) -> None:
+    both(lambda torch: [torch.tensor(3).to(getattr(torch, dtype)).unfold(-1, 1, 1).view(torch.uint8), torch.tensor([3]).to(getattr(torch, dtype)).view(torch.uint8)])

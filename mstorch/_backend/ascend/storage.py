@@ -13,14 +13,14 @@ def _expand(x: Raw, shape: Sizes) -> Raw:
 
 
 def _view_dtype(x: Raw, name: str) -> Raw:
-    """Return the flat elements viewed as a dtype. Complex numbers bypass ViewDtype, which crashes (2.10 on the CPU)."""
+    """Return the flat elements viewed as a dtype. ViewDtype crashes on complex numbers, and on a reshaped number (2.10 on the CPU)."""
     flat = run("Reshape", x, (-1,))
     if name in PARTS:
         pairs = run("Reshape", flat, (-1, 2))
         return run("Complex", run("SelectExtView", pairs, 1, 0), run("SelectExtView", pairs, 1, 1))
     if PARTS.get(NAME_OF[x.dtype]) == name:
         return run("Reshape", run("StackExt", (run("Real", flat), run("Imag", flat)), at=(-1,)), (-1,))
-    return run("ViewDtype", flat if flat.is_contiguous() else run("Clone", flat), MS_DTYPE[name])
+    return run("ViewDtype", flat if x.shape and flat.is_contiguous() else run("Clone", flat), MS_DTYPE[name])
 
 
 def _storage_gather(x: Raw, index: Raw) -> Raw:

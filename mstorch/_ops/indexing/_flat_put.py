@@ -5,7 +5,7 @@ from typing import Any
 
 from ..._backend.arrays import Number
 from ..._backend.device_memory import full
-from ..._backend.raw import Raw
+from ..._backend.raw import Raw, number_in
 from ..._backend.table import kernel
 from ..._core.dtype import int64
 from ..._core.modes import modes
@@ -26,7 +26,7 @@ _take = kernel("take")
 
 
 def _made_there(value: TensorBase | Number, current: TensorBase, shape: tuple[int, ...]) -> TensorBase | None:
-    return on_device(full(shape, number_as(value, current).item(), current._dtype.name)) if is_number(value) else None
+    return on_device(full(shape, number_in(number_as(value, current)), current._dtype.name)) if is_number(value) else None
 
 
 @ways(at=1, device=_made_there)
