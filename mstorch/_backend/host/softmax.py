@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._quiet import quiet
-from ..arrays import Array
+from ..arrays import Array, within
 from ..blocks import LONG, by_rows, share
 from ..geometry import rough_sum
 from ..halves import BFLOAT16, narrowed, widened
@@ -30,6 +30,8 @@ def _are_half_rows(x: Array, dim: int) -> bool:
     return FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1) and x.size > FEW
 
 
+_SMALL = 1 << 11  # elements that NumPy computes in less time than a call of the library takes
+_ONES = np.ones((_SMALL, 1), np.float32)
 _COST = 0.6  # nanoseconds that oneDNN takes for an element
 _SHORT = 1 << 14  # elements that one call is quickest for
 
@@ -65,12 +67,27 @@ def _half_slope(kind: int, y: Array, g: Array, dim: int) -> Array | None:
     return out.view(BFLOAT16)
 
 
+def _small_slope(kind: int, y: Array, g: Array) -> Array:
+    """Return the gradient of a small array, which NumPy computes in less time than a call of the library takes."""
+    ones = _ONES[: y.shape[-1]]
+    with quiet():
+        if kind == rows.SOFTMAX:
+            found = np.subtract(g, (g * y).dot(ones), order="C")
+            found *= y
+            return found
+        found = _exp(y)
+        found *= g.dot(ones)
+        return np.subtract(g, found, found)
+
+
 def slope_in_rows(kind: int, y: Array, g: Array, dim: int) -> Array | None:
     """Return the gradient of softmax or log-softmax, computed from its result; None unless it is along rows of float32 or bfloat16."""
     if g.dtype == BFLOAT16:
         return _half_slope(kind, y, g, dim)
     if not _in_library(y, dim):
         return None
+    if y.size <= _SMALL and g.dtype.char == "f":
+        return _small_slope(kind, y, g)
     if not math.isfinite(rough_sum(y)):  # the kernel's rounding of infinities is its own
         return None
     return _by_rows(rows.softmax_backward, kind, y, np.ascontiguousarray(g))
@@ -133,15 +150,23 @@ _FEW = 1 << 11  # elements for which a call of the library takes longer than Num
 _ROUNDED = 1 << 9  # elements for which NumPy, which rounds as torch does, takes as long as the library
 
 
+_NEAR = 16  # of maxima whose logarithm of the sum is added before they are subtracted: the rounding of larger ones would be seen
+
+
 def _logarithms(kind: int, x: Array, out: Array) -> None:
     """Write the log-softmax of rows, from oneDNN's softmax: oneDNN's own log-softmax has an error of 4e-6, eight times torch's."""
     rows.softmax(kind, x, out)
     # The place of the largest is found four times as fast as its value.
     largest = x.argmax(1)
     largest += np.arange(0, x.size, x.shape[1])
+    peaks = x.reshape(-1)[largest]
     with quiet():
-        total = x.reshape(-1)[largest] - np.log(out.reshape(-1)[largest])
-        np.subtract(x, total[:, None], out=out)
+        logarithms = np.log(out.reshape(-1)[largest])
+        if within(peaks, -_NEAR, _NEAR):
+            np.subtract(x, (peaks - logarithms)[:, None], out=out)
+        else:
+            np.subtract(x, peaks[:, None], out=out)
+            out += logarithms[:, None]
 
 
 def _log_softmax_of_halves(x: Array, dim: int) -> Array:

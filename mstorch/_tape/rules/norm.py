@@ -12,6 +12,7 @@ from ..._backend.host.norm import layer_norm_slope
 from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase
+from ..._quiet import quiet
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
@@ -31,11 +32,12 @@ def _single(node: Applied, g: Array, x: Array, weight: Array, eps: float) -> tup
     Those of x and the weight are zero up to rounding; torch's rounding error, that of the normalized value ``inverse * x``, is reproduced,
     as a small epsilon makes it large.
     """
-    inverse = np.float32(1) / np.sqrt(np.float32(eps))
-    scaled = g * weight
-    slope = (scaled * x - (g * x) * weight) * (inverse * inverse * inverse)
-    by_input = ((inverse * g) * weight + slope * x) + (-(slope * x) - scaled * inverse)
-    lost = (x.astype(np.float64) * np.float64(inverse) - (x * inverse).astype(np.float64)).astype(np.float32)
+    with quiet():
+        inverse = np.float32(1) / np.sqrt(np.float32(eps))
+        scaled = g * weight
+        slope = (scaled * x - (g * x) * weight) * (inverse * inverse * inverse)
+        by_input = ((inverse * g) * weight + slope * x) + (-(slope * x) - scaled * inverse)
+        lost = (x.astype(np.float64) * np.float64(inverse) - (x * inverse).astype(np.float64)).astype(np.float32)
     return np.asarray(by_input), v.fit(np.asarray(g * lost), node.shapes[1]), v.fit(g, node.shapes[2])
 
 
