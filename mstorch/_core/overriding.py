@@ -360,7 +360,7 @@ def entry(
     """
     if watchers:
         function, quick = _watched(function, module, name), None
-    short = _shortest(function)
+    short = without_keywords(function)
 
     @functools.wraps(function)
     def entered(first: Any = _MISSING, second: Any = _MISSING, /, *rest: Any, **named: Any) -> Any:
@@ -523,7 +523,7 @@ def shown_built_in(function: Function, module: str, name: str) -> Function:
     return known
 
 
-def _shortest(function: Function) -> Function:
+def without_keywords(function: Function) -> Function:
     """Return the fast path for calls with at most two positional arguments and no keywords."""
     while getattr(function, "for_keywords", None) is function:
         function = function.__wrapped__

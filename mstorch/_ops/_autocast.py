@@ -16,6 +16,7 @@ from .._backend import runtime
 from .._backend.raw import instances
 from .._core.dtype import bfloat16, dtype, float16, float32, float64
 from .._core.modes import modes
+from .._core.overriding import without_keywords
 from .._core.tensor_base import TensorBase, is_tracked
 from .._tape.node import is_leaf
 
@@ -137,11 +138,12 @@ Choice = Callable[[tuple[Any, ...], str], dtype | None]
 
 def _cast_first(function: Callable[..., Any], choices: Mapping[str, Choice]) -> Callable[..., Any]:
     """Wrap a function so that its arguments are cast as the device type of its tensors requires."""
+    quick = without_keywords(function)
 
     @functools.wraps(function)
     def casting(*args: Any, **kwargs: Any) -> Any:
         if not state.on:
-            return function(*args, **kwargs)
+            return quick(*args) if not kwargs and len(args) < 3 else function(*args, **kwargs)
         given = (*args, *kwargs.values())
         place = _region(given)
         choose = None if place is None else choices.get(place)

@@ -278,7 +278,11 @@ def call(
     Tensors among ``args`` (indices, masks) are passed without a cast.
     """
     kind = dtype or inputs[0]._dtype
-    tensors = tuple([t if t._dtype is kind else cast_tensor(t, kind) for t in inputs])
+    for tensor in inputs:
+        if tensor._dtype is not kind:
+            inputs = [t if t._dtype is kind else cast_tensor(t, kind) for t in inputs]
+            break
+    tensors = inputs if inputs.__class__ is tuple else tuple(inputs)
     return apply(op, kind, tensors, args, label=label, strides=strides)
 
 

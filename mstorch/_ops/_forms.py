@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .._core.call_forms import NUMPY_NAMES
 from .._core.dtype import bool_, complex128, dtype, float64, int64
+from .._core.overriding import without_keywords
 from .._core.tensor_base import TensorBase
 from .._core.warned import warn_once
 
@@ -49,6 +50,7 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
     star = next((p.name for p in shown.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
     limit = len(places)
     names, old = forms.names, forms.old
+    bare = without_keywords(function)
 
     @functools.wraps(function)
     def taking(*args: Any, **kwargs: Any) -> Any:
@@ -56,6 +58,8 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
             args, kwargs = _in_order(function.__name__, args, kwargs, old)
         elif kwargs:
             args, kwargs = _plain(args, kwargs)
+        else:
+            return bare(*args)
         return function(*args, **kwargs)
 
     def _plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

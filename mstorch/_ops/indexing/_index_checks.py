@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..._backend.arrays import within
 from ..._backend.errors import wrong_type
 from ..._core.dtype import int32, int64
 from ..._core.tensor_base import TensorBase, count_of
@@ -26,7 +27,7 @@ def check_range(index: TensorBase, low: int, high: int, error: Callable[..., Any
     values = None if 0 in index._shape else readable(index)
     if values is None:
         return
-    if int(values.min()) < low or int(values.max()) >= high:
+    if not within(values, low, high - 1):
         wrong = values[(values < low) | (values >= high)]
         raise error(int(wrong.reshape(-1)[0]))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.arrays import Array
+from ..._backend.arrays import Array, within
 from ..._backend.errors import WRONG_MASK, about, telling
 from ..._backend.geometry import contiguous_strides
 from ..._backend.table import kernel
@@ -265,8 +265,7 @@ def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
         values = None if 0 in index._shape else readable(index)
         if values is None:  # a device's kernels look at the range
             continue
-        low, high = int(np.minimum.reduce(values, axis=None)), int(np.maximum.reduce(values, axis=None))
-        if low < -shape[dim] or high >= shape[dim]:
+        if not within(values, -shape[dim], shape[dim] - 1):
             if 0 in shape:
                 advanced[dim] = index * 0
                 continue

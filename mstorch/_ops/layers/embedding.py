@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.arrays import Array
+from ..._backend.arrays import Array, within
 from ..._backend.table import kernel
 from ..._core.dtype import float64, int32, int64
 from ..._core.one_device import OneDevice, table_elsewhere
@@ -46,7 +46,7 @@ def _check_type(input: TensorBase, name: str) -> None:
 def _check_indices(input: TensorBase, rows: int, name: str) -> None:
     _check_type(input, name)
     values = readable(input)
-    if values is not None and values.size and (np.minimum.reduce(values, axis=None) < 0 or np.maximum.reduce(values, axis=None) >= rows):
+    if values is not None and not within(values, 0, rows - 1):
         raise IndexError("index out of range in self")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import within
 from ..._core import determinism
 from ..._core.dtype import int64
 from ..._core.formats import channels_last
@@ -73,7 +74,7 @@ def max_unpool(
     lead = shape[: len(shape) - rank]
     count = int(np.prod(sizes))
     places = readable(indices)
-    if places is not None and places.size and (places.min() < 0 or places.max() >= count):
+    if places is not None and not within(places, 0, count - 1):
         raise RuntimeError(
             f"Found an invalid max index: {places.max() if places.max() >= count else places.min()} (output volumes are of size "
             f"{'x'.join(map(str, sizes))})"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
-from ..._backend.arrays import Number
+from ..._backend.arrays import Number, within
 from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.dtype import dtype, int64
@@ -194,7 +194,7 @@ def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool
             f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(shape_of(pivots))} instead"
         )
     exchanges = readable(pivots)
-    if exchanges is not None and exchanges.size and not 1 <= exchanges.min() <= exchanges.max() <= size:
+    if exchanges is not None and not within(exchanges, 1, size):
         word = "greater or equal to 1" if exchanges.min() < 1 else "smaller or equal to LU.size(-2)"
         raise RuntimeError(f"Pivots given to lu_solve must all be {word}. Did you properly pass the result of lu_factor?")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
-from ..._backend.arrays import Array
+from ..._backend.arrays import Array, within
 from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
 from ..._tape.moving import beside
@@ -71,7 +71,7 @@ def lu_unpack(
     if len(shape_of(LU_data)) < 2:
         raise RuntimeError(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(LU_data))} instead")
     exchanges = readable(LU_pivots) if unpack_pivots else None
-    if exchanges is not None and exchanges.size and not 1 <= exchanges.min() <= exchanges.max() <= shape_of(LU_data)[-2]:
+    if exchanges is not None and not within(exchanges, 1, shape_of(LU_data)[-2]):
         raise RuntimeError(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
         )

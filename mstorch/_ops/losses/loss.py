@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.arrays import Array
+from ..._backend.arrays import Array, within
 from ..._backend.host import loss as host
 from ..._backend.table import kernel
 from ..._core.dtype import bool_, float32, float64
@@ -256,10 +256,10 @@ def binary_cross_entropy(
     if input._dtype is not target._dtype:
         raise RuntimeError(f"Found dtype {type_word(target._dtype)} but expected {type_word(input._dtype)}")
     values = readable(input if input._dtype.itemsize != 2 else input.detach().float())
-    if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
+    if values is not None and not within(values, 0, 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     values = readable(target if target._dtype.itemsize != 2 else target.detach().float())
-    if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
+    if values is not None and not within(values, 0, 1):
         raise RuntimeError("all elements of target should be between 0 and 1")
     loss = call(_bce, (input, target)) if count_of(input._shape) else mul(input, target)
     if weight is not None:

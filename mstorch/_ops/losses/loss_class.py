@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.arrays import Array
+from ..._backend.arrays import Array, within
 from ..._backend.host.loss import cross_entropy_slope, mean_of_rows
 from ..._backend.host.softmax import log_softmax_of
 from ..._backend.table import Kernel, kernel
@@ -49,7 +49,7 @@ def _check_target(target: TensorBase) -> None:
 def _classes(target: TensorBase, classes: int, ignore_index: int) -> tuple[Array, Array | None]:
     """Return the target classes, and a mask of targets that are not ignored, or None if no target is ignored."""
     values = array_of(target)
-    if values.size == 0 or (values.min() >= 0 and values.max() < classes and not 0 <= ignore_index < classes):
+    if values.size == 0 or (within(values, 0, classes - 1) and not 0 <= ignore_index < classes):
         return values, None
     counted = values != ignore_index
     wrong = values[counted & ((values < 0) | (values >= classes))]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.arrays import within
 from ..._backend.errors import not_for
 from ..._core.dtype import float32, float64, int64
 from ..._core.one_device import OneDevice
@@ -163,7 +164,7 @@ def multi_margin_loss(
         raise not_for("multi_margin_loss_cpu_kernel", input._dtype.name)
     expect_dtype(input._dtype, weight)
     chosen_classes = readable(target)
-    if chosen_classes is not None and n and (chosen_classes.min() < 0 or chosen_classes.max() >= classes):
+    if chosen_classes is not None and n and not within(chosen_classes, 0, classes - 1):
         raise RuntimeError("target out of range")
     column = to_dtype(views.reshape(target, (n, 1)), int64)
     loss = sub(add(rows, margin), gather(rows, 1, column))
@@ -201,7 +202,7 @@ def multilabel_margin_loss(
     rows = views.reshape(input, (-1, shape[-1] if shape else 1))
     n, classes = shape_of(rows)
     found = readable(target)
-    if found is not None and found.size and (found.min() < -1 or found.max() >= classes):
+    if found is not None and not within(found, -1, classes - 1):
         raise RuntimeError("target out of range")
     labels = views.reshape(to_dtype(target, int64), (n, classes))
     # The targets of a row end before the first negative entry; one that is named twice counts twice.

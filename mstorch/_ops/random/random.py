@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import _mt19937
 from ..._backend import trace
-from ..._backend.arrays import Array
+from ..._backend.arrays import Array, within
 from ..._backend.cast import numpy_cast
 from ..._backend.device_random import DeviceStream
 from ..._backend.errors import not_for
@@ -515,7 +515,7 @@ def _chances(p: TensorBase, engine: Engine, shape: tuple[int, ...]) -> Array:
 
 def _probabilities(p: TensorBase) -> Array:
     array = _array(p)
-    if array.size and not (array.min() >= 0 and array.max() <= 1):
+    if not within(array, 0, 1):
         raise RuntimeError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
             "report an enhancement request to PyTorch.)"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
-from ..._backend.arrays import Array, Number
+from ..._backend.arrays import Array, Number, extremes, within
 from ..._backend.errors import not_for
 from ..._backend.geometry import contiguous_strides
 from ..._backend.table import kernel
@@ -19,7 +19,6 @@ from ..._core.one_device import OneDevice
 from ..._core.strides import normalize
 from ..._core.tensor_base import TensorBase, array_of, count_of, in_order, meta_tensor, tensor_of
 from ..._core.warned import warn_once
-from ..._quiet import quiet
 from ..._tape.composite import refuse
 from ..._tape.moving import beside
 from ..._tape.operands import computed
@@ -244,7 +243,7 @@ def searchsorted(
                 f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter._dtype)}"
             )
         places = values_if_any(sorter)
-        if places is not None and places.size and (places.min() < 0 or places.max() >= shape[-1]):
+        if places is not None and not within(places, 0, shape[-1] - 1):
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = gather(sorted_sequence, -1, sorter)
     for name, value in (("input value", input), ("boundary", sorted_sequence)):
@@ -320,8 +319,8 @@ def _range_of(values: TensorBase, low: float, high: float, name: str, widen: flo
 def _ends_of(values: TensorBase) -> tuple[float, float]:
     """Return the minimum and the maximum of the values; both are NaN if a value is NaN."""
     array = array_of(values)
-    with quiet():
-        return float(array.min()), float(array.max())
+    least, greatest = extremes(array)
+    return float(least), float(greatest)
 
 
 def _short(value: float) -> str:
