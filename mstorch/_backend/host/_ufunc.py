@@ -125,9 +125,9 @@ def _row_of(bits: bytes, char: str) -> Array:
 def beside_number(function: Any, value: Any, x: Array, out: Array | None = None) -> Any:
     """Return ``function(value, x)`` for NumPy's maximum or minimum and a scalar of the array's dtype.
 
-    A long float array is computed beside rows of the number: beside the number itself NumPy takes six times as long.
+    A long array of floats or int16 is computed beside rows of the number: beside the number itself NumPy takes six times as long.
     """
-    if x.size < _FEWEST or x.dtype.char not in "fd" or not x.flags.c_contiguous:
+    if x.size < _FEWEST or x.dtype.char not in "fdh" or not x.flags.c_contiguous:
         return function(value, x, out=out)
     row = _row_of(value.tobytes(), x.dtype.char)
     found = np.empty(x.shape, x.dtype) if out is None else out

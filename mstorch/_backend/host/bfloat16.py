@@ -16,6 +16,7 @@ from ..halves import BFLOAT16, FLOAT16, has_zeros, smallest
 from ..onednn import bfloat16 as library
 from ..onednn.library import FOUND_HALVES
 from ..table import define_direct
+from ._ufunc import beside_number
 
 _BITS = np.dtype(np.uint16)
 _FEW = 1 << 9  # elements that are quicker by way of single precision
@@ -196,9 +197,7 @@ def _by_bits(op: str, step: Step, least: int = 0, dtype: np.dtype[Any] = BFLOAT1
 def _positive(bits: Array, out: Array, infinite: int = _INFINITE) -> None:
     """Write numbers whose sign bit is clear, NaN and -0.0 unchanged, and 0 in place of all others."""
     signed = bits.view(np.int16)
-    np.invert(bits, out=out)
-    np.right_shift(out.view(np.int16), 15, out=out.view(np.int16))  # all bits of those without a sign
-    np.bitwise_and(bits, out, out=out)
+    beside_number(np.maximum, np.int16(0), signed, out.view(np.int16))
     if bits.size and (np.maximum.reduce(bits, axis=None) > _SIGN | infinite or np.minimum.reduce(signed, axis=None) == -_SIGN):
         kept = (bits > (_SIGN | infinite)) | (bits == _SIGN)
         out[kept] = bits[kept]
