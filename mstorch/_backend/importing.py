@@ -19,6 +19,9 @@ gc.disable()
 
 def finished() -> None:
     """Resume garbage collection, and raise Python's default threshold."""
+    if not gc.get_freeze_count():  # the program froze nothing
+        gc.freeze()
+        gc.unfreeze()  # what the import made is among the oldest objects now, and not scanned as new
     if _collecting:
         gc.enable()
     young, *older = gc.get_threshold()

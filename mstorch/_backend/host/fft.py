@@ -1,8 +1,9 @@
 """Fourier transforms and complex numbers on the host."""
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
-from scipy import fft
 
 from ..._quiet import quiet
 from ..arrays import Array
@@ -14,6 +15,7 @@ def numpy_fft(x: Array, dims: tuple[int, ...], inverse: bool, norm: str) -> Arra
     """Return the discrete Fourier transform along ``dims``."""
     if not x.size or not dims:
         return np.array(x, order="C")
+    fft = importlib.import_module("scipy.fft")  # on first use: it takes a twentieth of the import of mstorch
     return np.asarray((fft.ifftn if inverse else fft.fftn)(x, axes=dims, norm=norm), x.dtype, order="C")
 
 
