@@ -37,7 +37,7 @@ LATE = {
     "mstorch/ops.py": ["mstorch._library.aten_layers", "mstorch._library.aten_losses", "mstorch._library.aten_windows"],
     "mstorch/_debug/oracle.py": ["torch"], "mstorch/_compare/page.py": ["matplotlib.figure"],
     "mstorch/_compare/record.py": ["mstorch._compare.on_device", "torch", "torch.optim.optimizer"],
-    "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"],
+    "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"], "mstorch/_backend/host/fft.py": ["scipy.fft"],
     "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
     "mstorch/utils/data/datapipes/dataframe/dataframe_wrapper.py": ["pandas"],
 }
