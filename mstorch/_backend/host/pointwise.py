@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array
-from .matmul import is_few, numpy_bmm
+from .matmul import is_few, numpy_bmm, product
 
 Sizes = tuple[int, ...]
 
@@ -26,10 +26,34 @@ def _for_each(weights: Array, images: int) -> Array:
     return np.broadcast_to(weights, (images, *weights.shape))
 
 
+_FEW = 4  # positions of images that are multiplied together: a product for each image would read the weights again
+_FEW_IN_SUMS = 64  # positions of images whose products are added to one gradient
+
+
+def _is_few(images: Array) -> bool:
+    """Return whether all images are multiplied by the weights at once."""
+    count = images.shape[2:]
+    return count == (1,) or (images.shape[0] > 1 and count[0] <= _FEW)
+
+
+def _rows(images: Array) -> Array:
+    """Return the channels of each position (images · positions, channels) of (images, channels, positions)."""
+    if images.shape[2] == 1:
+        return images[:, :, 0]
+    return np.ascontiguousarray(images.swapaxes(1, 2)).reshape(-1, images.shape[1])
+
+
+def _product(matrix: Array, images: Array) -> Array:
+    """Multiply a matrix with each of (images, channels, positions)."""
+    if not _is_few(images):
+        return numpy_bmm(_for_each(matrix, images.shape[0]), images)
+    found = product(_rows(images), matrix.T).reshape(images.shape[0], images.shape[2], matrix.shape[0])
+    return np.ascontiguousarray(found.swapaxes(1, 2))
+
+
 def pointwise(x: Array, w: Array, bias: Array | None) -> Array:
     """Convolve (N, C, *S) with weights (out, C, 1, …) to (N, out, *S)."""
-    weights = w.reshape(w.shape[:2])
-    found = numpy_bmm(_for_each(weights, x.shape[0]), _flat(x))
+    found = _product(w.reshape(w.shape[:2]), _flat(x))
     if bias is not None:
         found += bias[:, None]
     return found.reshape(x.shape[0], w.shape[0], *x.shape[2:])
@@ -37,13 +61,16 @@ def pointwise(x: Array, w: Array, bias: Array | None) -> Array:
 
 def pointwise_input(g: Array, w: Array) -> Array:
     """Return the gradient for the images."""
-    weights = w.reshape(w.shape[:2]).T
-    found = numpy_bmm(_for_each(weights, g.shape[0]), _flat(g))
-    return found.reshape(g.shape[0], w.shape[1], *g.shape[2:])
+    return _product(w.reshape(w.shape[:2]).T, _flat(g)).reshape(g.shape[0], w.shape[1], *g.shape[2:])
 
 
 def pointwise_weight(g: Array, x: Array, shape: Sizes) -> Array | None:
-    """Return the gradient for the weights if they are few; None for many weights, for which a convolution is faster."""
-    if not x.flags.c_contiguous or not is_few(g.shape[0], g.shape[1], x.shape[1], _flat(g).shape[2]):
+    """Return the gradient for the weights if images or weights are few; None for others, for which a convolution is faster."""
+    if not x.flags.c_contiguous:
         return None
-    return np.add.reduce(np.matmul(_flat(g), _flat(x).swapaxes(1, 2)), 0).reshape(shape)
+    slopes, images = _flat(g), _flat(x)
+    if slopes.shape[2] <= _FEW_IN_SUMS:
+        return product(_rows(slopes).T, _rows(images)).reshape(shape)
+    if is_few(g.shape[0], g.shape[1], x.shape[1], slopes.shape[2]):
+        return np.add.reduce(np.matmul(slopes, images.swapaxes(1, 2)), 0).reshape(shape)
+    return None
