@@ -311,7 +311,7 @@ def _find(name: str) -> Callable[..., Any] | None:
         found = place.get(name)
         if callable(found) and not isinstance(found, type):
             return found
-    return None
+    return importlib.import_module("mstorch._library.gradients").gradient_operator(name, _find)
 
 
 aten = _Namespace("aten")

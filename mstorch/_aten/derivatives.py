@@ -381,7 +381,7 @@ def _view_back(node: Derived, grad: Tensor) -> Tensor:
 derivative("view.default", label="ViewBackward0")(_view_back)
 derivative("_unsafe_view.default", label="UnsafeViewBackward0")(_view_back)
 derivative("expand.default", label="ExpandBackward0")(lambda node, grad: grad)
-DERIVATIVES["add_.Scalar"] = DERIVATIVES["add.Tensor"]
+DERIVATIVES.update({"add_.Scalar": DERIVATIVES["add.Tensor"], "pow_.Scalar": DERIVATIVES["pow.Tensor_Scalar"]})
 derivative("t.default", label="TBackward0")(lambda node, grad: grad.t())
 derivative("transpose.int", label="TransposeBackward0")(lambda node, grad: aten("transpose.int", grad, node.plan[1], node.plan[2]))
 derivative("unsqueeze.default", label="UnsqueezeBackward0")(lambda node, grad: aten("squeeze.dim", grad, node.plan[1]))

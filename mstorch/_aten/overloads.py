@@ -39,3 +39,25 @@ def all_overloads(name: str) -> dict[str, tuple[Schema, tuple[int, ...]]]:
         schema = parse("aten", text)
         found[schema.overload or "default"] = schema, tuple(map(int, filter(None, tags.split(","))))
     return found
+
+
+# Parameters of operators that compute gradients that take a result of the forward, by its number, and those that take something else.
+RESULTS = {"output": 0, "out": 0, "neg_log_likelihood": 0, "indices": 1, "total_weight": 1, "is_target": 1, "buffer": 1, "log_alpha": 1,
+           "logsumexp": 1}  # fmt: skip
+_OTHERS = ("self_is_result", "is_result", "self_or_result", "input_size")
+
+
+@functools.cache
+def schemas_of(name: str, which: str = "default") -> tuple[Schema | None, Schema | None]:
+    """Return the schemas of an operator and of ``name``, which computes its gradient; None for both if they do not tell how."""
+    base = name.removesuffix("_backward")
+    forward = None if base == name else _schema(f"{base}_forward", which) or _schema(base, which)
+    backward = _schema(name, which)
+    if forward is None or backward is None:
+        return None, None
+    known = {*(argument.name for argument in forward.arguments), *RESULTS, *_OTHERS}
+    return (forward, backward) if all(argument.name in known for argument in backward.arguments[1:]) else (None, None)
+
+
+def _schema(name: str, which: str) -> Schema | None:
+    return all_overloads(name).get(which, (None,))[0]
