@@ -11,7 +11,7 @@ from .._library.schema import Schema
 from .._tensor import Tensor
 from .binding import trimmed, value_for
 from .calling import Call, Derived, NotInTerms, fallbacks, label_of
-from .composites import aten
+from .composites import operator
 from .overloads import RESULTS, schemas_of
 
 _UNDEFINED = object()  # an optional tensor that is None, which torch hands to handlers even if that is the default
@@ -42,7 +42,7 @@ def _gradients(forward: Schema, backward: Schema, node: Derived, grad: Tensor, *
     given.update({argument.name: _UNDEFINED for argument in others if argument.type == "Tensor?" and given[argument.name] is None})
     call = trimmed(backward, backward.name, {first.name: grad, **given})
     args, kwargs = [_defined(item) for item in call.args], {name: _defined(item) for name, item in call.kwargs.items()}
-    found = aten(f"{backward.name}.{backward.overload or 'default'}", *args, **kwargs)
+    found = operator(f"{backward.name}.{backward.overload}")(*args, **kwargs)
     found = found if isinstance(found, tuple) else (found,)
     if any(map(node.needs, range(len(found), len(node.shapes)))):
         raise NotInTerms(f"mstorch: {backward.name} computes no gradient of some argument")

@@ -136,6 +136,13 @@ def trimmed(schema: Schema, name: str, values: dict[str, Any]) -> Bound:
     return Bound(schema, positional, named)
 
 
+def without_defaults(schema: Schema, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return positional arguments without those at the end that are their defaults."""
+    while args and (argument := schema.arguments[len(args) - 1]).has_default and _same(args[-1], argument.default):
+        args = args[:-1]
+    return args
+
+
 def _same(value: Any, default: Any) -> bool:
     if isinstance(value, list) and isinstance(default, int):
         return all(item == default for item in value)

@@ -20,7 +20,7 @@ def _drawn(input: Tensor, p: float, channels: bool) -> Tensor:
     """Return a Bernoulli(1 - p) mask, per element or per channel."""
     shape = [*input.shape[:2], *[1] * (input.dim() - 2)]
     memory = aten("new_empty", input, shape) if channels else aten("empty_like", input)
-    return aten("bernoulli_.float", memory, *([] if p == 0.5 else [1 - p]))
+    return aten("bernoulli_.float", memory, 1 - p)
 
 
 def _dropped(input: Tensor, p: float, train: bool, *, channels: bool = False, alpha: bool = False, inplace: bool = False) -> Tensor:
@@ -89,12 +89,7 @@ def _rrelu(
     if generator is not None or not isinstance(inplace, bool):  # ``torch.rrelu`` takes a generator there
         raise NotInTerms("mstorch: rrelu with a generator is not known in the terms of torch.ops.aten")
     noise = aten("empty_like", input, memory_format=contiguous_format)
-    options = [lower, upper, training]
-    for default in (False, 1.0 / 3, 1.0 / 8):
-        if options[-1] != default:
-            break
-        options.pop()
-    return aten(f"rrelu_with_noise{'_' * inplace}", input, noise, *options)
+    return aten(f"rrelu_with_noise{'_' * inplace}", input, noise, lower, upper, training)
 
 
 @composite("rrelu_")

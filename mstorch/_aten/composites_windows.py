@@ -123,7 +123,7 @@ def _norms(count: int) -> None:
         if count == 1:
             means = _avg_pool1d(powers, kernel, step, 0, ceil_mode)
         else:
-            means = aten(f"avg_pool{count}d", powers, kernel, step, *([[0] * count, True] if ceil_mode else []))
+            means = aten(f"avg_pool{count}d", powers, kernel, step, [0] * count, ceil_mode)
         means = aten("mul.Tensor", aten("sign", means), aten("relu", aten("abs", means)))
         return aten("pow.Tensor_Scalar", aten("mul.Tensor", means, math.prod(kernel)), 1.0 / norm_type)
 
@@ -177,4 +177,4 @@ def _interpolate(
         sizes = [math.floor(float(length) * factor) for length, factor in zip(input.shape[2:], factors)]
         scales = scales if recompute_scale_factor else [*factors]
     corners = [] if mode.startswith("nearest") else [bool(align_corners)]
-    return aten(_NAMES[mode].format(rank), input, sizes, *corners, *(scales if scales[0] is not None else []))
+    return aten(_NAMES[mode].format(rank), input, sizes, *corners, *scales)

@@ -439,7 +439,7 @@ def _joined(node: Derived, grads: tuple[Any, ...], sizes: list[int], dim: int) -
     for grad, size in zip(grads, sizes):
         lengths = [size if i == dim % len(shape) else n for i, n in enumerate(shape)]
         parts.append(aten("zeros", lengths, dtype=like.dtype, device=like.device) if grad is None else grad)
-    return aten("cat", parts, *([dim] if dim else []))
+    return aten("cat", parts, dim)
 
 
 @derivative("split.Tensor", label="SplitBackward0")
@@ -461,7 +461,7 @@ def _unbind(node: Derived, *grads: Tensor) -> Tensor:
         grad if grad is not None else aten("expand", aten("zeros", [], dtype=like.dtype, device=like.device), list(like.shape))
         for grad in grads
     ]
-    return aten("stack", parts, *([dim] if dim else []))
+    return aten("stack", parts, dim)
 
 
 @derivative("cat.default", label="CatBackward0")

@@ -51,8 +51,9 @@ _OTHERS = ("self_is_result", "is_result", "self_or_result", "input_size")
 def schemas_of(name: str, which: str = "default") -> tuple[Schema | None, Schema | None]:
     """Return the schemas of an operator and of ``name``, which computes its gradient; None for both if they do not tell how."""
     base = name.removesuffix("_backward")
-    forward = None if base == name else _schema(f"{base}_forward", which) or _schema(base, which)
-    backward = _schema(name, which)
+    if base == name:
+        return None, None
+    forward, backward = _schema(f"{base}_forward", which) or _schema(base, which), _schema(name, which)
     if forward is None or backward is None:
         return None, None
     known = {*(argument.name for argument in forward.arguments), *RESULTS, *_OTHERS}

@@ -113,12 +113,6 @@ def values_read() -> None:
         stop_recording()
 
 
-def read(raw: Raw) -> Any:
-    """Return the values as a NumPy array for the user."""
-    values_read()
-    return raw.asnumpy()
-
-
 class lent(Block):
     """Context manager for mstorch code that MindSpore calls: if MindSpore records gradients, the code cannot switch that off; else the
     state is restored on exit.

@@ -213,15 +213,6 @@ def _qparams(input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low:
     return scale, math.trunc(compare.clamp(point, low, high))
 
 
-def _check_learnable(input: Any, scale: Any, point: Any, low: int, high: int) -> None:
-    for name, tensor in (("Scale", scale), ("Zero-point", point), ("`self`", input)):
-        if tensor._dtype is not float32:
-            raise RuntimeError(f"{name} must be Float, found {type_word(tensor._dtype)}" if name[0] != "`" else
-                               f"`self` must be of type Float, found {type_word(tensor._dtype)}")  # fmt: skip
-    if not low <= 0 <= high:
-        raise RuntimeError("`quant_min` should be less than or equal to `quant_max`, and the quantization range should include 0.")
-
-
 def _fake_quantize_learnable_per_tensor_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, grad_factor: float = 1.0
 ) -> TensorBase:

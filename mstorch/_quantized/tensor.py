@@ -34,7 +34,6 @@ INTEGERS = {qint8: int8, quint8: uint8, qint32: int32}
 RANGES = {qint8: (-128, 127), quint8: (0, 255), qint32: (-(2**31), 2**31 - 1)}
 WORDS = {"qint8": "QInt8", "quint8": "QUInt8", "qint32": "QInt32", "quint4x2": "QUInt4x2", "quint2x4": "QUInt2x4"}
 OF_INTEGERS = {integers: kind for kind, integers in INTEGERS.items()}
-BY_CHANNEL = (per_channel_affine, per_channel_affine_float_qparams)
 
 
 class Quantizer(NamedTuple):

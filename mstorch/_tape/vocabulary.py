@@ -32,10 +32,8 @@ from .ways import ways
 from .windows import linear
 
 add, sub, mul, div, neg = elementwise("add"), elementwise("sub"), elementwise("mul"), elementwise("div"), elementwise("neg")
-exp, log, sqrt = (elementwise(name) for name in ("exp", "log", "sqrt"))
-sin, cos, sign = (elementwise(name) for name in ("sin", "cos", "sign"))
-tanh, sigmoid, reciprocal, square = (elementwise(name) for name in ("tanh", "sigmoid", "reciprocal", "square"))
-sinh, cosh = elementwise("sinh"), elementwise("cosh")
+exp, log, sin, cos, sinh, cosh = (elementwise(name) for name in ("exp", "log", "sin", "cos", "sinh", "cosh"))
+tanh, sigmoid, reciprocal = (elementwise(name) for name in ("tanh", "sigmoid", "reciprocal"))
 scalar_power, conj_ = elementwise("scalar_power"), elementwise("conj")
 mm, bmm, linear_product = Primitive("mm"), Primitive("bmm"), Primitive("linear")
 _sum, _where, _eq = Primitive("sum"), elementwise("where"), Primitive("eq")
@@ -241,12 +239,12 @@ def part_of(value: Operand, key: tuple[Any, ...], label: str = "SliceBackward0")
     return mapped(value, part, placed, label, lambda raw: movement.part(raw, key), lambda raw: movement.placed(raw, key, own))
 
 
-def placed_in(value: TensorBase, key: Any, shape: tuple[int, ...], label: str = "SliceBackward0") -> TensorBase:
+def placed_in(value: TensorBase, key: Any, shape: tuple[int, ...]) -> TensorBase:
     """Return zeros of a shape with the value written at a key."""
     if value.__class__ is Raw:
         return movement.placed(value, key, shape)
     part, placed = _part_maps(key, shape)
-    return mapped(value, placed, part, label, lambda raw: movement.placed(raw, key, shape), lambda raw: movement.part(raw, key))
+    return mapped(value, placed, part, "SliceBackward0", lambda raw: movement.placed(raw, key, shape), lambda raw: movement.part(raw, key))
 
 
 def zeros_beside(shape: Sequence[int], value: TensorBase | Raw) -> Raw:
@@ -279,7 +277,7 @@ def placed_at(value: Raw, shape: tuple[int, ...], *key: bool | tuple[Raw | int, 
 
 
 power, softmax, rsqrt = elementwise("pow"), Primitive("softmax"), elementwise("rsqrt")
-abs_, log1p, log2 = elementwise("abs"), elementwise("log1p"), elementwise("log2")
+abs_, log1p = elementwise("abs"), elementwise("log1p")
 flip, pad = Primitive("flip"), Primitive("pad")
 
 

@@ -29,7 +29,7 @@ Sizes = tuple[int, ...]
 _NUMBERS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
-def _numbers(value: TensorBase | int | Sequence[TensorBase | int], rank: int, function: str, name: str, or_one: bool = True) -> Sizes:
+def _numbers(value: TensorBase | int | Sequence[TensorBase | int], rank: int, function: str, name: str) -> Sizes:
     if isinstance(value, (tuple, list)) and len(value) not in (1, rank):
         single = "either be a single int, or a tuple of"
         raise RuntimeError(f"{function}: {name} must {single} {_NUMBERS[rank]}")

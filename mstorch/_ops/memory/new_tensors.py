@@ -29,8 +29,7 @@ def new_tensor(
     layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return a copy of ``data``, by default with this tensor's dtype."""
-    if pin_memory:
-        devices.refuse_pinning(self.device if device is None else device)
+    devices.refuse_pinning(pin_memory, device, self)
     if isinstance(data, TensorBase):
         kind, place = dtype or self._dtype, _beside(self, device)
         found = without_values(data, kind, place, requires_grad)

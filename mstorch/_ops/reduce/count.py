@@ -388,7 +388,7 @@ def histogram(
     else:
         edges = _edges(input, bins, range, 0)
     flat = views.reshape(input.detach(), (views.numel_of(shape_of(input)), 1))
-    counts = _binned(flat, [edges], weight, density, "histogram")
+    counts = _binned(flat, [edges], weight, density)
     return finish(return_types.histogram((counts, edges)), out)
 
 
@@ -446,7 +446,7 @@ def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
     return linspace(low, high, bins + 1, dtype=values._dtype, device=values.device)
 
 
-def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None, density: bool, name: str) -> Any:
+def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None, density: bool) -> Any:
     """Return the counts of the rows of ``points`` in the multi-dimensional bins between edges."""
     kind = points._dtype
     total: Any = None
@@ -503,4 +503,4 @@ def histogramdd(
         if isinstance(item, TensorBase):
             _check_edges(item, input, d)
         edges.append(item.detach() if isinstance(item, TensorBase) else _edges(column, item, limits, d))
-    return return_types.histogramdd((_binned(points, edges, weight, density, "histogramdd"), tuple(edges)))
+    return return_types.histogramdd((_binned(points, edges, weight, density), tuple(edges)))

@@ -92,8 +92,7 @@ def tril_indices(
     layout: layout | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return row and column indices of the elements on and below a diagonal, as a (2, n) tensor."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     return _triangle_indices(row, col, offset, dtype, device, True)
 
 
@@ -104,8 +103,7 @@ def triu_indices(
     layout: layout | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return row and column indices of the elements on and above a diagonal, as a (2, n) tensor."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     return _triangle_indices(row, col, offset, dtype, device, False)
 
 

@@ -19,7 +19,7 @@ from ._places import Places
 
 def _along(shape: tuple[int, ...], dim: int, index: Array, own: tuple[int, ...]) -> Places:
     wide = index if index.ndim else index.reshape(1)
-    return Places(places_along(wide, dim, wide), shape, own)
+    return Places(places_along(dim, wide), shape, own)
 
 
 _scatter, _gather = Primitive("scatter"), Primitive("gather")
