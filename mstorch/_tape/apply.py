@@ -283,8 +283,11 @@ def apply_one(op: Kernel, kind: dtype, x: TensorBase) -> TensorBase:
     return tensor
 
 
-def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase) -> TensorBase:
-    """Fast path of ``apply`` for the most frequent case: two row-major tensors of one dtype."""
+def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, same: bool = False) -> TensorBase:
+    """Fast path of ``apply`` for the most frequent case: two row-major tensors of one dtype.
+
+    ``same``: the operands and the result have the same shape and dtype.
+    """
     if modes.native is not None or x._storage.__class__ is not Storage or y._storage.__class__ is not Storage:
         return apply(op, kind, (x, y))
     a, b = x._array, y._array
@@ -293,7 +296,7 @@ def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase) -> TensorB
     if b is None or y._storage.moved:
         b = array_of(y)
     try:
-        tensor = fresh(op.host[kind.name](a, b))
+        tensor = fresh(op.host[kind.name](a, b), kind, x._shape) if same else fresh(op.host[kind.name](a, b))
     except MemoryError as error:
         raise no_memory(error) from None
     followed = x._node is not None or y._node is not None
