@@ -151,6 +151,10 @@ class Derived(Node):
         """Return an argument as it was passed: a tensor is still attached to the autograd graph."""
         return _filled(self.plan[number], self)
 
+    def option(self, place: int, default: Any) -> Any:
+        """Return an argument that is no tensor, or the default if it was not passed."""
+        return self.plan[place] if len(self.plan) > place else default
+
     def named(self, name: str) -> Any:
         """Return the argument of that name as it was passed."""
         if name in self.options:

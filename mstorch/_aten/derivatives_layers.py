@@ -9,11 +9,6 @@ from .._tensor import Tensor
 from .calling import Derived, NotInTerms, derivative
 from .composites import aten
 
-
-def option(node: Derived, place: int, default: float | list[int] | None) -> Any:
-    return node.plan[place] if len(node.plan) > place else default
-
-
 # Products
 
 
@@ -135,7 +130,7 @@ def _unchecked(node: Derived, place: int) -> Any:
 
 @derivative("embedding.default", label="EmbeddingBackward0")
 def _embedding(node: Derived, grad: Tensor) -> tuple[Tensor, Any]:
-    return aten("embedding_dense_backward", grad, node.arg(1), node.shapes[0][0], option(node, 2, -1), option(node, 3, False)), None
+    return aten("embedding_dense_backward", grad, node.arg(1), node.shapes[0][0], node.option(2, -1), node.option(3, False)), None
 
 
 @derivative("constant_pad_nd.default", label="ConstantPadNdBackward0")

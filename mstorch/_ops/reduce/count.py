@@ -91,7 +91,7 @@ def unique(
         return _unique_entries(input, dim, return_inverse, return_counts, True)
     source, input = input, input.detach()
     shape = shape_of(input)
-    flat = views.reshape(input, (views.numel_of(shape),))
+    flat = views.reshape(input, (count_of(shape),))
     count = shape_of(flat)[0]
     if count == 0:
         nothing = flat.new_empty((0,), dtype=int64)
@@ -123,7 +123,7 @@ def _entry_by_entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...] | None:
     if not shape:
         return None
     inner = list(contiguous_strides((*shape[:dim], *shape[dim + 1 :])))
-    inner.insert(dim, views.numel_of(shape) // max(shape[dim], 1))
+    inner.insert(dim, count_of(shape) // max(shape[dim], 1))
     return normalize(shape, tuple(inner))
 
 
@@ -168,7 +168,7 @@ def unique_consecutive(
     source, input = input, input.detach()
     label, op = "UniqueConsecutiveBackward0", "unique_consecutive"
     shape = shape_of(input)
-    flat = views.reshape(input, (views.numel_of(shape),))
+    flat = views.reshape(input, (count_of(shape),))
     count = shape_of(flat)[0]
     if count == 0:
         nothing = flat.new_empty((0,), dtype=int64)
@@ -293,7 +293,7 @@ def isin(
     other = test_elements if isinstance(test_elements, TensorBase) else beside(_scalar(test_elements), elements)
     if 0 not in (*shape_of(one), *shape_of(other)) and isinstance(elements, TensorBase) and isinstance(test_elements, TensorBase):
         refuse_codes("isin_default_cpu", one)
-    one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (views.numel_of(shape_of(other)),))
+    one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (count_of(shape_of(other)),))
     count = shape_of(other)[0]
     if count == 0 or one._dtype.ms is None and 0 in shape_of(one):
         found = one.new_full(shape_of(one), bool(invert), dtype=bool_)
@@ -351,7 +351,7 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, 
 
 @ways(absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._dtype), out))
 def _histogram(input: TensorBase, bins: int, min: float, max: float, out: TensorBase | None) -> TensorBase:
-    values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
+    values = views.reshape(input.detach(), (count_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
     ends = tensor_of(np.array([low, high, bins])).to(values._dtype)
     wide, (least, most, _) = (array_of(part.to(float32) if part._dtype is not float64 else part) for part in (values, ends))
@@ -387,7 +387,7 @@ def histogram(
         _check_edges(edges, input, 0)
     else:
         edges = _edges(input, bins, range, 0)
-    flat = views.reshape(input.detach(), (views.numel_of(shape_of(input)), 1))
+    flat = views.reshape(input.detach(), (count_of(shape_of(input)), 1))
     counts = _binned(flat, [edges], weight, density)
     return finish(return_types.histogram((counts, edges)), out)
 

@@ -115,7 +115,7 @@ def _beside(src: TensorBase, input: TensorBase) -> TensorBase:
 def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
     """Return a copy of ``input`` with the view that ``part`` returns replaced by ``src``."""
     shape = shape_of(input)
-    places = part(tensor_of(np.arange(views.numel_of(shape), dtype=np.int64).reshape(shape)))
+    places = part(tensor_of(np.arange(count_of(shape), dtype=np.int64).reshape(shape)))
     if shape_of(src) != shape_of(places):
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
@@ -222,7 +222,7 @@ def diag(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None)
 
 def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
     """Return the matrix with all elements of the flattened input on its diagonal."""
-    return diag_embed(views.reshape(input, (views.numel_of(shape_of(input)),)), offset)
+    return diag_embed(views.reshape(input, (count_of(shape_of(input)),)), offset)
 
 
 def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) -> TensorBase:
@@ -375,7 +375,7 @@ def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...
 def ravel(input: TensorBase) -> TensorBase:
     """Return all elements as a 1-d tensor; a copy only if they are not contiguous."""
     whole = input if input._stride is None or input.is_contiguous() else contiguous_copy(input)
-    return views.reshape(whole, (views.numel_of(shape_of(input)),))
+    return views.reshape(whole, (count_of(shape_of(input)),))
 
 
 def numel(input: TensorBase) -> int:
