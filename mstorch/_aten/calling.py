@@ -310,18 +310,13 @@ def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
     for number, item in enumerate(results):
         if isinstance(item, TensorBase) and not item._dtype.is_integral and not modes.inference:
             if item._node is not None or item._auto is not None and (item._auto.leaf or item._auto.base is not None):
-                item = _anew(item)
+                item = bare_twin(item)
             item._node, item._number = node, number
         made.append(item)
     node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in made)]
     if not isinstance(result, (tuple, list)):
         return made[0]
     return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
-
-
-def _anew(tensor: Tensor) -> Any:
-    """Return a detached alias of the tensor."""
-    return bare_twin(tensor)
 
 
 # Calls

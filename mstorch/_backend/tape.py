@@ -253,12 +253,7 @@ else:  # MindSpore 2.7: a tensor copied onto itself counts as written
         set_grad_enabled(enabled)
 
 
-_stop_gradient = mindspore.ops.stop_gradient
-
-
-def detached(raw: Raw) -> Raw:
-    """Return a detached alias of a raw tensor."""
-    return _stop_gradient(raw)
+detached = mindspore.ops.stop_gradient  # a detached alias of a raw tensor
 
 
 class Function(_NativeFunction):

@@ -258,7 +258,8 @@ def tensor_beside(array: Array, like: TensorBase) -> TensorBase:
     return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ in NATIVE else tensor_of(array)
 
 
-_scatter, _index_write, _index_placed = Primitive("scatter"), Primitive("index_write"), Primitive("index_placed")
+_scatter, _index_write, placed_at = Primitive("scatter"), Primitive("index_write"), Primitive("index_placed")
+"""``placed_at(value, shape, *key)``: zeros of the shape with the value added where index tensors point (the arguments of ``index``)."""
 
 
 def scattered(value: Raw, shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
@@ -269,11 +270,6 @@ def scattered(value: Raw, shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
 def rows_added(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
     """Add the entries of a MindSpore tensor to zeros of the given shape, at positions (a vector) along a dimension."""
     return _index_write(zeros_beside(shape, value), value, dim, index, True)
-
-
-def placed_at(value: Raw, shape: tuple[int, ...], *key: bool | tuple[Raw | int, ...]) -> Raw:
-    """Add a MindSpore tensor to zeros of the given shape at the places where index tensors point (the arguments of ``index``)."""
-    return _index_placed(value, shape, *key)
 
 
 power, softmax, rsqrt = elementwise("pow"), Primitive("softmax"), elementwise("rsqrt")

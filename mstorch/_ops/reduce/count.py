@@ -221,7 +221,7 @@ def searchsorted(
         )
     after = right or side == "right"
     if not isinstance(input, TensorBase):
-        input = sorted_sequence.new_tensor(input) if sorted_sequence._dtype.is_floating_point else _scalar(input)
+        input = sorted_sequence.new_tensor(input) if sorted_sequence._dtype.is_floating_point else tensor(input)
     own = shape_of(input)
     if not own and len(shape) != 1:
         raise RuntimeError(
@@ -264,10 +264,6 @@ def searchsorted(
     return finish(found.to(int32) if out_int32 else found, out)
 
 
-def _scalar(value: Number) -> TensorBase:
-    return tensor(value)
-
-
 @operation(forms=SELF, one_device=OneDevice("Tensor_bucketize"))
 def bucketize(
     input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False, out: TensorBase | None = None
@@ -289,8 +285,8 @@ def isin(
     for operand in (elements, test_elements):
         if operand._dtype.category == 0 if isinstance(operand, TensorBase) else isinstance(operand, bool):
             raise RuntimeError("Unsupported input type encountered for isin(): Bool")
-    one = elements if isinstance(elements, TensorBase) else beside(_scalar(elements), test_elements)
-    other = test_elements if isinstance(test_elements, TensorBase) else beside(_scalar(test_elements), elements)
+    one = elements if isinstance(elements, TensorBase) else beside(tensor(elements), test_elements)
+    other = test_elements if isinstance(test_elements, TensorBase) else beside(tensor(test_elements), elements)
     if 0 not in (*shape_of(one), *shape_of(other)) and isinstance(elements, TensorBase) and isinstance(test_elements, TensorBase):
         refuse_codes("isin_default_cpu", one)
     one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (count_of(shape_of(other)),))

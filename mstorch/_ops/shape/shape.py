@@ -408,11 +408,6 @@ def _matrix_transpose(self: TensorBase) -> TensorBase:
     return views.transpose(self, -2, -1)
 
 
-def _matrix_adjoint(self: TensorBase) -> TensorBase:
-    """Return the conjugate transpose of the last two dimensions."""
-    return adjoint(self)
-
-
 def _all_reversed(self: TensorBase) -> TensorBase:
     """Return the tensor with its dimensions in reverse order."""
     if len(self._shape) not in (0, 2):
@@ -544,4 +539,4 @@ NAMED_METHODS = {
 NAMED_METHODS["squeeze_"] = _own_view(_squeezed, "squeeze_")
 NAMED_METHODS.update(tril_=in_place_form(tril, "tril_", uniform=True), triu_=in_place_form(triu, "triu_", uniform=True))
 NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
-PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}
+PROPERTIES = {"mT": _matrix_transpose, "mH": adjoint, "T": _all_reversed, "H": _hermitian}
