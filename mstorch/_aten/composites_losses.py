@@ -25,8 +25,7 @@ def reduction_code(size_average: bool | None, reduce: Any, reduction: str) -> in
 @composite("nll_loss")
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
+    reduce: Any = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """Return the negative log-likelihood loss."""
     return _likelihood(input, target, weight, reduction_code(size_average, reduce, reduction), ignore_index)
@@ -45,8 +44,7 @@ def _likelihood(input: Tensor, target: Tensor, weight: Tensor | None, code: int,
 @composite("cross_entropy", "cross_entropy_loss")
 def _cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean", label_smoothing: float = 0.0,
+    reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
     code = reduction_code(size_average, reduce, reduction)
     axis = 1 if input.dim() > 1 else 0
@@ -100,8 +98,7 @@ def _multilabel_margin_loss(
 @composite("ctc_loss")
 def _ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor | tuple[int, ...], target_lengths: Any, blank: int = 0,
-    reduction: str | int = "mean",
-    zero_infinity: bool = False,
+    reduction: str | int = "mean", zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
     code = reduction if isinstance(reduction, int) else REDUCTIONS[reduction]
     of_tensors = isinstance(input_lengths, TensorBase)
@@ -161,8 +158,7 @@ def _l1_loss(
 @composite("binary_cross_entropy_with_logits")
 def _logits_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: Any = None,
-    reduction: str = "mean",
-    pos_weight: Any = None,
+    reduction: str = "mean", pos_weight: Any = None,
 ) -> Tensor:  # fmt: skip
     if isinstance(reduction, int):
         return NotImplemented

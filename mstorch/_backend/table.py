@@ -70,12 +70,7 @@ ROWS: dict[str, Row] = {}
 
 
 def define(
-    op: str,
-    *,
-    cpu: Function,
-    dtypes: tuple[str, ...] = ALL,
-    via: Mapping[str, str] | None = None,
-    numpy_reason: str = "",
+    op: str, *, cpu: Function, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None, numpy_reason: str = "",
 ) -> None:
     """Define an operation by its CPU kernel, with the dtypes in which it was verified against torch.
 

@@ -508,8 +508,7 @@ def logspace(
 @placed
 def eye(
     n: int, m: int | None = None, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
-    device: int | str | device | None = None,
-    pin_memory: bool = False, requires_grad: bool = False,
+    device: int | str | device | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the n by m identity matrix."""
     devices.refuse_pinning(pin_memory, device)

@@ -212,10 +212,9 @@ def _cpp_int(kind: dtype) -> str:
 @operation(draws=BY_SIZE)
 @placed(drawn=True)
 def randint(
-    *args: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
-    layout: layout | None = None, device: device | str | int | None = None,
-    requires_grad: bool = False, pin_memory: bool = False, low: int | None = None, high: int | None = None,
-    size: tuple[int, ...] | None = None,
+    *args: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False, low: int | None = None,
+    high: int | None = None, size: tuple[int, ...] | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return random integers in [``low``, ``high``), ``low`` 0 by default: ``randint(high, size)`` or ``randint(low, high, size)``."""
     devices.refuse_pinning(pin_memory, device)
@@ -296,8 +295,7 @@ def randn_like(
 @placed(like=True, drawn=True)
 def randint_like(
     input: TensorBase, low: TensorBase | int, high: TensorBase | int | None = None, *, generator: Generator | None = None,
-    dtype: dtype | None = None,
-    layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return random integers in [``low``, ``high``) with the shape, dtype and memory format of ``input``."""

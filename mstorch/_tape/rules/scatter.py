@@ -117,8 +117,7 @@ def _counts(node: Applied, places: Places, include_self: bool) -> Array:
 
 
 def _of_product(
-    node: Applied, g: Operand, places: Places, x: Operand, source: Operand,
-    result: Operand,
+    node: Applied, g: Operand, places: Places, x: Operand, source: Operand, result: Operand,
 ) -> tuple[Any, Any]:
     """Return torch's gradients of a product by ``scatter_reduce``: by division if no factor is zero; a single zero gets the product of the
     other factors.
