@@ -14,9 +14,9 @@ from . import _unbuilt as unbuilt
 from ._aten import calling
 from ._aten.overloads import all_overloads, overload
 from ._core.above import above
+from ._core.schemas import Schema, parse
 from ._library import aten as aten_only
 from ._library import aten_checks, function_schema, registry
-from ._library.schema import Schema, parse
 from ._library.tags import Tag
 from ._ops.layers import native
 from ._tensor import Tensor

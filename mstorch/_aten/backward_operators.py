@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .._library.schema import Schema
+from .._core.schemas import Schema
 from .._tensor import Tensor
 from .binding import trimmed, value_for
 from .calling import Call, Derived, NotInTerms, fallbacks, label_of

@@ -10,9 +10,9 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
 from .._core.generator import Generator
+from .._core.schemas import Argument, Schema
 from .._core.second_names import ALIASES, operation_of
 from .._core.tensor_base import TensorBase
-from .._library.schema import Argument, Schema
 from .overloads import all_overloads, overloads
 
 # Public names of operators that have another name below.

@@ -304,7 +304,7 @@ def _by_itself(operator: OpOverload, node: Derived, *gradients: Tensor | None) -
 
 def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
     """Set the autograd node of the call's results; a result that is one of the arguments stays unchanged."""
-    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    results: list[Any] = list(result) if isinstance(result, (tuple, list)) else [result]
     node.results = len(results)
     made = []
     for number, item in enumerate(results):

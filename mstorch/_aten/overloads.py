@@ -4,24 +4,15 @@ from __future__ import annotations
 import functools
 import pathlib
 
-from .._library.schema import Schema, parse
+from .._core.schemas import Schema, lines, parse
 
-_EVERY = pathlib.Path(__file__).parent.parent / "_library" / "schemas.txt"
 _PAGE = pathlib.Path(__file__).with_name("overloads.txt")
-
-
-@functools.cache
-def _lines(page: pathlib.Path = _PAGE) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in page.read_text().splitlines():
-        found.setdefault(line.partition("(")[0].partition(".")[0], []).append(line)
-    return found
 
 
 @functools.cache
 def overloads(name: str) -> tuple[Schema, ...]:
     """Return the overloads of an operator in torch's order; empty for unknown names and composite operators."""
-    return tuple(parse("aten", line) for line in _lines().get(name, ()))
+    return tuple(parse("aten", line) for line in lines(_PAGE).get(name, ()))
 
 
 def overload(name: str, which: str) -> Schema | None:
@@ -34,7 +25,7 @@ def overload(name: str, which: str) -> Schema | None:
 def all_overloads(name: str) -> dict[str, tuple[Schema, tuple[int, ...]]]:
     """Return all overloads of an operator, including composite and ``out`` ones, with the numbers of their tags."""
     found = {}
-    for line in _lines(_EVERY).get(name, ()):
+    for line in lines().get(name, ()):
         text, _, tags = line.rpartition("|")
         schema = parse("aten", text)
         found[schema.overload or "default"] = schema, tuple(map(int, filter(None, tags.split(","))))

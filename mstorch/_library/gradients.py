@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._aten.overloads import schemas_of
+from .._core.schemas import Argument
 from .._core.tensor_base import TensorBase
 from .._ops.memory import creation
 from .._tensor import Tensor
 from ..autograd.backward import grad as gradients_of
 from ..autograd.grad_mode import enable_grad
-from .schema import Argument
 
 
 def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequence[bool] | None = None) -> tuple[Any, ...]:
@@ -66,4 +66,6 @@ def gradient_operator(name: str, find: Callable[[str], Callable[..., Any] | None
         return found if len(found) > 1 else found[0]
 
     others = forward.arguments[len(differentiated) :]
+    gradient.__name__, gradient.__doc__ = name, f"Return the gradient of ``{forward.name}``."
+    gradient.__signature__ = signature  # type: ignore[attr-defined]
     return gradient

@@ -32,7 +32,7 @@ from .ways import ways
 from .windows import linear
 
 add, sub, mul, div, neg = elementwise("add"), elementwise("sub"), elementwise("mul"), elementwise("div"), elementwise("neg")
-exp, log, sin, cos = (elementwise(name) for name in ("exp", "log", "sin", "cos"))
+exp, log, sqrt, sin, cos = (elementwise(name) for name in ("exp", "log", "sqrt", "sin", "cos"))
 sinh, cosh, tanh, sigmoid, reciprocal = (elementwise(name) for name in ("sinh", "cosh", "tanh", "sigmoid", "reciprocal"))
 scalar_power, conj_ = elementwise("scalar_power"), elementwise("conj")
 mm, bmm, linear_product = Primitive("mm"), Primitive("bmm"), Primitive("linear")
