@@ -7,7 +7,7 @@ from .._core.formats import contiguous_format
 from .._core.generator import Generator
 from .._tensor import Tensor
 from .calling import NotInTerms
-from .composites import aten, composite
+from .composites import COMPOSITES, aten, composite
 
 _ALPHA = 1.7580993408473766
 
@@ -56,29 +56,15 @@ def _feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False
     return _dropped(input, p, training, channels=True, alpha=True, inplace=inplace)
 
 
-@composite("feature_dropout")
-def _feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    return _dropped(input, p, train, channels=True)
+def _as_operator(name: str, **kinds: bool) -> None:
+    COMPOSITES[name] = lambda input, p, train: _dropped(input, p, train, **kinds)
 
 
-@composite("dropout_")
-def _dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
-    return _dropped(input, p, train, inplace=True)
-
-
-@composite("alpha_dropout_")
-def _alpha_dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
-    return _dropped(input, p, train, alpha=True, inplace=True)
-
-
-@composite("feature_dropout_")
-def _feature_dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
-    return _dropped(input, p, train, channels=True, inplace=True)
-
-
-@composite("feature_alpha_dropout_")
-def _feature_alpha_dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
-    return _dropped(input, p, train, channels=True, alpha=True, inplace=True)
+_as_operator("feature_dropout", channels=True)
+_as_operator("dropout_", inplace=True)
+_as_operator("alpha_dropout_", alpha=True, inplace=True)
+_as_operator("feature_dropout_", channels=True, inplace=True)
+_as_operator("feature_alpha_dropout_", channels=True, alpha=True, inplace=True)
 
 
 @composite("rrelu")

@@ -85,16 +85,15 @@ _fractional(2)
 _fractional(3)
 
 
-@composite("adaptive_max_pool2d")
-def _adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int, int | None], return_indices: bool = False) -> Any:
-    found = aten("adaptive_max_pool2d", input, _sizes(input, output_size, 2))
-    return tuple(found) if return_indices else found[0]
+def _adaptive_max_pool(rank: int) -> None:
+    @composite(f"adaptive_max_pool{rank}d")
+    def pool(input: Tensor, output_size: int | tuple[int | None, ...], return_indices: bool = False) -> Any:
+        found = aten(f"adaptive_max_pool{rank}d", input, _sizes(input, output_size, rank))
+        return tuple(found) if return_indices else found[0]
 
 
-@composite("adaptive_max_pool3d")
-def _adaptive_max_pool3d(input: Tensor, output_size: int | tuple[int, int | None, int], return_indices: bool = False) -> Any:
-    found = aten("adaptive_max_pool3d", input, _sizes(input, output_size, 3))
-    return tuple(found) if return_indices else found[0]
+_adaptive_max_pool(2)
+_adaptive_max_pool(3)
 
 
 @composite("adaptive_avg_pool3d")
