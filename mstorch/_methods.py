@@ -13,8 +13,8 @@ from ._ops._dispatch import is_number
 from ._ops._in_place import in_place_form
 from ._ops._public import families, methods
 from ._ops.elementwise import elementwise
-from ._ops.indexing._values_put import views_tensor
 from ._ops.memory import copying
+from ._ops.memory.from_data import from_numpy
 from ._tape import border
 from ._tape.apply import apply_pair
 
@@ -32,7 +32,7 @@ def _equal_to_array(function: Callable[..., Any], tensor: Any, other: Any) -> An
     """Compare with a NumPy array, the only operator for which torch makes a tensor of one. NumPy computes the others, in its own dtypes."""
     if not isinstance(other, np.ndarray) or other.dtype.kind not in "biufc":
         return NotImplemented
-    return function(tensor, views_tensor(other))
+    return function(tensor, from_numpy(other))
 
 
 def _divided(tensor: Any, other: Any) -> Any:

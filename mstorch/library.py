@@ -11,10 +11,11 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
+from ._core.schemas import Schema, parse
 from ._hook import missing as _missing
 from ._leaving import END, Undo, undoing
 from ._library import registry
-from ._library.schema import Schema, infer_schema, parse
+from ._library.schema import infer_schema
 
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA", "npu": "NPU", "default": "CompositeExplicitAutograd"}
 device_types_t = str | Sequence[str] | None

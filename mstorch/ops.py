@@ -14,9 +14,9 @@ from . import _unbuilt as unbuilt
 from ._aten import calling
 from ._aten.overloads import all_overloads, overload
 from ._core.above import above
+from ._core.schemas import Schema, parse
 from ._library import aten as aten_only
 from ._library import aten_checks, function_schema, registry
-from ._library.schema import Schema, parse
 from ._library.tags import Tag
 from ._ops.layers import native
 from ._tensor import Tensor
@@ -51,7 +51,7 @@ class OpOverload:
         self._is_detached = packet.__name__ in ("detach", "detach_") or (known is not None and _makes_tensors(known))
         self._outs = [one.name for one in known.arguments if one.kwarg_only and one.is_write] if known is not None else []
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if calling.active(args, kwargs):
             return calling.call(self, *args, **kwargs)
         if len(self._outs) > 1 or self._outs and self._outs != ["out"]:
@@ -148,7 +148,7 @@ class OpOverloadPacket:
         self._namespace = namespace
         self._function = function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
 
     def overloads(self) -> list[str]:
@@ -219,7 +219,7 @@ class CustomPacket(OpOverloadPacket):
         self._qualname = f"{namespace}::{name}"
         self._defined = defined
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if len(self._defined) == 1 and calling.active(args, kwargs):
             return getattr(self, next(iter(self._defined)) or "default")(*args, **kwargs)
         return self._function(*args, **kwargs)
@@ -245,7 +245,7 @@ class CustomOverload(OpOverload):
         self._known = operator.schema
         self._qualname = operator.title + (f".{operator.schema.overload}" if operator.schema.overload else "")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if calling.active(args, kwargs):
             return calling.call(self, *args, **kwargs)
         return calling.compute(self, self._operator, args, kwargs)
@@ -311,7 +311,7 @@ def _find(name: str) -> Callable[..., Any] | None:
         found = place.get(name)
         if callable(found) and not isinstance(found, type):
             return found
-    return None
+    return importlib.import_module("mstorch._library.gradients").gradient_operator(name, _find)
 
 
 aten = _Namespace("aten")

@@ -34,7 +34,7 @@ CIRCLES = {
 LATE = {
     "mstorch/_hook.py": ["importlib.metadata"], "mstorch/_environment.py": ["mstorch._backend.runtime"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
-    "mstorch/ops.py": ["mstorch._library.aten_layers", "mstorch._library.aten_losses", "mstorch._library.aten_windows"],
+    "mstorch/ops.py": ["mstorch._library.aten_layers", "mstorch._library.aten_losses", "mstorch._library.aten_windows", "mstorch._library.gradients"],
     "mstorch/_debug/oracle.py": ["torch"], "mstorch/_compare/page.py": ["matplotlib.figure"],
     "mstorch/_compare/record.py": ["mstorch._compare.on_device", "torch", "torch.optim.optimizer"],
     "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"], "mstorch/_backend/host/fft.py": ["scipy.fft"],
@@ -52,6 +52,7 @@ BY_NAME = {
     "mstorch/fx/graph_module.py": "functions that a pickled graph names",
     "mstorch/_ops/_public.py": "the families of operations, which are the files of the room",
     "mstorch/_unbuilt/__init__.py": "modules below those that names.txt lists",
+    "mstorch/ao/_old_names.py": "the modules below torch.ao of those with a former name",
     "mstorch/ops.py": "the operators of namespaces other than aten",
     "mstorch/onnx/_exporting.py": "onnx and onnxruntime, which need not be there",
     "mstorch/fx/node.py": "the public modules in which a function is looked for",

@@ -9,6 +9,7 @@ import torch
 
 import mstorch
 from mstorch._aten import overloads
+from mstorch._core import schemas
 from mstorch._core.built_in import written
 
 WORDS = (
@@ -116,7 +117,7 @@ def _positional(packet: Any) -> list[str] | None:
 def test_positional_arguments_stand_where_the_schema_says() -> None:
     """``aten.elu(x, alpha, scale)`` went to a function whose third argument is ``inplace``."""
     wrong = []
-    for name in sorted(overloads._lines()):
+    for name in sorted(schemas.lines(overloads._PAGE)):
         packet = getattr(mstorch.ops.aten, name, None)
         own = None if packet is None else _positional(packet)
         for schema in () if own is None else overloads.overloads(name):

@@ -10,10 +10,9 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
 from .._core.generator import Generator
+from .._core.schemas import Argument, Schema
 from .._core.second_names import ALIASES, operation_of
 from .._core.tensor_base import TensorBase
-from .._library.schema import Argument, Schema
-from .._tensor import Tensor
 from .overloads import all_overloads, overloads
 
 # Public names of operators that have another name below.
@@ -107,18 +106,19 @@ def _fitted(schema: Schema, name: str, args: tuple[Any, ...], given: dict[str, A
             if not argument.has_default:
                 return None
         else:
-            fitted = _value(argument, values[argument.name], loosely or name.rstrip("_") in NUMBERS_AS_TENSORS)
+            fitted = value_for(argument, values[argument.name], loosely or name.rstrip("_") in NUMBERS_AS_TENSORS)
             if fitted is _NO:
                 return None
             values[argument.name] = fitted
-    return _trimmed(schema, name, values)
+    return trimmed(schema, name, values)
 
 
 def _renamed(key: str, known: dict[str, Argument]) -> str:
     return {"other": "exponent", "tensor": "self", "tensors": "tensors", "size": "shape"}.get(key, key) if key not in known else key
 
 
-def _trimmed(schema: Schema, name: str, values: dict[str, Any]) -> Bound:
+def trimmed(schema: Schema, name: str, values: dict[str, Any]) -> Bound:
+    """Return a call with these values, without trailing defaults, as torch hands arguments to handlers."""
     free = [argument for argument in schema.arguments if not argument.kwarg_only]
     while free and free[-1].has_default and (free[-1].name not in values or _same(values[free[-1].name], free[-1].default)):
         free.pop()
@@ -136,6 +136,13 @@ def _trimmed(schema: Schema, name: str, values: dict[str, Any]) -> Bound:
     return Bound(schema, positional, named)
 
 
+def without_defaults(schema: Schema, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return positional arguments without those at the end that are their defaults."""
+    while args and (argument := schema.arguments[len(args) - 1]).has_default and _same(args[-1], argument.default):
+        args = args[:-1]
+    return args
+
+
 def _same(value: Any, default: Any) -> bool:
     if isinstance(value, list) and isinstance(default, int):
         return all(item == default for item in value)
@@ -150,7 +157,7 @@ _KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _value(argument: Argument, value: Tensor | float, loosely: bool) -> Any:
+def value_for(argument: Argument, value: Any, loosely: bool) -> Any:
     """Convert a value to the type that the overload takes; return ``_NO`` if it does not fit."""
     kind = argument.type
     if kind.endswith("?"):
@@ -179,7 +186,7 @@ def _list(inner: str, count: str, value: Any) -> Any:
         return [value] * int(count) if count else _NO
     if not isinstance(value, (tuple, list)):
         return _NO
-    parts: Sequence[Any] = [_value(Argument("", inner, None, False, False, ""), item, False) for item in value]
+    parts: Sequence[Any] = [value_for(Argument("", inner, None, False, False, ""), item, False) for item in value]
     if any(part is _NO for part in parts):
         return _NO
     if inner in _INTEGERS and count and count != "1" and len(parts) == 1:

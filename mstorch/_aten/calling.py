@@ -8,6 +8,7 @@ runs once no mode is active.
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -150,6 +151,16 @@ class Derived(Node):
         """Return an argument as it was passed: a tensor is still attached to the autograd graph."""
         return _filled(self.plan[number], self)
 
+    def option(self, place: int, default: Any) -> Any:
+        """Return an argument that is no tensor, or the default if it was not passed."""
+        return self.plan[place] if len(self.plan) > place else default
+
+    def named(self, name: str) -> Any:
+        """Return the argument of that name as it was passed."""
+        if name in self.options:
+            return _filled(self.options[name], self)
+        return self.arg(next(place for place, argument in enumerate(self.operator._known.arguments) if argument.name == name))
+
     def result(self, number: int = 0) -> Tensor:
         """Return a saved result."""
         return self.saved[len(self.shapes) + number].value(self, True)
@@ -213,7 +224,15 @@ _NEED_SELF = frozenset((
     "mul_.Tensor", "div_.Tensor", "pow_.Scalar", "clamp_.default", "abs_.default", "log_.default", "silu_.default", "mish_.default",
     "hardswish_.default", "hardsigmoid_.default",
 ))  # fmt: skip
-DERIVATIVES: dict[str, tuple[str, Call]] = {}  # of overloads: the node's name, and its gradient
+# Operators that write in place whose gradient is that of the functional one.
+_AS_FUNCTIONAL = frozenset((
+    "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "div.Scalar", "relu.default", "tanh.default", "sigmoid.default", "exp.default",
+    "neg.default", "sqrt.default", "rsqrt.default", "leaky_relu.default", "elu.default", "hardtanh.default", "clamp.default", "abs.default",
+    "masked_fill.Scalar", "silu.default", "mish.default", "hardswish.default", "hardsigmoid.default",
+))  # fmt: skip
+Formula = tuple[str, Call]  # the node's name, and the gradient
+DERIVATIVES: dict[str, Formula | None] = {}  # of overloads
+fallbacks: list[Callable[[str], Formula | None]] = []  # asked for overloads that DERIVATIVES lacks
 
 
 def derivative(*overloads: str, label: str) -> Callable[[Call], Call]:
@@ -229,6 +248,15 @@ def derivative(*overloads: str, label: str) -> Callable[[Call], Call]:
     return enter
 
 
+def formula_of(operator: OpOverload) -> Formula | None:
+    """Return the node's name and the gradient of an overload in terms of ATen operators; None if it has none."""
+    functional = operator.__name__.replace("_.", ".")
+    name = functional if operator._is_in_place and functional in _AS_FUNCTIONAL else operator.__name__
+    if name not in DERIVATIVES and operator.namespace == "aten":
+        DERIVATIVES[name] = next(filter(None, (fallback(name) for fallback in fallbacks)), None)
+    return DERIVATIVES.get(name)
+
+
 def _planned(values: Sequence[Any], tensors: list[Any]) -> list[Any]:
     plan: list[Any] = []
     for value in values:
@@ -242,7 +270,7 @@ def _planned(values: Sequence[Any], tensors: list[Any]) -> list[Any]:
 
 def _node(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derived:
     """Return the node of a call, without its results."""
-    label, formula = DERIVATIVES.get(operator.__name__) or (_label(operator), functools.partial(_by_itself, operator))
+    label, formula = formula_of(operator) or (label_of(operator._opname), functools.partial(_by_itself, operator))
     tensors: list[Any] = []
     plan = _planned(args, tensors)
     options = dict(zip(kwargs, _planned(tuple(kwargs.values()), tensors)))
@@ -259,8 +287,10 @@ def _node(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return node
 
 
-def _label(operator: OpOverload) -> str:
-    return "".join(word.capitalize() for word in operator._opname.split("_")) + "Backward0"
+def label_of(name: str) -> str:
+    """Return the name of an operator's node: ``NllLoss2DBackward0`` of ``nll_loss2d_forward``."""
+    words = "".join(word.capitalize() for word in name.removesuffix("_forward").split("_"))
+    return re.sub(r"(?<=\d)d", "D", words) + "Backward0"
 
 
 def _by_itself(operator: OpOverload, node: Derived, *gradients: Tensor | None) -> list[Tensor | None]:
@@ -274,24 +304,19 @@ def _by_itself(operator: OpOverload, node: Derived, *gradients: Tensor | None) -
 
 def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
     """Set the autograd node of the call's results; a result that is one of the arguments stays unchanged."""
-    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    results: list[Any] = list(result) if isinstance(result, (tuple, list)) else [result]
     node.results = len(results)
     made = []
     for number, item in enumerate(results):
         if isinstance(item, TensorBase) and not item._dtype.is_integral and not modes.inference:
             if item._node is not None or item._auto is not None and (item._auto.leaf or item._auto.base is not None):
-                item = _anew(item)
+                item = bare_twin(item)
             item._node, item._number = node, number
         made.append(item)
     node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in made)]
     if not isinstance(result, (tuple, list)):
         return made[0]
     return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
-
-
-def _anew(tensor: Tensor) -> Any:
-    """Return a detached alias of the tensor."""
-    return bare_twin(tensor)
 
 
 # Calls
@@ -303,7 +328,7 @@ def call(operator: OpOverload, *args: Any, **kwargs: Any) -> Any:
     recorded = modes.grad and any(is_tracked(tensor) for tensor in tensors)
     if not recorded or operator._is_detached:
         return _shown(operator, args, kwargs, False)[0]
-    known = operator.__name__ in DERIVATIVES
+    known = formula_of(operator) is not None
     if takers((*args, *kwargs.values()), []):
         return _call_of_tensors(operator, args, kwargs, known)
     if known and not (operator._is_view or operator._is_in_place):

@@ -21,6 +21,7 @@ from .._core.tensor_base import TensorBase, count_of, strides_of
 from .._ops.memory import from_data
 from .._ops.memory.from_data import made
 from .._tensor import Tensor
+from .binding import without_defaults
 
 Function = Callable[..., Any]
 COMPOSITES: dict[str, Function] = {}
@@ -37,10 +38,16 @@ def composite(*names: str) -> Callable[[Function], Function]:
     return enter
 
 
-def aten(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Call an overload: ``aten("sum.dim_IntList", x, [0])``."""
+def operator(name: str) -> Any:
+    """Return an overload: ``operator("sum.dim_IntList")``."""
     packet, _, which = name.partition(".")
-    return getattr(getattr(ops.aten, packet), which or "default")(*args, **kwargs)
+    return getattr(getattr(ops.aten, packet), which or "default")
+
+
+def aten(name: str, *args: Any, **kwargs: Any) -> Any:
+    """Call an overload without the defaults at the end, as torch hands arguments to handlers: ``aten("sum.dim_IntList", x, [0])``."""
+    called = operator(name)
+    return called(*without_defaults(called._known, args), **kwargs)
 
 
 def _sizes(size: tuple[Any, ...]) -> list[int]:

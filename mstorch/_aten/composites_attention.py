@@ -134,8 +134,7 @@ def _attention(
             raise NotInTerms("mstorch: this attention with groups of queries is not known in the terms of torch.ops.aten")
         return _attention_of_parts(query, key, value, attn_mask, dropout_p, is_causal, scale)
     named = {name: value for name, value in (("attn_mask", attn_mask), ("scale", scale)) if value is not None}
-    options = [0.0, True] if is_causal else []
-    return aten("_scaled_dot_product_flash_attention_for_cpu", query, key, value, *options, **named)[0]
+    return aten("_scaled_dot_product_flash_attention_for_cpu", query, key, value, 0.0, is_causal, **named)[0]
 
 
 def _attention_of_parts(

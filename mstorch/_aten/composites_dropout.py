@@ -7,7 +7,7 @@ from .._core.formats import contiguous_format
 from .._core.generator import Generator
 from .._tensor import Tensor
 from .calling import NotInTerms
-from .composites import aten, composite
+from .composites import COMPOSITES, aten, composite
 
 _ALPHA = 1.7580993408473766
 
@@ -20,7 +20,7 @@ def _drawn(input: Tensor, p: float, channels: bool) -> Tensor:
     """Return a Bernoulli(1 - p) mask, per element or per channel."""
     shape = [*input.shape[:2], *[1] * (input.dim() - 2)]
     memory = aten("new_empty", input, shape) if channels else aten("empty_like", input)
-    return aten("bernoulli_.float", memory, *([] if p == 0.5 else [1 - p]))
+    return aten("bernoulli_.float", memory, 1 - p)
 
 
 def _dropped(input: Tensor, p: float, train: bool, *, channels: bool = False, alpha: bool = False, inplace: bool = False) -> Tensor:
@@ -56,29 +56,15 @@ def _feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False
     return _dropped(input, p, training, channels=True, alpha=True, inplace=inplace)
 
 
-@composite("feature_dropout")
-def _feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    return _dropped(input, p, train, channels=True)
+def _as_operator(name: str, **kinds: bool) -> None:
+    COMPOSITES[name] = lambda input, p, train: _dropped(input, p, train, **kinds)
 
 
-@composite("dropout_")
-def _dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
-    return _dropped(input, p, train, inplace=True)
-
-
-@composite("alpha_dropout_")
-def _alpha_dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
-    return _dropped(input, p, train, alpha=True, inplace=True)
-
-
-@composite("feature_dropout_")
-def _feature_dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
-    return _dropped(input, p, train, channels=True, inplace=True)
-
-
-@composite("feature_alpha_dropout_")
-def _feature_alpha_dropout_in_place(input: Tensor, p: float, train: bool) -> Tensor:
-    return _dropped(input, p, train, channels=True, alpha=True, inplace=True)
+_as_operator("feature_dropout", channels=True)
+_as_operator("dropout_", inplace=True)
+_as_operator("alpha_dropout_", alpha=True, inplace=True)
+_as_operator("feature_dropout_", channels=True, inplace=True)
+_as_operator("feature_alpha_dropout_", channels=True, alpha=True, inplace=True)
 
 
 @composite("rrelu")
@@ -89,12 +75,7 @@ def _rrelu(
     if generator is not None or not isinstance(inplace, bool):  # ``torch.rrelu`` takes a generator there
         raise NotInTerms("mstorch: rrelu with a generator is not known in the terms of torch.ops.aten")
     noise = aten("empty_like", input, memory_format=contiguous_format)
-    options = [lower, upper, training]
-    for default in (False, 1.0 / 3, 1.0 / 8):
-        if options[-1] != default:
-            break
-        options.pop()
-    return aten(f"rrelu_with_noise{'_' * inplace}", input, noise, *options)
+    return aten(f"rrelu_with_noise{'_' * inplace}", input, noise, lower, upper, training)
 
 
 @composite("rrelu_")

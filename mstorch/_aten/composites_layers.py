@@ -77,12 +77,9 @@ def _norm(
 ) -> Any:
     if isinstance(p, str) and (p != "fro" or isinstance(dim, (tuple, list)) and len(dim) > 2) or out is not None:
         return NotImplemented
-    dims: list[Any] = [] if dim is None else [[dim] if isinstance(dim, int) else list(dim)]
-    named = {} if dtype is None else {"dtype": dtype}
-    order = 2 if isinstance(p, str) else p
-    if not dims and not keepdim:
-        return aten("linalg_vector_norm", input, *([] if order == 2 else [order]), **named)
-    return aten("linalg_vector_norm", input, order, *(dims or [None]), *([True] if keepdim else []), **named)
+    dims = dim if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    order = 2 if isinstance(p, str) or (p == 2 and dims is None and not keepdim) else p
+    return aten("linalg_vector_norm", input, order, dims, keepdim, **({} if dtype is None else {"dtype": dtype}))
 
 
 # Layers
@@ -181,12 +178,8 @@ def _max_pool2d(
     dilation: int = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     steps = [] if stride is None or stride == [] else numbers(stride, 2)
-    values: list[Any] = [numbers(kernel_size, 2), steps, numbers(padding, 2), numbers(dilation, 2), ceil_mode]
-    defaults: list[Any] = [None, [], [0, 0], [1, 1], False]
-    while values[-1] == defaults[-1]:
-        values.pop()
-        defaults.pop()
-    found = aten("max_pool2d_with_indices", input, *values)
+    options = steps, numbers(padding, 2), numbers(dilation, 2), ceil_mode
+    found = aten("max_pool2d_with_indices", input, numbers(kernel_size, 2), *options)
     return tuple(found) if return_indices else found[0]
 
 
@@ -218,8 +211,7 @@ def _embedding(
     if not weight.dtype.is_floating_point:
         input, weight = weight, input  # torch.embedding takes the weight first
     place = -1 if padding_idx is None else padding_idx % weight.shape[0]
-    options = [place, scale_grad_by_freq] if scale_grad_by_freq else [place] if place != -1 else []
-    return aten("embedding", weight, input, *options)
+    return aten("embedding", weight, input, place, scale_grad_by_freq)
 
 
 @composite("relu6")
@@ -227,32 +219,21 @@ def _relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return NotImplemented if inplace else aten("hardtanh", input, 0, 6)
 
 
-def _activation(name: str, below: str, *defaults: float, always: int = 0) -> None:
-    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.pop("inplace", False) or len(args) > len(defaults) and args[-1]:
-            return aten(f"{below}_", input, *_trimmed([*args[: len(defaults)], *kwargs.values()], defaults, always))
+def _activation(name: str, *defaults: float) -> None:
+    def function(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+        inplace = inplace or len(args) > len(defaults) and args[-1]
         values = [*args[: len(defaults)], *kwargs.values()]
-        return aten(below, input, *_trimmed(values, defaults, always))
+        return aten(f"{name}_" if inplace else name, input, *values, *defaults[len(values) :])
 
     COMPOSITES[name] = function
 
 
-def _trimmed(values: list[Any], defaults: tuple[Any, ...], always: int) -> list[Any]:
-    values = values + list(defaults[len(values) :])
-    while len(values) > always and values[-1] == defaults[len(values) - 1]:
-        values.pop()
-    return values
-
-
-_activation("relu", "relu")
-_activation("silu", "silu")
-_activation("mish", "mish")
-_activation("hardswish", "hardswish")
-_activation("hardsigmoid", "hardsigmoid")
-_activation("leaky_relu", "leaky_relu", 0.01)
-_activation("elu", "elu", 1.0, always=1)
-_activation("hardtanh", "hardtanh", -1.0, 1.0, always=2)
-_activation("softplus", "softplus", 1, 20)
+for _word in ("relu", "silu", "mish", "hardswish", "hardsigmoid"):
+    _activation(_word)
+_activation("leaky_relu", 0.01)
+_activation("elu", 1.0)
+_activation("hardtanh", -1.0, 1.0)
+_activation("softplus", 1, 20)
 
 
 @composite("logsigmoid")

@@ -25,8 +25,7 @@ def reduction_code(size_average: bool | None, reduce: Any, reduction: str) -> in
 @composite("nll_loss")
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
+    reduce: Any = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """Return the negative log-likelihood loss."""
     return _likelihood(input, target, weight, reduction_code(size_average, reduce, reduction), ignore_index)
@@ -45,8 +44,7 @@ def _likelihood(input: Tensor, target: Tensor, weight: Tensor | None, code: int,
 @composite("cross_entropy", "cross_entropy_loss")
 def _cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean", label_smoothing: float = 0.0,
+    reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
     code = reduction_code(size_average, reduce, reduction)
     axis = 1 if input.dim() > 1 else 0
@@ -87,11 +85,7 @@ def _multi_margin_loss(
     input: Tensor, target: Tensor, p: float = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: Any = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    code = reduction_code(size_average, reduce, reduction)
-    options = [p, margin, weight, code]
-    while options and options[-1] == (1 if len(options) == 4 else None):
-        options.pop()
-    return aten("multi_margin_loss", input, target, *options)
+    return aten("multi_margin_loss", input, target, p, margin, weight, reduction_code(size_average, reduce, reduction))
 
 
 @composite("multilabel_margin_loss")
@@ -104,15 +98,12 @@ def _multilabel_margin_loss(
 @composite("ctc_loss")
 def _ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor | tuple[int, ...], target_lengths: Any, blank: int = 0,
-    reduction: str | int = "mean",
-    zero_infinity: bool = False,
+    reduction: str | int = "mean", zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
     code = reduction if isinstance(reduction, int) else REDUCTIONS[reduction]
     of_tensors = isinstance(input_lengths, TensorBase)
     lengths = (input_lengths, target_lengths) if of_tensors else (list(input_lengths), list(target_lengths))
-    options = [blank, zero_infinity] if zero_infinity else [blank] if blank else []
-    name = "_ctc_loss.Tensor" if of_tensors else "_ctc_loss"
-    found = aten(name, log_probs, targets, *lengths, *options)[0]
+    found = aten("_ctc_loss.Tensor" if of_tensors else "_ctc_loss", log_probs, targets, *lengths, blank, zero_infinity)[0]
     if zero_infinity:
         low = aten("scalar_tensor", 0.0, dtype=found.dtype, device=found.device)
         found = aten("where.self", aten("eq.Scalar", found, math.inf), low, found)
@@ -133,7 +124,7 @@ def _loss(name: str, *names: str) -> None:
         code = reduction_code(size_average, reduce, reduction)
         if tuple(input.shape) != tuple(target.shape):
             return NotImplemented
-        return aten(name, input, target, *([] if code == 1 else [code]))
+        return aten(name, input, target, code)
 
     for public in (name, *names):
         COMPOSITES[public] = function
@@ -149,7 +140,7 @@ def _smooth_l1_loss(
     code = reduction_code(size_average, reduce, reduction)
     if beta == 0.0:
         return _l1_loss(input, target, reduction=reduction)
-    return aten("smooth_l1_loss", input, target, *([] if code == 1 and beta == 1.0 else [code] if beta == 1.0 else [code, beta]))
+    return aten("smooth_l1_loss", input, target, code, beta)
 
 
 @composite("l1_loss")
@@ -167,16 +158,11 @@ def _l1_loss(
 @composite("binary_cross_entropy_with_logits")
 def _logits_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: Any = None,
-    reduction: str = "mean",
-    pos_weight: Any = None,
+    reduction: str = "mean", pos_weight: Any = None,
 ) -> Tensor:  # fmt: skip
     if isinstance(reduction, int):
         return NotImplemented
-    code = reduction_code(size_average, reduce, reduction)
-    options = [weight, pos_weight, code]
-    while options and options[-1] == (1 if len(options) == 3 else None):
-        options.pop()
-    return aten("binary_cross_entropy_with_logits", input, target, *options)
+    return aten("binary_cross_entropy_with_logits", input, target, weight, pos_weight, reduction_code(size_average, reduce, reduction))
 
 
 @composite("huber_loss")
@@ -198,8 +184,7 @@ def _binary_cross_entropy(
 def _soft_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    code = reduction_code(size_average, reduce, reduction)
-    return aten("soft_margin_loss", input, target, *([] if code == 1 else [code]))
+    return aten("soft_margin_loss", input, target, reduction_code(size_average, reduce, reduction))
 
 
 @composite("multilabel_soft_margin_loss")

@@ -40,7 +40,7 @@ def _spread_out(operand: Tensor, labels: Sequence[Label], order: Sequence[Label]
         while own.count(label) > 1:
             first = own.index(label)
             second = own.index(label, first + 1)
-            operand = aten("diagonal", operand, *(() if (first, second) == (0, 1) else (0, first, second)))  # no defaults in graphs
+            operand = aten("diagonal", operand, 0, first, second)
             del own[second]
             rank = len(own)
             operand = aten("permute", operand, [*range(first), rank - 1, *range(first, rank - 1)])

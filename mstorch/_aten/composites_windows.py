@@ -85,16 +85,15 @@ _fractional(2)
 _fractional(3)
 
 
-@composite("adaptive_max_pool2d")
-def _adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int, int | None], return_indices: bool = False) -> Any:
-    found = aten("adaptive_max_pool2d", input, _sizes(input, output_size, 2))
-    return tuple(found) if return_indices else found[0]
+def _adaptive_max_pool(rank: int) -> None:
+    @composite(f"adaptive_max_pool{rank}d")
+    def pool(input: Tensor, output_size: int | tuple[int | None, ...], return_indices: bool = False) -> Any:
+        found = aten(f"adaptive_max_pool{rank}d", input, _sizes(input, output_size, rank))
+        return tuple(found) if return_indices else found[0]
 
 
-@composite("adaptive_max_pool3d")
-def _adaptive_max_pool3d(input: Tensor, output_size: int | tuple[int, int | None, int], return_indices: bool = False) -> Any:
-    found = aten("adaptive_max_pool3d", input, _sizes(input, output_size, 3))
-    return tuple(found) if return_indices else found[0]
+_adaptive_max_pool(2)
+_adaptive_max_pool(3)
 
 
 @composite("adaptive_avg_pool3d")
@@ -123,7 +122,7 @@ def _norms(count: int) -> None:
         if count == 1:
             means = _avg_pool1d(powers, kernel, step, 0, ceil_mode)
         else:
-            means = aten(f"avg_pool{count}d", powers, kernel, step, *([[0] * count, True] if ceil_mode else []))
+            means = aten(f"avg_pool{count}d", powers, kernel, step, [0] * count, ceil_mode)
         means = aten("mul.Tensor", aten("sign", means), aten("relu", aten("abs", means)))
         return aten("pow.Tensor_Scalar", aten("mul.Tensor", means, math.prod(kernel)), 1.0 / norm_type)
 
@@ -177,4 +176,4 @@ def _interpolate(
         sizes = [math.floor(float(length) * factor) for length, factor in zip(input.shape[2:], factors)]
         scales = scales if recompute_scale_factor else [*factors]
     corners = [] if mode.startswith("nearest") else [bool(align_corners)]
-    return aten(_NAMES[mode].format(rank), input, sizes, *corners, *(scales if scales[0] is not None else []))
+    return aten(_NAMES[mode].format(rank), input, sizes, *corners, *scales)

@@ -43,19 +43,9 @@ def _sub(node: Derived, grad: Tensor) -> Any:
     return grad, second
 
 
-@derivative("rsub.Scalar", label="RsubBackward1")
-def _rsub(node: Derived, grad: Tensor) -> Tensor:
-    return grad.neg()
-
-
-@derivative("rsub.Tensor", label="RsubBackward0")
-def _rsub_tensor(node: Derived, grad: Any) -> Any:
-    return grad.neg(), grad
-
-
-@derivative("mul.Scalar", label="MulBackward1")
-def _mul_number(node: Derived, grad: Tensor) -> Tensor:
-    return aten("mul.Scalar", grad, _conj(node.arg(1)))
+derivative("rsub.Scalar", label="RsubBackward1")(lambda node, grad: grad.neg())
+derivative("rsub.Tensor", label="RsubBackward0")(lambda node, grad: (grad.neg(), grad))
+derivative("mul.Scalar", label="MulBackward1")(lambda node, grad: aten("mul.Scalar", grad, _conj(node.arg(1))))
 
 
 @derivative("mul.Tensor", label="MulBackward0")
@@ -118,9 +108,7 @@ def _pow(node: Derived, grad: Tensor) -> Tensor:
     return grad * aten("mul.Scalar", base**less, float(exponent) if not isinstance(exponent, complex) else exponent)
 
 
-@derivative("pow.Scalar", label="PowBackward2")
-def _power_of_number(node: Derived, grad: Tensor) -> Tensor:
-    return grad * aten("mul.Scalar", node.result(), math.log(node.arg(0)))
+derivative("pow.Scalar", label="PowBackward2")(lambda node, grad: grad * aten("mul.Scalar", node.result(), math.log(node.arg(0))))
 
 
 @derivative("pow.Tensor_Tensor", label="PowBackward1")
@@ -143,16 +131,6 @@ def _zero(grad: Tensor) -> Tensor:
     return aten("scalar_tensor", 0.0, dtype=grad.dtype, device=grad.device)
 
 
-@derivative("maximum.default", label="MaximumBackward0")
-def _maximum(node: Derived, grad: Tensor) -> tuple[Tensor, Tensor | None]:
-    return _extremes(node, grad, "gt")
-
-
-@derivative("minimum.default", label="MinimumBackward0")
-def _minimum(node: Derived, grad: Tensor) -> tuple[Tensor, Tensor]:
-    return _extremes(node, grad, "lt")
-
-
 def _extremes(node: Derived, grad: Tensor, sign: str) -> Any:
     first, second = node.arg(0), node.arg(1)
     other = {"gt": "lt", "lt": "gt"}[sign]
@@ -164,6 +142,10 @@ def _extremes(node: Derived, grad: Tensor, sign: str) -> Any:
 
     right = part(sign) if node.needs(1) else None
     return part(other) if node.needs(0) else None, right
+
+
+derivative("maximum.default", label="MaximumBackward0")(lambda node, grad: _extremes(node, grad, "gt"))
+derivative("minimum.default", label="MinimumBackward0")(lambda node, grad: _extremes(node, grad, "lt"))
 
 
 @derivative("clamp.default", label="ClampBackward1")
@@ -191,9 +173,7 @@ def _where(node: Derived, grad: Tensor) -> tuple[Tensor | None, ...]:
     return None, aten("where.self", condition, grad, zero()) if node.needs(1) else None, second
 
 
-@derivative("masked_fill.Scalar", label="MaskedFillBackward0")
-def _masked_fill(node: Derived, grad: Tensor) -> tuple[Tensor, Any]:
-    return grad.masked_fill(node.arg(1), 0), None
+derivative("masked_fill.Scalar", label="MaskedFillBackward0")(lambda node, grad: (grad.masked_fill(node.arg(1), 0), None))
 
 
 @derivative("addcmul.default", label="AddcmulBackward0")
@@ -209,29 +189,13 @@ def _lerp(node: Derived, grad: Any) -> Any:
     return aten("mul.Scalar", grad, 1 - weight), aten("mul.Scalar", grad, weight)
 
 
-@derivative("_to_copy.default", label="ToCopyBackward0")
-def _to_copy(node: Derived, grad: Tensor) -> Tensor:
-    return grad
-
-
-@derivative("tril.default", label="TrilBackward0")
-def _tril(node: Derived, grad: Tensor) -> Tensor:
-    return aten("tril", grad, *node.plan[1:])
-
-
-@derivative("triu.default", label="TriuBackward0")
-def _triu(node: Derived, grad: Tensor) -> Tensor:
-    return aten("triu", grad, *node.plan[1:])
-
-
-@derivative("flip.default", label="FlipBackward0")
-def _flip(node: Derived, grad: Tensor) -> Tensor:
-    return aten("flip", grad, node.plan[1])
-
-
-@derivative("roll.default", label="RollBackward0")
-def _roll(node: Derived, grad: Tensor) -> Tensor:
-    return aten("roll", grad, [-shift for shift in node.plan[1]], *node.plan[2:])
+derivative("_to_copy.default", label="ToCopyBackward0")(lambda node, grad: grad)
+derivative("tril.default", label="TrilBackward0")(lambda node, grad: aten("tril", grad, *node.plan[1:]))
+derivative("triu.default", label="TriuBackward0")(lambda node, grad: aten("triu", grad, *node.plan[1:]))
+derivative("flip.default", label="FlipBackward0")(lambda node, grad: aten("flip", grad, node.plan[1]))
+derivative("roll.default", label="RollBackward0")(
+    lambda node, grad: aten("roll", grad, [-shift for shift in node.plan[1]], *node.plan[2:])
+)
 
 
 @derivative("cumsum.default", label="CumsumBackward0")
@@ -243,54 +207,46 @@ def _cumsum(node: Derived, grad: Tensor) -> Tensor:
 # Reductions
 
 
-def _spread(grad: Tensor, shape: tuple[int, ...], dims: Sequence[int], keepdim: bool) -> Any:
+def _with_dims(value: Tensor, rank: int, dims: Sequence[int] | None, keepdim: bool) -> Tensor:
+    """Return the result of a reduction, or its gradient, with the dimensions that it was reduced along."""
+    if dims is not None and not keepdim and rank:
+        for dim in sorted(d % rank for d in dims) if len(dims) > 1 else dims:
+            value = value.unsqueeze(dim)
+    return value
+
+
+def _spread(node: Derived, grad: Tensor) -> Any:
     """Expand the gradient of a reduction to the shape before it."""
-    if dims is not None and not keepdim and shape:
-        for dim in sorted(d % len(shape) for d in dims) if len(dims) > 1 else dims:
-            grad = grad.unsqueeze(dim)
-    return aten("expand", grad, list(shape))
+    shape = node.shapes[0]
+    return aten("expand", _with_dims(grad, len(shape), node.option(1, None), node.option(2, False)), list(shape))
 
 
-@derivative("sum.default", label="SumBackward0")
-def _sum(node: Derived, grad: Tensor) -> Tensor:
-    return aten("expand", grad, list(node.shapes[0]))
-
-
-@derivative("sum.dim_IntList", label="SumBackward1")
-def _sum_dims(node: Derived, grad: Tensor) -> Tensor:
-    return _spread(grad, node.shapes[0], node.plan[1], len(node.plan) > 2 and node.plan[2])
-
-
-@derivative("mean.default", label="MeanBackward0")
-def _mean(node: Derived, grad: Tensor) -> Tensor:
-    return aten("div.Scalar", aten("expand", grad, list(node.shapes[0])), count_of(node.shapes[0]))
+derivative("sum.default", label="SumBackward0")(_spread)
+derivative("sum.dim_IntList", label="SumBackward1")(_spread)
+derivative("mean.default", label="MeanBackward0")(lambda node, grad: aten("div.Scalar", _spread(node, grad), count_of(node.shapes[0])))
 
 
 @derivative("mean.dim", label="MeanBackward1")
 def _mean_dims(node: Derived, grad: Tensor) -> Tensor:
     shape, dims = node.shapes[0], node.plan[1]
-    wide = _spread(grad, shape, dims, len(node.plan) > 2 and node.plan[2])
+    wide = _spread(node, grad)
     return aten("div.Scalar", wide, math.prod(shape[d] for d in dims if shape) if dims else count_of(shape))
 
 
 def _moments(node: Derived, grad: Tensor) -> Tensor:
     x = node.arg(0)
-    dims = node.plan[1] if len(node.plan) > 1 else None
+    dims = node.option(1, None)
     correction = node.options.get("correction", 1)
     if dims is None:
         centre, count = x.mean(), count_of(x.shape)
     else:
-        if not node.options.get("keepdim", False):
-            for dim in sorted(d % len(x.shape) for d in dims) if len(dims) > 1 else dims:
-                grad = grad.unsqueeze(dim)
+        grad = _with_dims(grad, len(x.shape), dims, node.options.get("keepdim", False))
         centre, count = x.mean(dims, True), math.prod(x.shape[d] for d in dims)
     gap = x - centre
     return aten("mul.Scalar", grad, 2.0 / (count - correction)) * gap
 
 
-@derivative("var.correction", label="VarBackward0")
-def _var(node: Derived, grad: Tensor) -> Tensor:
-    return _moments(node, grad)
+derivative("var.correction", label="VarBackward0")(_moments)
 
 
 @derivative("std.correction", label="StdBackward0")
@@ -302,7 +258,7 @@ def _std(node: Derived, grad: Tensor) -> Tensor:
 
 @derivative("amax.default", "amin.default", label="AmaxBackward0")
 def _amax(node: Derived, grad: Tensor) -> Tensor:
-    return _shared(node, grad, node.plan[1] if len(node.plan) > 1 else [], len(node.plan) > 2 and node.plan[2])
+    return _shared(node, grad, node.option(1, []), node.option(2, False))
 
 
 @derivative("max.default", "min.default", label="MaxBackward1")
@@ -325,11 +281,6 @@ def _shared(node: Derived, grad: Tensor, dims: Sequence[int], keepdim: bool) -> 
     return grad / (mask.sum(dims, True) if dims else mask.sum()) * mask
 
 
-@derivative("max.dim", "min.dim", label="MaxBackward0")
-def _max_dim(node: Derived, grad: Tensor, _: Any = None) -> Tensor:
-    return _selected(node, grad, node.plan[1], len(node.plan) > 2 and node.plan[2])
-
-
 def _selected(node: Derived, grad: Tensor, dim: int, keepdim: bool) -> Tensor:
     indices = node.result(1)
     if not keepdim and node.shapes[0]:
@@ -337,35 +288,27 @@ def _selected(node: Derived, grad: Tensor, dim: int, keepdim: bool) -> Tensor:
     return aten("scatter.src", grad.new_zeros(list(node.shapes[0])), dim, indices, grad)
 
 
-@derivative("topk.default", label="TopkBackward0")
-def _topk(node: Derived, grad: Tensor, _: Any = None) -> Tensor:
-    return _selected(node, grad, node.plan[2] if len(node.plan) > 2 else -1, True)
-
-
-@derivative("sort.default", label="SortBackward0")
-def _sort(node: Derived, grad: Tensor, _: Any = None) -> Tensor:
-    return _selected(node, grad, node.plan[1] if len(node.plan) > 1 else -1, True)
+derivative("max.dim", "min.dim", label="MaxBackward0")(
+    lambda node, grad, _=None: _selected(node, grad, node.plan[1], node.option(2, False))
+)
+derivative("topk.default", label="TopkBackward0")(lambda node, grad, _=None: _selected(node, grad, node.option(2, -1), True))
+derivative("sort.default", label="SortBackward0")(lambda node, grad, _=None: _selected(node, grad, node.option(1, -1), True))
 
 
 @derivative("logsumexp.default", label="LogsumexpBackward0")
 def _logsumexp(node: Derived, grad: Tensor) -> Tensor:
-    x, result, dims = node.arg(0), node.result(), node.plan[1]
-    if not (len(node.plan) > 2 and node.plan[2]):
-        for dim in sorted(d % len(x.shape) for d in dims) if len(dims) > 1 else dims:
-            grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
+    x = node.arg(0)
+    grad, result = (_with_dims(item, len(x.shape), node.plan[1], node.option(2, False)) for item in (grad, node.result()))
     return grad * (x - result).exp()
 
 
 @derivative("linalg_vector_norm.default", label="LinalgVectorNormBackward0")
 def _vector_norm(node: Derived, grad: Tensor) -> Tensor:
-    order = node.plan[1] if len(node.plan) > 1 else 2
+    order = node.option(1, 2)
     if order != 2:
         raise NotInTerms(f"mstorch: the gradient of a norm of order {order} is not known in the terms of torch.ops.aten")
-    x, result = node.arg(0), node.result()
-    dims = node.plan[2] if len(node.plan) > 2 else None
-    if dims and not (len(node.plan) > 3 and node.plan[3]):
-        for dim in sorted(d % len(x.shape) for d in dims) if len(dims) > 1 else dims:
-            grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
+    x = node.arg(0)
+    grad, result = (_with_dims(item, len(x.shape), node.option(2, None) or None, node.option(3, False)) for item in (grad, node.result()))
     unit = x / result
     return grad * aten("masked_fill_.Scalar", unit, result == 0, 0)
 
@@ -381,7 +324,7 @@ def _view_back(node: Derived, grad: Tensor) -> Tensor:
 derivative("view.default", label="ViewBackward0")(_view_back)
 derivative("_unsafe_view.default", label="UnsafeViewBackward0")(_view_back)
 derivative("expand.default", label="ExpandBackward0")(lambda node, grad: grad)
-DERIVATIVES["add_.Scalar"] = DERIVATIVES["add.Tensor"]
+DERIVATIVES.update({"add_.Scalar": DERIVATIVES["add.Tensor"], "pow_.Scalar": DERIVATIVES["pow.Tensor_Scalar"]})
 derivative("t.default", label="TBackward0")(lambda node, grad: grad.t())
 derivative("transpose.int", label="TransposeBackward0")(lambda node, grad: aten("transpose.int", grad, node.plan[1], node.plan[2]))
 derivative("unsqueeze.default", label="UnsqueezeBackward0")(lambda node, grad: aten("squeeze.dim", grad, node.plan[1]))
@@ -406,9 +349,9 @@ def _squeeze_dim(node: Derived, grad: Tensor) -> Tensor:
     return grad.unsqueeze(dim) if shape and shape[dim] == 1 else grad
 
 
-@derivative("select.int", label="SelectBackward0")
-def _select(node: Derived, grad: Tensor) -> Tensor:
-    return aten("select_backward", grad, list(node.shapes[0]), node.plan[1], node.plan[2])
+derivative("select.int", label="SelectBackward0")(
+    lambda node, grad: aten("select_backward", grad, list(node.shapes[0]), node.plan[1], node.plan[2])
+)
 
 
 @derivative("slice.Tensor", label="SliceBackward0")
@@ -418,14 +361,8 @@ def _slice(node: Derived, grad: Tensor) -> Tensor:
     return aten("slice_backward", grad, list(node.shapes[0]), dim, start or 0, length if end is None else end, step)
 
 
-@derivative("slice_backward.default", label="SliceBackwardBackward0")
-def _slice_back(node: Derived, grad: Any) -> Any:
-    return aten("slice.Tensor", grad, *node.plan[2:])
-
-
-@derivative("select_backward.default", label="SelectBackwardBackward0")
-def _select_back(node: Derived, grad: Any) -> Any:
-    return aten("select.int", grad, *node.plan[2:])
+derivative("slice_backward.default", label="SliceBackwardBackward0")(lambda node, grad: aten("slice.Tensor", grad, *node.plan[2:]))
+derivative("select_backward.default", label="SelectBackwardBackward0")(lambda node, grad: aten("select.int", grad, *node.plan[2:]))
 
 
 def _split_sizes(length: int, size: int) -> list[int]:
@@ -439,34 +376,34 @@ def _joined(node: Derived, grads: tuple[Any, ...], sizes: list[int], dim: int) -
     for grad, size in zip(grads, sizes):
         lengths = [size if i == dim % len(shape) else n for i, n in enumerate(shape)]
         parts.append(aten("zeros", lengths, dtype=like.dtype, device=like.device) if grad is None else grad)
-    return aten("cat", parts, *([dim] if dim else []))
+    return aten("cat", parts, dim)
 
 
 @derivative("split.Tensor", label="SplitBackward0")
 def _split(node: Derived, *grads: Tensor) -> Tensor:
-    dim = (node.plan[2] if len(node.plan) > 2 else 0) % len(node.shapes[0])
+    dim = node.option(2, 0) % len(node.shapes[0])
     return _joined(node, grads, _split_sizes(node.shapes[0][dim], node.plan[1]), dim)
 
 
 @derivative("split_with_sizes.default", label="SplitWithSizesBackward0")
 def _split_sizes_back(node: Derived, *grads: Tensor | None) -> Tensor:
-    return _joined(node, grads, node.plan[1], (node.plan[2] if len(node.plan) > 2 else 0) % len(node.shapes[0]))
+    return _joined(node, grads, node.plan[1], node.option(2, 0) % len(node.shapes[0]))
 
 
 @derivative("unbind.int", label="UnbindBackward0")
 def _unbind(node: Derived, *grads: Tensor) -> Tensor:
-    dim = node.plan[1] if len(node.plan) > 1 else 0
+    dim = node.option(1, 0)
     like = next(grad for grad in grads if grad is not None)
     parts = [
         grad if grad is not None else aten("expand", aten("zeros", [], dtype=like.dtype, device=like.device), list(like.shape))
         for grad in grads
     ]
-    return aten("stack", parts, *([dim] if dim else []))
+    return aten("stack", parts, dim)
 
 
 @derivative("cat.default", label="CatBackward0")
 def _cat(node: Derived, grad: Tensor) -> list[Tensor | None]:
-    dim, at = (node.plan[1] if len(node.plan) > 1 else 0), 0
+    dim, at = (node.option(1, 0)), 0
     found: list[Any] = []
     for number, shape in enumerate(node.shapes):
         if shape == (0,):
@@ -479,7 +416,7 @@ def _cat(node: Derived, grad: Tensor) -> list[Tensor | None]:
 
 @derivative("stack.default", label="StackBackward0")
 def _stack(node: Derived, grad: Tensor) -> list[Tensor]:
-    dim = node.plan[1] if len(node.plan) > 1 else 0
+    dim = node.option(1, 0)
     return [aten("select.int", grad, dim, number) if node.needs(number) else None for number in range(len(node.shapes))]
 
 

@@ -6,13 +6,8 @@ from typing import Any
 
 from .._core.formats import strided
 from .._tensor import Tensor
-from .calling import DERIVATIVES, Derived, NotInTerms, derivative
+from .calling import Derived, NotInTerms, derivative
 from .composites import aten
-
-
-def option(node: Derived, place: int, default: float | list[int] | None) -> Any:
-    return node.plan[place] if len(node.plan) > place else default
-
 
 # Products
 
@@ -135,41 +130,7 @@ def _unchecked(node: Derived, place: int) -> Any:
 
 @derivative("embedding.default", label="EmbeddingBackward0")
 def _embedding(node: Derived, grad: Tensor) -> tuple[Tensor, Any]:
-    return aten("embedding_dense_backward", grad, node.arg(1), node.shapes[0][0], option(node, 2, -1), option(node, 3, False)), None
-
-
-@derivative("max_pool2d_with_indices.default", label="MaxPool2DWithIndicesBackward0")
-def _max_pool2d(node: Derived, grad: Tensor, _: Any = None) -> Tensor:
-    options = [option(node, place, default) for place, default in enumerate((None, None, [], [0, 0], [1, 1], False)) if place]
-    return aten("max_pool2d_with_indices_backward", grad, node.arg(0), *options, node.result(1))
-
-
-@derivative("avg_pool2d.default", label="AvgPool2DBackward0")
-def _avg_pool2d(node: Derived, grad: Tensor) -> Tensor:
-    options = [option(node, place, default) for place, default in enumerate((None, None, [], [0, 0], False, True, None)) if place]
-    return aten("avg_pool2d_backward", grad, node.arg(0), *options)
-
-
-@derivative("_adaptive_avg_pool2d.default", label="AdaptiveAvgPool2DBackward0")
-def _adaptive_avg_pool2d(node: Derived, grad: Tensor) -> Tensor:
-    return aten("_adaptive_avg_pool2d_backward", grad, node.arg(0))
-
-
-@derivative("_scaled_dot_product_flash_attention_for_cpu.default", label="ScaledDotProductFlashAttentionForCpuBackward0")
-def _attention(node: Derived, grad: Tensor, *_: None) -> tuple[Tensor, Tensor, Tensor, Any]:
-    named = {"attn_mask": _named(node, "attn_mask")}
-    if node.options.get("scale") is not None:
-        named["scale"] = node.options["scale"]
-    found = aten(
-        "_scaled_dot_product_flash_attention_for_cpu_backward", grad, node.arg(0), node.arg(1), node.arg(2), node.result(0), node.result(1),
-        option(node, 3, 0.0), option(node, 4, False), **named,
-    )  # fmt: skip
-    return (*found, None)
-
-
-def _named(node: Derived, name: str) -> Any:
-    plan = node.options.get(name)
-    return None if plan is None else node.saved[plan.number].value(node, True)
+    return aten("embedding_dense_backward", grad, node.arg(1), node.shapes[0][0], node.option(2, -1), node.option(3, False)), None
 
 
 @derivative("constant_pad_nd.default", label="ConstantPadNdBackward0")
@@ -180,38 +141,6 @@ def _pad(node: Derived, grad: Tensor) -> Tensor:
 # Activations
 
 derivative("relu.default", label="ReluBackward0")(lambda node, grad: aten("threshold_backward", grad, node.result(), 0))
-derivative("tanh.default", label="TanhBackward0")(lambda node, grad: aten("tanh_backward", grad, node.result()))
-derivative("sigmoid.default", label="SigmoidBackward0")(lambda node, grad: aten("sigmoid_backward", grad, node.result()))
-derivative("silu.default", label="SiluBackward0")(lambda node, grad: aten("silu_backward", grad, node.arg(0)))
-derivative("mish.default", label="MishBackward0")(lambda node, grad: aten("mish_backward", grad, node.arg(0)))
-derivative("hardswish.default", label="HardswishBackward0")(lambda node, grad: aten("hardswish_backward", grad, node.arg(0)))
-derivative("hardsigmoid.default", label="HardsigmoidBackward0")(lambda node, grad: aten("hardsigmoid_backward", grad, node.arg(0)))
-derivative("gelu.default", label="GeluBackward0")(lambda node, grad: aten("gelu_backward", grad, node.arg(0), **node.options))
-
-
-@derivative("leaky_relu.default", label="LeakyReluBackward0")
-def _leaky_relu(node: Derived, grad: Tensor) -> Tensor:
-    return aten("leaky_relu_backward", grad, node.arg(0), option(node, 1, 0.01), False)
-
-
-@derivative("elu.default", label="EluBackward0")
-def _elu(node: Derived, grad: Tensor) -> Tensor:
-    return aten("elu_backward", grad, *(option(node, place, 1) for place in (1, 2, 3)), False, node.arg(0))
-
-
-@derivative("hardtanh.default", label="HardtanhBackward0")
-def _hardtanh(node: Derived, grad: Tensor) -> Tensor:
-    return aten("hardtanh_backward", grad, node.arg(0), option(node, 1, -1), option(node, 2, 1))
-
-
-@derivative("softplus.default", label="SoftplusBackward0")
-def _softplus(node: Derived, grad: Tensor) -> Tensor:
-    return aten("softplus_backward", grad, node.arg(0), option(node, 1, 1), option(node, 2, 20))
-
-
-@derivative("log_sigmoid_forward.default", label="LogSigmoidBackward0")
-def _log_sigmoid(node: Derived, grad: Tensor, _: Any = None) -> Tensor:
-    return aten("log_sigmoid_backward", grad, node.arg(0), node.result(1))
 
 
 @derivative("_prelu_kernel.default", label="PreluKernelBackward0")
@@ -221,25 +150,13 @@ def _prelu_kernel(node: Derived, grad: Tensor) -> Any:
     return of_input, aten("sum.dim_IntList", of_weight, dims, True) if node.needs(1) else None
 
 
-@derivative("_safe_softmax.default", label="SafeSoftmaxBackward0")
-def _safe_softmax(node: Derived, grad: Tensor) -> Tensor:
-    return aten("_softmax_backward_data", grad, node.result(), node.plan[1], node.kinds[0])
+def _by_softmax(overload: str, label: str, backward: str) -> None:
+    derivative(overload, label=label)(lambda node, grad: aten(backward, grad, node.result(), node.plan[1], node.kinds[0]))
 
 
-@derivative("_softmax.default", label="SoftmaxBackward0")
-def _softmax(node: Derived, grad: Tensor) -> Tensor:
-    return aten("_softmax_backward_data", grad, node.result(), node.plan[1], node.kinds[0])
-
-
-@derivative("_log_softmax.default", label="LogSoftmaxBackward0")
-def _log_softmax(node: Derived, grad: Tensor) -> Tensor:
-    return aten("_log_softmax_backward_data", grad, node.result(), node.plan[1], node.kinds[0])
-
-
-@derivative("rrelu_with_noise.default", label="RreluWithNoiseBackward0")
-def _rrelu(node: Derived, grad: Tensor) -> tuple[Tensor, Any]:
-    lower, upper, training = (option(node, *pair) for pair in ((2, 0.125), (3, 1 / 3), (4, False)))
-    return aten("rrelu_with_noise_backward", grad, node.arg(0), node.arg(1), lower, upper, training, False), None
+_by_softmax("_safe_softmax.default", "SafeSoftmaxBackward0", "_softmax_backward_data")
+_by_softmax("_softmax.default", "SoftmaxBackward0", "_softmax_backward_data")
+_by_softmax("_log_softmax.default", "LogSoftmaxBackward0", "_log_softmax_backward_data")
 
 
 # Indexing
@@ -260,18 +177,3 @@ def _gather(node: Derived, grad: Tensor) -> tuple[Tensor, Any]:
 def _index_select(node: Derived, grad: Tensor) -> tuple[Tensor, Any]:
     zeros = aten("new_zeros", grad, list(node.shapes[0]), dtype=node.kinds[0], device=grad.device)
     return aten("index_add", zeros, node.plan[1], node.arg(2), grad), None
-
-
-def _enter_in_place() -> None:
-    """Register the gradients of in-place operators, which are those of the functional ones."""
-    names = "add.Tensor sub.Tensor mul.Tensor div.Tensor div.Scalar relu.default tanh.default sigmoid.default exp.default neg.default "
-    names += "sqrt.default rsqrt.default leaky_relu.default elu.default hardtanh.default clamp.default abs.default masked_fill.Scalar "
-    names += "pow.Scalar silu.default mish.default hardswish.default hardsigmoid.default"
-    for name in names.split():
-        packet, _, which = name.partition(".")
-        found = DERIVATIVES.get("pow.Tensor_Scalar" if packet == "pow" else name)
-        if found is not None:
-            DERIVATIVES[f"{packet}_.{which}"] = found
-
-
-_enter_in_place()

@@ -4,24 +4,15 @@ from __future__ import annotations
 import functools
 import pathlib
 
-from .._library.schema import Schema, parse
+from .._core.schemas import Schema, lines, parse
 
-_EVERY = pathlib.Path(__file__).parent.parent / "_library" / "schemas.txt"
 _PAGE = pathlib.Path(__file__).with_name("overloads.txt")
-
-
-@functools.cache
-def _lines(page: pathlib.Path = _PAGE) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in page.read_text().splitlines():
-        found.setdefault(line.partition("(")[0].partition(".")[0], []).append(line)
-    return found
 
 
 @functools.cache
 def overloads(name: str) -> tuple[Schema, ...]:
     """Return the overloads of an operator in torch's order; empty for unknown names and composite operators."""
-    return tuple(parse("aten", line) for line in _lines().get(name, ()))
+    return tuple(parse("aten", line) for line in lines(_PAGE).get(name, ()))
 
 
 def overload(name: str, which: str) -> Schema | None:
@@ -34,8 +25,31 @@ def overload(name: str, which: str) -> Schema | None:
 def all_overloads(name: str) -> dict[str, tuple[Schema, tuple[int, ...]]]:
     """Return all overloads of an operator, including composite and ``out`` ones, with the numbers of their tags."""
     found = {}
-    for line in _lines(_EVERY).get(name, ()):
+    for line in lines().get(name, ()):
         text, _, tags = line.rpartition("|")
         schema = parse("aten", text)
         found[schema.overload or "default"] = schema, tuple(map(int, filter(None, tags.split(","))))
     return found
+
+
+# Parameters of operators that compute gradients that take a result of the forward, by its number, and those that take something else.
+RESULTS = {"output": 0, "out": 0, "neg_log_likelihood": 0, "indices": 1, "total_weight": 1, "is_target": 1, "buffer": 1, "log_alpha": 1,
+           "logsumexp": 1}  # fmt: skip
+_OTHERS = ("self_is_result", "is_result", "self_or_result", "input_size")
+
+
+@functools.cache
+def schemas_of(name: str, which: str = "default") -> tuple[Schema | None, Schema | None]:
+    """Return the schemas of an operator and of ``name``, which computes its gradient; None for both if they do not tell how."""
+    base = name.removesuffix("_backward")
+    if base == name:
+        return None, None
+    forward, backward = _schema(f"{base}_forward", which) or _schema(base, which), _schema(name, which)
+    if forward is None or backward is None:
+        return None, None
+    known = {*(argument.name for argument in forward.arguments), *RESULTS, *_OTHERS}
+    return (forward, backward) if all(argument.name in known for argument in backward.arguments[1:]) else (None, None)
+
+
+def _schema(name: str, which: str) -> Schema | None:
+    return all_overloads(name).get(which, (None,))[0]

@@ -13,6 +13,7 @@ from .._core.tensor_base import TensorBase
 from .._tape import engine
 from .._tensor import Tensor
 from . import (
+    backward_operators,
     calling,
     composites_attention,
     composites_dropout,
@@ -24,7 +25,6 @@ from . import (
     derivatives,
     derivatives_layers,
     derivatives_losses,
-    derivatives_windows,
 )
 from .binding import Bound, bind, bind_out
 from .composites import COMPOSITES
@@ -32,8 +32,8 @@ from .overloads import overloads
 from .parts import NotInParts, in_parts
 
 ENTERED = (  # importing them fills the tables
-    composites_attention, composites_dropout, composites_layers, composites_losses, composites_models, composites_rnn, composites_windows,
-    derivatives, derivatives_layers, derivatives_losses, derivatives_windows,
+    backward_operators, composites_attention, composites_dropout, composites_layers, composites_losses, composites_models, composites_rnn,
+    composites_windows, derivatives, derivatives_layers, derivatives_losses,
 )  # fmt: skip
 # What a tensor says of itself, and what only autograd or Python hears: nothing is computed below.
 _SAYINGS = frozenset("""

@@ -66,11 +66,6 @@ def is_raw(value: Any) -> bool:
     return isinstance(value, Raw)
 
 
-def detached(raw: Raw) -> Raw:
-    """Return a detached alias of the values."""
-    return tape.detached(raw)
-
-
 def is_cell(value: Any) -> bool:
     """Return whether the value is a mindspore Cell, including Modules."""
     return isinstance(value, Cell)

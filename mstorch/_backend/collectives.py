@@ -78,11 +78,6 @@ def divided(flat: Raw, count: int) -> Raw:
     return _div[name](flat, scalar(count, name))
 
 
-def copied(flat: Raw) -> Raw:
-    """Return a copy of a flat tensor."""
-    return _clone[NAME_OF[flat.dtype]](flat)
-
-
 def empty(size: int, like: Raw) -> Raw:
     """Return a flat tensor of ``size`` elements, at least one: MindSpore's kernels reject empty tensors."""
     return zeros((max(size, 1),), NAME_OF[like.dtype])

@@ -49,7 +49,6 @@ HELD = {name: "uint32" if name == COMPLEX_HALF else "uint8" for name in STORED}
 """The dtype of the integers that the codes of a dtype are."""
 NP_STORED: dict[str, np.dtype[Any]] = {name: np.dtype([(name, HELD[name])]) for name in STORED}
 NAME_OF_STORED: dict[Any, str] = {kind: name for name, kind in NP_STORED.items()}
-_BYTE = np.dtype(np.uint8)
 
 
 _FILLS = ("pad",)

@@ -40,7 +40,6 @@ FLOATS = ("float32", "float64")
 HALVES = ("float16", "bfloat16")
 COMPLEX = ("complex64", "complex128")
 INTS = ("uint8", "int8", "int16", "int32", "int64")
-UINTS = ("uint16", "uint32", "uint64")
 NUMBERS = FLOATS + INTS
 ALL = tuple(MS_DTYPE)
 BUT_BFLOAT16 = tuple(name for name in ALL if name != "bfloat16")
@@ -49,7 +48,6 @@ BUT_BFLOAT16 = tuple(name for name in ALL if name != "bfloat16")
 VIA_HALF = {"float16": "float32", "bfloat16": "float32"}
 VIA_BFLOAT16 = {"bfloat16": "float32"}
 VIA_SMALL_INT = {"uint8": "int32", "int8": "int32", "int16": "int32"}
-VIA_INT64 = {"uint8": "int64", "int8": "int64", "int16": "int64", "int32": "int64"}
 VIA_BOOL = {"bool": "uint8"}
 
 Function = Callable[..., Any]
@@ -72,12 +70,7 @@ ROWS: dict[str, Row] = {}
 
 
 def define(
-    op: str,
-    *,
-    cpu: Function,
-    dtypes: tuple[str, ...] = ALL,
-    via: Mapping[str, str] | None = None,
-    numpy_reason: str = "",
+    op: str, *, cpu: Function, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None, numpy_reason: str = "",
 ) -> None:
     """Define an operation by its CPU kernel, with the dtypes in which it was verified against torch.
 

@@ -113,12 +113,6 @@ def values_read() -> None:
         stop_recording()
 
 
-def read(raw: Raw) -> Any:
-    """Return the values as a NumPy array for the user."""
-    values_read()
-    return raw.asnumpy()
-
-
 class lent(Block):
     """Context manager for mstorch code that MindSpore calls: if MindSpore records gradients, the code cannot switch that off; else the
     state is restored on exit.
@@ -259,12 +253,7 @@ else:  # MindSpore 2.7: a tensor copied onto itself counts as written
         set_grad_enabled(enabled)
 
 
-_stop_gradient = mindspore.ops.stop_gradient
-
-
-def detached(raw: Raw) -> Raw:
-    """Return a detached alias of a raw tensor."""
-    return _stop_gradient(raw)
+detached = mindspore.ops.stop_gradient  # a detached alias of a raw tensor
 
 
 class Function(_NativeFunction):

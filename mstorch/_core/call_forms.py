@@ -18,6 +18,7 @@ from .device import device
 from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
+from .schemas import Schema, lines, parse
 from .size import Size
 from .tensor_base import TensorBase
 
@@ -189,7 +190,6 @@ def refusal(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) 
     return wrongs[likely[0]]
 
 
-_SCHEMAS = Path(__file__).parent.parent / "_library" / "schemas.txt"
 _SCHEMA_KINDS = {
     "SymInt": "Int", "int": "Int", "float": "Float", "bool": "Bool", "str": "Text", "Tensor": "Tensor", "Scalar": "Scalar", "int[]": "Ints",
     "SymInt[]": "Ints", "Tensor[]": "Tensors",
@@ -198,16 +198,6 @@ _SCHEMA_KINDS = {
 
 # Forms that only TorchScript has: of its own lists and numbers, and of lists of indices.
 _SCRIPTED = re.compile(r"\bt(\[\])? |hacked_twin")
-
-
-@functools.cache
-def schemas() -> dict[str, list[str]]:
-    """Return the parameters of each overload of torch's operators that Python has, without those with ``out=`` or names of dimensions."""
-    found: dict[str, list[str]] = {}
-    for name, rest, parameters in re.findall(r"^(\w+)(\S*)\((.*Tensor.*)\) -> ", _SCHEMAS.read_text("utf-8"), re.MULTILINE):
-        if "Dimname" not in parameters and "!)" not in parameters.partition("*, ")[2] and not _SCRIPTED.search(f"{rest} {parameters}"):
-            found.setdefault(name, []).append(parameters)
-    return found
 
 
 NUMBERS_AS_TENSORS = frozenset(("add", "sub", "mul", "div"))
@@ -219,21 +209,24 @@ def _in_schemas(name: str) -> tuple[Form, ...]:
     """Return the forms that an operator has in torch's schemas; for an in-place operator without a schema, those of the operator without
     ``_``.
     """
-    return tuple(map(_of_schema, schemas().get(name) or schemas().get(name.removesuffix("_")) or ()))
+    return tuple(map(_of_schema, _schemas(name) or _schemas(name.removesuffix("_"))))
 
 
-def _of_schema(text: str) -> Form:
-    parameters: list[Parameter] = []
-    by_word = False
-    for part in re.split(r", (?=[A-Za-z*])", text):
-        if part == "*":
-            by_word = True
-            continue
-        declared, default, _ = part.partition("=")
-        kind, _, word = re.sub(r"\(.*?\)", "", declared).rpartition(" ")
-        kinds = {_SCHEMA_KINDS.get(re.sub(r"\[\d*\]", "[]", kind.rstrip("?")), "")} - {""}
-        kinds |= {"Int"} if re.search(r"\[\d", kind) else set()  # int[2]: one number may stand for all
-        parameters.append(Parameter("input" if word == "self" else word, frozenset(kinds), bool(default), by_word, kind.endswith("?")))
+def _schemas(name: str) -> list[Schema]:
+    """Return the overloads of an operator that Python has, without those with ``out=`` or names of dimensions."""
+    texts = (line.rpartition("|")[0] for line in lines().get(name, ()))
+    found = [parse("aten", text) for text in texts if "Dimname" not in text and not _SCRIPTED.search(text)]
+    return [schema for schema in found if any("Tensor" in one.type for one in schema.arguments)
+            and not any(one.kwarg_only and one.is_write for one in schema.arguments)]  # fmt: skip
+
+
+def _of_schema(schema: Schema) -> Form:
+    parameters = []
+    for one in schema.arguments:
+        kinds = {_SCHEMA_KINDS.get(re.sub(r"\[\d*\]", "[]", one.type.rstrip("?")), "")} - {""}
+        kinds |= {"Int"} if re.search(r"\[\d", one.type) else set()  # int[2]: one number may stand for all
+        name = "input" if one.name == "self" else one.name
+        parameters.append(Parameter(name, frozenset(kinds), one.has_default, one.kwarg_only, one.type.endswith("?")))
     return Form(tuple(parameters), False)
 
 

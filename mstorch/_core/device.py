@@ -151,9 +151,12 @@ def is_meta(wanted: int | str | device | None) -> bool:
     return resolve(wanted) is META
 
 
-def refuse_pinning(wanted: int | str | device | None) -> None:
-    """Raise torch's RuntimeError for pinned memory without an accelerator; with one, ordinary memory is used."""
-    if _TYPE == "cpu" and not is_meta(wanted):
+def refuse_pinning(asked: bool, wanted: int | str | device | None, like: Any = None) -> None:
+    """Raise torch's RuntimeError for pinned memory, if that is asked for, without an accelerator; with one, ordinary memory is used.
+
+    ``like``: a tensor whose device counts if none is given.
+    """
+    if asked and _TYPE == "cpu" and not is_meta(like.device if wanted is None and like is not None else wanted):
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
         )

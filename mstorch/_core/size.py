@@ -1,6 +1,7 @@
 """torch.Size: the shape of a tensor."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, SupportsIndex, overload
 
@@ -26,10 +27,7 @@ class Size(tuple[int, ...]):
 
     def numel(self) -> int:
         """Return the product of the lengths."""
-        count = 1
-        for length in self:
-            count *= length
-        return count
+        return math.prod(self)
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> int: ...

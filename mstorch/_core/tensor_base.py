@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copyreg
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -356,12 +357,8 @@ def _leaf_of(tensor: TensorBase) -> TensorBase | None:
     return base if base is not None and base._auto is not None and base._auto.leaf else None
 
 
-def count_of(shape: Sequence[int]) -> int:
-    """Return the number of elements of a shape."""
-    count = 1
-    for length in shape:
-        count *= length
-    return count
+count_of: Callable[[Sequence[int]], int] = math.prod
+"""Return the number of elements of a shape."""
 
 
 def strides_of(tensor: TensorBase) -> Strides:

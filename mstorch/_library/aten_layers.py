@@ -7,25 +7,13 @@ from typing import Any
 
 from .. import nn
 from .._core.dtype import dtype
-from .._core.tensor_base import TensorBase
 from .._ops.layers import native as _native
 from .._ops.memory import creation
 from .._tensor import Tensor
-from ..autograd.backward import grad as gradients_of
-from ..autograd.grad_mode import enable_grad
 from ..nn._functional.activation import slopes as _slopes
+from .gradients import derived
 
 F = nn.functional
-
-
-def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequence[bool] | None = None) -> tuple[Any, ...]:
-    """Return the gradients of a function for the tensor inputs that ``mask`` selects."""
-    wanted = [isinstance(x, TensorBase) and (mask is None or mask[i]) for i, x in enumerate(inputs)]
-    with enable_grad():
-        leaves = [x.detach().requires_grad_() if want else x for x, want in zip(inputs, wanted)]
-        result = function(*leaves)
-        found = iter(gradients_of(result, [leaf for leaf, want in zip(leaves, wanted) if want], grad) if any(wanted) else ())
-    return tuple(next(found) if want else None for want in wanted)
 
 
 def lift_fresh(self: Tensor) -> Tensor:
@@ -83,11 +71,6 @@ def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
     return grad_output * ((1 - output) * output).conj()
 
 
-def gelu_backward(grad_output: Tensor, self: Tensor, *, approximate: str = "none") -> Tensor:
-    """Return the gradient of ``gelu``."""
-    return derived(lambda x: F.gelu(x, approximate=approximate), grad_output, self)[0]
-
-
 def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     def written(self: Tensor) -> Tensor:
         """Apply the activation in place; return the tensor."""
@@ -126,51 +109,7 @@ def rrelu_with_noise_backward(
     """Return the gradient of ``rrelu_with_noise``."""
     if training and upper - lower > 1e-6:
         return grad_output * noise
-    return leaky_relu_backward(grad_output, self, (lower + upper) / 2, self_is_result)
-
-
-def silu_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """Return the gradient of ``silu``."""
-    return derived(F.silu, grad_output, self)[0]
-
-
-def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """Return the gradient of ``mish``."""
-    return derived(F.mish, grad_output, self)[0]
-
-
-def hardswish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """Return the gradient of ``hardswish``."""
-    return derived(F.hardswish, grad_output, self)[0]
-
-
-def hardsigmoid_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """Return the gradient of ``hardsigmoid``."""
-    return derived(F.hardsigmoid, grad_output, self)[0]
-
-
-def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: float, self_is_result: bool) -> Tensor:
-    """Return the gradient of ``leaky_relu``."""
-    return derived(lambda x: F.leaky_relu(x, negative_slope), grad_output, self)[0]
-
-
-def elu_backward(
-    grad_output: Tensor, alpha: float, scale: float, input_scale: float, is_result: bool, self_or_result: Tensor
-) -> Tensor:
-    """Return the gradient of ``elu``."""
-    if is_result:
-        raise NotImplementedError("mstorch: aten.elu_backward takes the input, not the result")
-    return derived(lambda x: elu(x, alpha, scale, input_scale), grad_output, self_or_result)[0]
-
-
-def hardtanh_backward(grad_output: Tensor, self: Tensor, min_val: float, max_val: float) -> Tensor:
-    """Return the gradient of ``hardtanh``."""
-    return derived(lambda x: F.hardtanh(x, min_val, max_val), grad_output, self)[0]
-
-
-def softplus_backward(grad_output: Tensor, self: Tensor, beta: float, threshold: float) -> Tensor:
-    """Return the gradient of ``softplus``."""
-    return derived(lambda x: F.softplus(x, beta, threshold), grad_output, self)[0]
+    return derived(lambda x: F.leaky_relu(x, (lower + upper) / 2), grad_output, self)[0]
 
 
 def _prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
@@ -187,11 +126,6 @@ def _prelu_kernel_backward(grad_output: Tensor, self: Tensor, weight: Tensor) ->
 def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
     """Return ``log(sigmoid(x))``, and an empty buffer in place of the one that torch's kernel saves."""
     return F.logsigmoid(self), creation.empty(0, dtype=self.dtype, device=self.device)
-
-
-def log_sigmoid_backward(grad_output: Tensor, self: Tensor, buffer: Tensor) -> Tensor:
-    """Return the gradient of ``logsigmoid``."""
-    return derived(F.logsigmoid, grad_output, self)[0]
 
 
 def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
@@ -302,23 +236,9 @@ def max_pool2d_with_indices_backward(
     return _native.max_pool2d_with_indices_backward(grad_output, self, *options, indices)
 
 
-def avg_pool2d_backward(
-    grad_output: Tensor, self: Tensor, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], ceil_mode: bool,
-    count_include_pad: bool, divisor_override: Any,
-) -> Tensor:  # fmt: skip
-    """Return the gradient of ``avg_pool2d``."""
-    options = (kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
-    return derived(lambda x: F.avg_pool2d(x, *options), grad_output, self)[0]
-
-
 def _adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Tensor:
     """Return adaptive average pooling to ``output_size``."""
     return F.adaptive_avg_pool2d(self, tuple(output_size))
-
-
-def _adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """Return the gradient of ``adaptive_avg_pool2d``."""
-    return derived(lambda x: F.adaptive_avg_pool2d(x, tuple(grad_output.shape[-2:])), grad_output, self)[0]
 
 
 def _scores(query: Tensor, key: Tensor, is_causal: bool, attn_mask: Tensor | None, scale: Any) -> Tensor:
@@ -339,13 +259,3 @@ def _scaled_dot_product_flash_attention_for_cpu(
     groups = query.shape[1] != key.shape[1]
     result = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=groups)
     return result, _scores(query, key, is_causal, attn_mask, scale).logsumexp(-1)
-
-
-def _scaled_dot_product_flash_attention_for_cpu_backward(
-    grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp: Tensor, dropout_p: float, is_causal: bool, *,
-    attn_mask: Tensor | None = None, scale: Any = None,
-) -> tuple[Any, ...]:  # fmt: skip
-    """Return the gradients of attention for query, key and value."""
-    named = {"scale": scale, "enable_gqa": query.shape[1] != key.shape[1]}
-    function = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, **named)
-    return derived(function, grad_out, query, key, value)

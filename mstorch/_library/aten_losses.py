@@ -7,7 +7,6 @@ from typing import Any
 from .. import nn
 from .._ops.memory import creation
 from .._tensor import Tensor
-from .aten_layers import derived
 
 F = nn.functional
 REDUCTIONS = ("none", "mean", "sum")
@@ -49,35 +48,14 @@ def nll_loss_forward(
 nll_loss2d_forward = nll_loss_forward
 
 
-def nll_loss_backward(
-    grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, total_weight: Tensor
-) -> Tensor:
-    """Return the gradient of ``nll_loss``."""
-    word = REDUCTIONS[reduction]
-    return derived(lambda x: F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=word), grad_output, self)[0]
-
-
-nll_loss2d_backward = nll_loss_backward
-
-
 def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     """Return the mean squared error."""
     return F.mse_loss(self, target, reduction=REDUCTIONS[reduction])
 
 
-def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    """Return the gradient of ``mse_loss``."""
-    return derived(lambda x: F.mse_loss(x, target, reduction=REDUCTIONS[reduction]), grad_output, self)[0]
-
-
 def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0) -> Tensor:
     """Return the smooth L1 loss."""
     return F.smooth_l1_loss(self, target, reduction=REDUCTIONS[reduction], beta=beta)
-
-
-def smooth_l1_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
-    """Return the gradient of ``smooth_l1_loss``."""
-    return derived(lambda x: F.smooth_l1_loss(x, target, reduction=REDUCTIONS[reduction], beta=beta), grad_output, self)[0]
 
 
 def binary_cross_entropy_with_logits(
@@ -93,41 +71,12 @@ def huber_loss(self: Tensor, target: Tensor, reduction: int = 1, delta: float = 
     return F.huber_loss(self, target, reduction=REDUCTIONS[reduction], delta=delta)
 
 
-def huber_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
-    """Return the gradient of ``huber_loss`` for its input."""
-    return derived(lambda x: huber_loss(x, target, reduction, delta), grad_output, self)[0]
-
-
-def binary_cross_entropy_backward(
-    grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1
-) -> Tensor:
-    """Return the gradient of ``binary_cross_entropy`` for its input."""
-    return derived(lambda x: F.binary_cross_entropy(x, target, weight, reduction=REDUCTIONS[reduction]), grad_output, self)[0]
-
-
-def multi_margin_loss_backward(
-    grad_output: Tensor, self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None = None, reduction: int = 1
-) -> Tensor:
-    """Return the gradient of ``multi_margin_loss``."""
-    return derived(lambda x: multi_margin_loss(x, target, p, margin, weight, reduction), grad_output, self)[0]
-
-
-def soft_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    """Return the gradient of ``soft_margin_loss``."""
-    return derived(lambda x: soft_margin_loss(x, target, reduction), grad_output, self)[0]
-
-
 def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
     """Return the loss, and a mask that is 1 for the target classes before the first -1."""
     named = (target < 0).long().cumsum(-1) == 0
     marks = creation.zeros(tuple(self.shape), dtype=self.dtype, device=self.device)
     marks = marks.scatter_add(-1, target.clamp_min(0), named.to(self.dtype)).clamp_max(1)
     return F.multilabel_margin_loss(self, target, reduction=REDUCTIONS[reduction]), marks
-
-
-def multilabel_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, is_target: Tensor) -> Tensor:
-    """Return the gradient of ``multilabel_margin_loss``."""
-    return derived(lambda x: F.multilabel_margin_loss(x, target, reduction=REDUCTIONS[reduction]), grad_output, self)[0]
 
 
 def _ctc_loss(
@@ -137,12 +86,3 @@ def _ctc_loss(
     """Return the loss of each sequence, and an empty tensor in place of the intermediate values that torch's kernel saves."""
     found = F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, "none", zero_infinity)
     return found, creation.empty(0, dtype=log_probs.dtype, device=log_probs.device)
-
-
-def _ctc_loss_backward(
-    grad: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, neg_log_likelihood: Tensor,
-    log_alpha: Tensor, blank: int, zero_infinity: bool = False,
-) -> Tensor:  # fmt: skip
-    """Return the gradient of ``ctc_loss`` for the log-probabilities."""
-    lengths = input_lengths, target_lengths
-    return derived(lambda x: F.ctc_loss(x, targets, *lengths, blank, "none", zero_infinity), grad, log_probs)[0]

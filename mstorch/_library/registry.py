@@ -5,11 +5,11 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._core.schemas import Schema
 from .._tensor import Tensor
 from ..autograd.function import Function, FunctionCtx
 from ..autograd.grad_mode import is_grad_enabled, no_grad
 from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
-from .schema import Schema
 
 if TYPE_CHECKING:
     from ..utils._trees.spec import TreeSpec

@@ -22,7 +22,7 @@ from .._tensor import Tensor
 _COMPARING = {"clamp_max": "minimum", "clamp_min": "maximum"}  # torch's other names of the same
 
 
-def _lists(name: str, first: Sequence[Any], *others: Any) -> None:
+def _lists(first: Sequence[Any], *others: Any) -> None:
     """Raise torch's errors for mismatched lengths of the lists."""
     if not first:
         raise RuntimeError("Tensor list must have at least one tensor.")
@@ -48,7 +48,7 @@ def _unary(name: str) -> Callable[..., Any]:
     operation = getattr(torch, name)
 
     def plain(self: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
-        _lists(name, self)
+        _lists(self)
         return tuple(operation(tensor) for tensor in self)
 
     plain.__doc__ = f"Apply ``{name}`` to each tensor."
@@ -72,7 +72,7 @@ def _binary(name: str) -> Callable[..., Any]:
             raise TypeError(f"_foreach_{name}() got an unexpected keyword argument '{next(iter(named))}'")
         if not _is_list(self):  # _foreach_pow(2, exponents)
             return tuple(operation(self, exponent) for exponent in other)
-        _lists(name, self, other)
+        _lists(self, other)
         return tuple(apply(tensor, value, alpha) for tensor, value in zip(self, _each(other, len(self))))
 
     plain.__doc__ = f"Apply ``{name}`` to each tensor and a number, a tensor, or an item of a list."
@@ -93,7 +93,7 @@ def _pointwise(name: str) -> Callable[..., Any]:
                     f"Expected length of scalars to match input of length {len(self)} but got {factors.numel()} instead."
                 )
             factors = factors.tolist()
-        _lists(name, self, tensor1, tensor2, factors)
+        _lists(self, tensor1, tensor2, factors)
         rows = zip(self, tensor1, tensor2, _each(factors, len(self)))
         return tuple(operation(tensor, one, two, value=factor) for tensor, one, two, factor in rows)
 
@@ -106,43 +106,43 @@ def _foreach_lerp(
 ) -> Any:
     """Return ``lerp`` of the tensors of two lists, by one weight or by one per tensor."""
     given = weight if weights is None else weights
-    _lists("lerp", self, tensors1, given)
+    _lists(self, tensors1, given)
     return tuple(torch.lerp(a, b, w) for a, b, w in zip(self, tensors1, _each(given, len(self))))
 
 
 def _foreach_norm(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = None) -> Any:
     """Return the vector norm of each tensor."""
-    _lists("norm", self)
+    _lists(self)
     return tuple(torch.linalg.vector_norm(tensor, ord, dtype=dtype) for tensor in self)
 
 
 def _foreach_powsum(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Return the sum of ``|x| ** ord`` over each tensor."""
-    _lists("powsum", self)
+    _lists(self)
     return tuple((tensor if dtype is None else tensor.to(dtype)).abs().pow(ord).sum() for tensor in self)
 
 
 def _foreach_max(self: Sequence[Any]) -> Any:
     """Return the maximum of each tensor."""
-    _lists("max", self)
+    _lists(self)
     return tuple(torch.max(tensor) for tensor in self)
 
 
 def _foreach_mm(self: Sequence[Any], mat2: Sequence[Any]) -> tuple[Tensor, ...]:
     """Return the matrix products of the tensors of two lists."""
-    _lists("mm", self, mat2)
+    _lists(self, mat2)
     return tuple(torch.mm(a, b) for a, b in zip(self, mat2))
 
 
 def _foreach_clone(self: Sequence[Any], *, memory_format: memory_format = torch.preserve_format) -> tuple[Tensor, Tensor, Tensor]:
     """Return a clone of each tensor."""
-    _lists("clone", self)
+    _lists(self)
     return tuple(tensor.clone(memory_format=memory_format) for tensor in self)
 
 
 def _foreach_copy_(self: Sequence[Any], src: Sequence[Any], non_blocking: bool = False) -> Any:
     """Copy each tensor of ``src`` into the corresponding one of ``self``."""
-    _lists("copy_", self, src)
+    _lists(self, src)
     for tensor, other in zip(self, src):
         tensor.copy_(other)
     return self
@@ -150,7 +150,7 @@ def _foreach_copy_(self: Sequence[Any], src: Sequence[Any], non_blocking: bool =
 
 def _foreach_zero_(self: Sequence[Any]) -> Any:
     """Set all elements of all tensors to 0."""
-    _lists("zero_", self)
+    _lists(self)
     for tensor in self:
         tensor.zero_()
     return self

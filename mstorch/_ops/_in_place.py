@@ -17,7 +17,7 @@ from .._tape.node import bare_twin
 from .._tape.places import onto_meta
 from .._tape.writes import assign, computed_for, detach_snapshot, snapshot
 from ._dispatch import cast_tensor, check_result_cast
-from ._operation import record_of
+from ._operation import IN_PLACE, record_of
 
 _NUMBERS_FIRST = {"clamp", "div", "pow"}  # whose numbers torch checks before the memory that is written, but shapes later
 
@@ -134,5 +134,6 @@ def in_place_form(
     made.__name__, made.__qualname__ = name, f"Tensor.{name}"
     made.__module__ = function.__module__
     made.__doc__ = f"In-place version of ``{function.__name__}``."
-    made.record = record_of(function)  # type: ignore[attr-defined]
+    record = record_of(function)
+    made.record = record._replace(draws=IN_PLACE) if record.draws else record  # type: ignore[attr-defined]
     return made

@@ -8,7 +8,7 @@ import numpy as np
 from .._backend.arrays import Number
 from .._backend.errors import not_for
 from .._core.dtype import bfloat16, dtype, float16, float32, float64, int32
-from .._core.tensor_base import TensorBase
+from .._core.tensor_base import TensorBase, count_of
 from .._ops._dispatch import is_number, shape_of, type_word, without_grad, wrap_dim
 from .._ops._named import call_node
 from .._ops.elementwise import compare, elementwise, math
@@ -99,7 +99,7 @@ def _check_floating(input: Tensor, kernel: str) -> None:
 
 def _single(value: Any) -> Tensor:
     """Return the only element of a tensor as a 0-d float32 tensor."""
-    count = views.numel_of(shape_of(value))
+    count = count_of(shape_of(value))
     if count != 1:
         raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
     return views.reshape(copying.to(views.detach(value), float32), ())
@@ -213,15 +213,6 @@ def _qparams(input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low:
     return scale, math.trunc(compare.clamp(point, low, high))
 
 
-def _check_learnable(input: Any, scale: Any, point: Any, low: int, high: int) -> None:
-    for name, tensor in (("Scale", scale), ("Zero-point", point), ("`self`", input)):
-        if tensor._dtype is not float32:
-            raise RuntimeError(f"{name} must be Float, found {type_word(tensor._dtype)}" if name[0] != "`" else
-                               f"`self` must be of type Float, found {type_word(tensor._dtype)}")  # fmt: skip
-    if not low <= 0 <= high:
-        raise RuntimeError("`quant_min` should be less than or equal to `quant_max`, and the quantization range should include 0.")
-
-
 def _fake_quantize_learnable_per_tensor_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, grad_factor: float = 1.0
 ) -> TensorBase:
@@ -292,7 +283,7 @@ def _observe(input: Tensor, running_min: Tensor, running_max: Tensor, share: flo
         bounds = reduce.aminmax(input)
     else:
         count = own[axis]
-        if not views.numel_of(shape_of(running_min)):
+        if not count_of(shape_of(running_min)):
             running_min.resize_(count).fill_(float("inf"))
             running_max.resize_(count).fill_(float("-inf"))
             qparams[0].resize_(count)

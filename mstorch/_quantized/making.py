@@ -9,7 +9,7 @@ import numpy as np
 from .._core.device import device
 from .._core.dtype import dtype, float16, float32, float64, int64, qint8, quint8
 from .._core.formats import layout, memory_format
-from .._core.tensor_base import TensorBase
+from .._core.tensor_base import TensorBase, count_of
 from .._hook import not_yet
 from .._namespace.absent import empty_quantized as _refuse_empty
 from .._ops._dispatch import is_number, shape_of, type_word
@@ -122,7 +122,7 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
 
 
 def _bounds(input: Tensor) -> tuple[float, float]:
-    if not views.numel_of(shape_of(input)):
+    if not count_of(shape_of(input)):
         raise RuntimeError(
             "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
         )

@@ -13,7 +13,7 @@ from .._core.formats import memory_format
 from .._core.naming import is_torch
 from .._core.overriding import disabled
 from .._core.storage import Counter
-from .._core.tensor_base import TensorBase, array_of, tensor_of, window
+from .._core.tensor_base import TensorBase, array_of, count_of, tensor_of, window
 from .._namespace.process import (
     per_channel_affine,
     per_channel_affine_float_qparams,
@@ -34,7 +34,6 @@ INTEGERS = {qint8: int8, quint8: uint8, qint32: int32}
 RANGES = {qint8: (-128, 127), quint8: (0, 255), qint32: (-(2**31), 2**31 - 1)}
 WORDS = {"qint8": "QInt8", "quint8": "QUInt8", "qint32": "QInt32", "quint4x2": "QUInt4x2", "quint2x4": "QUInt2x4"}
 OF_INTEGERS = {integers: kind for kind, integers in INTEGERS.items()}
-BY_CHANNEL = (per_channel_affine, per_channel_affine_float_qparams)
 
 
 class Quantizer(NamedTuple):
@@ -84,13 +83,13 @@ class QuantizedTensor(Tensor):
 
     def item(self) -> float:
         """Return the only element, dequantized, as a Python number."""
-        if views.numel_of(self._shape) != 1:
-            raise RuntimeError(f"a Tensor with {views.numel_of(self._shape)} elements cannot be converted to Scalar")
+        if count_of(self._shape) != 1:
+            raise RuntimeError(f"a Tensor with {count_of(self._shape)} elements cannot be converted to Scalar")
         return dequantize(self).item()
 
     def __bool__(self) -> bool:
-        if views.numel_of(self._shape) != 1:
-            many = "more than one value" if views.numel_of(self._shape) else "no values"
+        if count_of(self._shape) != 1:
+            many = "more than one value" if count_of(self._shape) else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
         return bool(self.item())
 

@@ -12,10 +12,9 @@ from .._core.above import above
 from .._core.dtype import complex32, dtype, int64
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import array_of
+from .._core.tensor_base import array_of, count_of
 from .._ops._dispatch import refuse_codes
 from .._ops.memory.creation import zeros
-from .._ops.shape import views
 from .._tape.windows import no_view
 from .._tensor import Tensor
 from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, layout_word, like, sparse
@@ -36,7 +35,7 @@ def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None 
         return zeros(self._size, dtype=self._dtype, device=self.device)
     where, values = where_of(self)
     count = where.shape[0]
-    summed = added(values, flat(where, self._size), views.numel_of(self._size[:count]))
+    summed = added(values, flat(where, self._size), count_of(self._size[:count]))
     return no_view(summed.reshape(self._size))
 
 
@@ -51,7 +50,7 @@ def _specified(self: Tensor, count: int) -> Array:
 def _from_dense(self: Tensor, count: int) -> Tensor:
     size = tuple(self.shape)
     where = _specified(self, count)
-    rows = self.reshape((views.numel_of(size[:count]), *size[count:]))
+    rows = self.reshape((count_of(size[:count]), *size[count:]))
     return sparse(sparse_coo, (index_tensor(where),), taken(rows, flat(where, size)), size, True)
 
 
@@ -197,7 +196,7 @@ def _grouped(source: Any, kind: layout, batch: int, block: tuple[int, int], name
         extents.reverse()
     key = (lead * extents[0] + lines) * extents[1] + others
     cells, group = np.unique(key, return_inverse=True)
-    groups = views.numel_of(size[:batch])
+    groups = count_of(size[:batch])
     line_of = cells // max(extents[1], 1)
     counts = np.bincount(line_of, minlength=groups * extents[0]).reshape(groups, extents[0])
     per_batch = counts.sum(1)

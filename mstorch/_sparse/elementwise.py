@@ -14,13 +14,12 @@ from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.second_names import operation_of
 from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import TensorBase, is_meta, is_tracked
+from .._core.tensor_base import TensorBase, count_of, is_meta, is_tracked
 from .._core.writable import check_writable
 from .._ops._dispatch import broadcast_shape, finish, is_number, result_dtype, type_word
 from .._ops._operation import record_of
 from .._ops._public import functions
 from .._ops.elementwise import elementwise
-from .._ops.shape import views
 from .._ops.shape.join import cat
 from .._tensor import Tensor
 from .base import BY_ROWS, WORDS, host, index_tensor, layout_word, like, replace, sparse
@@ -179,7 +178,7 @@ def _add_to_dense(dense: Any, other: Any) -> Tensor:
     where, values = where_of(other)
     count = where.shape[0]
     kind = result_dtype_of(dense, other)
-    rows = dense.to(kind).reshape((views.numel_of(other._size[:count]), *other._size[count:]))
+    rows = dense.to(kind).reshape((count_of(other._size[:count]), *other._size[count:]))
     if values.numel():
         rows = rows.index_add(0, index_tensor(flat(where, other._size)), values.to(kind))
     else:

@@ -12,9 +12,8 @@ from .._backend.arrays import Array
 from .._core.above import above
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import MAKERS, is_sparse
-from .._core.tensor_base import TensorBase, is_tracked
+from .._core.tensor_base import TensorBase, count_of, is_tracked
 from .._ops.memory.from_data import made
-from .._ops.shape import views
 from .._tape import engine
 from .._tape.moving import beside
 from .._tape.node import Accumulate, Node, bare_of, bare_twin, dressed, edge_of, named
@@ -37,7 +36,7 @@ def values_at(source: Any, target: Any) -> Any:
     count = where.shape[0]
     wanted = flat(where, target._size)
     if not is_sparse(source):
-        found = taken(source.reshape((views.numel_of(target._size[:count]), *target._size[count:])), wanted)
+        found = taken(source.reshape((count_of(target._size[:count]), *target._size[count:])), wanted)
         return found.reshape(target._values_part.shape)
     there, values = where_of(source)
     have = flat(there, source._size)

@@ -32,10 +32,8 @@ from .ways import ways
 from .windows import linear
 
 add, sub, mul, div, neg = elementwise("add"), elementwise("sub"), elementwise("mul"), elementwise("div"), elementwise("neg")
-exp, log, sqrt = (elementwise(name) for name in ("exp", "log", "sqrt"))
-sin, cos, sign = (elementwise(name) for name in ("sin", "cos", "sign"))
-tanh, sigmoid, reciprocal, square = (elementwise(name) for name in ("tanh", "sigmoid", "reciprocal", "square"))
-sinh, cosh = elementwise("sinh"), elementwise("cosh")
+exp, log, sqrt, sin, cos = (elementwise(name) for name in ("exp", "log", "sqrt", "sin", "cos"))
+sinh, cosh, tanh, sigmoid, reciprocal = (elementwise(name) for name in ("sinh", "cosh", "tanh", "sigmoid", "reciprocal"))
 scalar_power, conj_ = elementwise("scalar_power"), elementwise("conj")
 mm, bmm, linear_product = Primitive("mm"), Primitive("bmm"), Primitive("linear")
 _sum, _where, _eq = Primitive("sum"), elementwise("where"), Primitive("eq")
@@ -241,12 +239,12 @@ def part_of(value: Operand, key: tuple[Any, ...], label: str = "SliceBackward0")
     return mapped(value, part, placed, label, lambda raw: movement.part(raw, key), lambda raw: movement.placed(raw, key, own))
 
 
-def placed_in(value: TensorBase, key: Any, shape: tuple[int, ...], label: str = "SliceBackward0") -> TensorBase:
+def placed_in(value: TensorBase, key: Any, shape: tuple[int, ...]) -> TensorBase:
     """Return zeros of a shape with the value written at a key."""
     if value.__class__ is Raw:
         return movement.placed(value, key, shape)
     part, placed = _part_maps(key, shape)
-    return mapped(value, placed, part, label, lambda raw: movement.placed(raw, key, shape), lambda raw: movement.part(raw, key))
+    return mapped(value, placed, part, "SliceBackward0", lambda raw: movement.placed(raw, key, shape), lambda raw: movement.part(raw, key))
 
 
 def zeros_beside(shape: Sequence[int], value: TensorBase | Raw) -> Raw:
@@ -260,7 +258,8 @@ def tensor_beside(array: Array, like: TensorBase) -> TensorBase:
     return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ in NATIVE else tensor_of(array)
 
 
-_scatter, _index_write, _index_placed = Primitive("scatter"), Primitive("index_write"), Primitive("index_placed")
+_scatter, _index_write, placed_at = Primitive("scatter"), Primitive("index_write"), Primitive("index_placed")
+"""``placed_at(value, shape, *key)``: zeros of the shape with the value added where index tensors point (the arguments of ``index``)."""
 
 
 def scattered(value: Raw, shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
@@ -273,13 +272,8 @@ def rows_added(value: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
     return _index_write(zeros_beside(shape, value), value, dim, index, True)
 
 
-def placed_at(value: Raw, shape: tuple[int, ...], *key: bool | tuple[Raw | int, ...]) -> Raw:
-    """Add a MindSpore tensor to zeros of the given shape at the places where index tensors point (the arguments of ``index``)."""
-    return _index_placed(value, shape, *key)
-
-
 power, softmax, rsqrt = elementwise("pow"), Primitive("softmax"), elementwise("rsqrt")
-abs_, log1p, log2 = elementwise("abs"), elementwise("log1p"), elementwise("log2")
+abs_, log1p = elementwise("abs"), elementwise("log1p")
 flip, pad = Primitive("flip"), Primitive("pad")
 
 

@@ -41,10 +41,6 @@ from ._batched import (
 )
 
 
-def _same(array: Array) -> Array:
-    return array
-
-
 def _alias(tensor: Tensor, source: Any) -> Any:
     """Return an alias of ``tensor`` whose gradient flows to ``source``."""
     made = bare_twin(tensor)
@@ -226,9 +222,6 @@ def entered(tree: Tensor | dict[Any, Any] | tuple[Tensor, ...], outer: bool) -> 
     )
     level = Level(leaves, outer)
     return level, tree_unflatten(level.tensors, spec)
-
-
-Argnums = int | tuple[int, ...]
 
 
 def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:

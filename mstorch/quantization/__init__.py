@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from ..ao import quantization as _new
+from ..ao._old_names import of
 from . import fuse_modules as _of_fusing  # before the functions of their names, which hide them
 from . import quantize as _of_quantizing
-from ._names import of
 
 _MODULES = _of_fusing, _of_quantizing
 fuse_modules, quantize = _new.fuse_modules, _new.quantize

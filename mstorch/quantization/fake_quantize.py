@@ -1,6 +1,6 @@
 """torch.quantization.fake_quantize: deprecated location of torch.ao.quantization.fake_quantize."""
 from __future__ import annotations
 
-from ._names import of
+from ..ao._old_names import of
 
 __all__, __getattr__, __dir__ = of(__name__)

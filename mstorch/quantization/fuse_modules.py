@@ -1,6 +1,6 @@
 """torch.quantization.fuse_modules: deprecated location of torch.ao.quantization.fuse_modules."""
 from __future__ import annotations
 
-from ._names import of
+from ..ao._old_names import of
 
 __all__, __getattr__, __dir__ = of(__name__)

@@ -1,6 +1,6 @@
 """torch.quantization.quant_type: deprecated location of torch.ao.quantization.quant_type."""
 from __future__ import annotations
 
-from ._names import of
+from ..ao._old_names import of
 
 __all__, __getattr__, __dir__ = of(__name__)

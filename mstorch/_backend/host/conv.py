@@ -72,8 +72,7 @@ def _by_channels(kind: str, arrays: tuple[Array, Array, Array]) -> bool:
 
 
 def _share(
-    kind: str, arrays: tuple[Array, Array, Array], bias: Array | None, geometry: Geometry,
-    groups: int,
+    kind: str, arrays: tuple[Array, Array, Array], bias: Array | None, geometry: Geometry, groups: int,
 ) -> bool:  # fmt: skip
     """Run oneDNN's convolution on threads, split by images or channels; return False if oneDNN has no kernel."""
     source, weights, result = arrays
@@ -120,8 +119,7 @@ def _laid(array: Array) -> Array:
 
 
 def _by_onednn(
-    kind: str, arrays: tuple[Array, Array, Array], bias: Array | None, geometry: Geometry,
-    groups: int,
+    kind: str, arrays: tuple[Array, Array, Array], bias: Array | None, geometry: Geometry, groups: int,
 ) -> bool:  # fmt: skip
     if not _single(*arrays, bias) or min(geometry[1]) < 0:
         return False
@@ -178,8 +176,7 @@ def _transposed_sizes(
 
 
 def numpy_conv_transpose(
-    x: Array, w: Array, bias: Array | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
-    groups: int,
+    x: Array, w: Array, bias: Array | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes, groups: int,
 ) -> Array:  # fmt: skip
     """Convolve (N, C, *spatial), transposed, with weights (C, out / groups, *kernel) to (N, out, *spatial')."""
     out = _transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)
@@ -328,8 +325,7 @@ def product_conv2d_input(g: Array, w: Array, shape: Sizes, stride: Sizes, paddin
 
 
 def numpy_conv_transpose2d(
-    x: Array, w: Array, bias: Array | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
-    groups: int,
+    x: Array, w: Array, bias: Array | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes, groups: int,
 ) -> Array:  # fmt: skip
     """Return the transposed convolution of (N, C, H, W) with (C, out / groups, kH, kW): the gradient of ``conv2d`` for its input."""
     out = _transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)

@@ -40,8 +40,7 @@ def attention(q: Array, k: Array, v: Array, hidden: Array | None, scale: float, 
 
 
 def attention_grad(
-    g: Array, q: Array, k: Array, v: Array, hidden: Array | None, found: Array, top: Array,
-    total: Array, scale: float, causal: bool,
+    g: Array, q: Array, k: Array, v: Array, hidden: Array | None, found: Array, top: Array, total: Array, scale: float, causal: bool,
 ) -> Arrays:  # fmt: skip
     """Return the gradients for query, key and value."""
     heads, groups = q.shape[1], k.shape[1]

@@ -73,8 +73,7 @@ def numpy_layer_norm_grad(
 
 
 def numpy_batch_norm_parts(
-    x: Array, weight: Array, bias: Array, running_mean: Array | None, running_var: Array | None, momentum: float,
-    eps: float,
+    x: Array, weight: Array, bias: Array, running_mean: Array | None, running_var: Array | None, momentum: float, eps: float,
 ) -> tuple[Array, ...]:  # fmt: skip
     """Return batch norm by batch statistics, the means, and the inverse standard deviations; running statistics are updated in place."""
     y, mean, var = numpy_batch_norm_train(x, weight, bias, eps)

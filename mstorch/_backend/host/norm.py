@@ -1,6 +1,8 @@
 """Layer norm and RMS norm on the host."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..._quiet import quiet
@@ -34,10 +36,7 @@ _LONG = 1 << 18  # elements of a row from which on oneDNN's sums are less exact 
 
 def _flat(x: Array, begin: int) -> Array:
     """Return an array as (rows, length), where each row is normalized separately."""
-    count = 1
-    for length in x.shape[:begin]:
-        count *= length
-    return np.ascontiguousarray(x).reshape(count, -1)
+    return np.ascontiguousarray(x).reshape(math.prod(x.shape[:begin]), -1)
 
 
 def layer_norm_slope(

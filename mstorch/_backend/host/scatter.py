@@ -34,7 +34,7 @@ def wide(array: Array) -> Array:
     return widened(array) if array.dtype.name in ("float16", "bfloat16") else array
 
 
-def places_along(x: Array, dim: int, index: Array) -> tuple[Any, ...]:
+def places_along(dim: int, index: Array) -> tuple[Any, ...]:
     """Return NumPy's key for an index along a dimension, as used by ``torch.scatter``."""
     grid = np.ogrid[tuple(slice(n) for n in index.shape)]
     return tuple(index if d == dim else grid[d] for d in range(index.ndim))
@@ -51,9 +51,9 @@ def numpy_scatter(x: Array, source: Array, dim: int, index: Array, how: str) -> 
         index, source = _lifted(index), _lifted(source)
         if how == "add":
             found = wide(found)
-            np.add.at(found, places_along(found, dim, index), wide(source))
+            np.add.at(found, places_along(dim, index), wide(source))
         else:
-            found[places_along(found, dim, index)] = source
+            found[places_along(dim, index)] = source
     return np.asarray(found.reshape(x.shape), x.dtype)
 
 
@@ -90,7 +90,7 @@ def numpy_scatter_reduce(x: Array, source: Array, dim: int, index: Array, how: s
     found = np.array(_lifted(x), order="C")
     if index.size:
         index, source = _lifted(index), wide(_lifted(source))
-        found, key = wide(found), places_along(found, dim, index)
+        found, key = wide(found), places_along(dim, index)
         counts = np.ones(found.shape, found.dtype)
         if not include_self:
             found[key] = _start(how, found.dtype)

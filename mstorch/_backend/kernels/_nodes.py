@@ -29,7 +29,6 @@ PARTS = {"complex64": "float32", "complex128": "float64"}
 prim_select = ops.Select()
 prim_equal = ops.Equal()
 prim_less = ops.Less()
-prim_greater = ops.Greater()
 prim_not = ops.LogicalNot()
 prim_and = ops.LogicalAnd()
 prim_or = ops.LogicalOr()

@@ -17,7 +17,6 @@ from .math import log, log1p
 from .softmax import REASON, shifted, softmax
 from .views import ops_reshape as _reshape
 
-_add = ops.Add()
 _sub = ops.Sub()
 _mul = ops.Mul()
 _div = ops.RealDiv()

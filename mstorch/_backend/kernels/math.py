@@ -390,11 +390,9 @@ def numpy_frexp(raw: Raw) -> tuple[Raw, Raw]:
     return _mantissa(raw), numpy_frexp_exponent(raw)
 
 
-def define_numpy(
-    op: str, function: Callable[..., Any], reason: str, dtypes: tuple[str, ...] = FLOATS + COMPLEX
-) -> None:
+def define_numpy(op: str, function: Callable[..., Any], reason: str) -> None:
     """Define a row computed by NumPy on the CPU."""
-    define(op, cpu=function, dtypes=dtypes, via=VIA_HALF, numpy_reason=reason)
+    define(op, cpu=function, dtypes=FLOATS + COMPLEX, via=VIA_HALF, numpy_reason=reason)
 
 
 define_numpy("exp", exp, APPROXIMATE)

@@ -30,7 +30,6 @@ _not_equal = ops.NotEqual()
 _mul = mul
 _div = ops.RealDiv()
 _select = ops.Select()
-_broadcast = ops.BroadcastTo
 
 
 def extreme(like: Raw, sign: int) -> Any:

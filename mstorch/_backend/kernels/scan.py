@@ -41,10 +41,6 @@ def ops_running_sum(raw: Raw, dim: int) -> Raw:
     return _sum(raw, dim)
 
 
-def _reverse_cumsum(raw: Raw, dim: int) -> Raw:
-    return _sum_back(raw, dim)
-
-
 def _cumprod(raw: Raw, dim: int) -> Raw:
     return _widened(raw, _product, dim) if NAME_OF[raw.dtype] == "float32" else _product(raw, dim)
 
@@ -56,14 +52,14 @@ def _cumprod_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Raw:
     conjugate = prim_conj if NAME_OF[raw.dtype] in COMPLEX else _same
     zero = prim_equal(raw, constant(raw, (), 0))
     if not bool(zero.asnumpy().any()):
-        return prim_div(_reverse_cumsum(mul(gradient, conjugate(result)), dim), conjugate(raw))
+        return prim_div(_sum_back(mul(gradient, conjugate(result)), dim), conjugate(raw))
     ones = constant(raw, tuple(raw.shape), 1)
     zeros = constant(raw, tuple(raw.shape), 0)
     before = _sum(cast(zero, "int32"), dim)
     first = prim_and(zero, prim_equal(before, 1))
-    plain = prim_div(_reverse_cumsum(mul(gradient, conjugate(result)), dim), conjugate(prim_select(zero, ones, raw)))
+    plain = prim_div(_sum_back(mul(gradient, conjugate(result)), dim), conjugate(prim_select(zero, ones, raw)))
     without = composed_cumprod(prim_select(first, ones, raw), dim)
-    at_first = _reverse_cumsum(
+    at_first = _sum_back(
         mul(prim_select(prim_equal(before, 0), zeros, gradient), conjugate(without)), dim
     )
     return prim_select(first, at_first, prim_select(prim_equal(before, 0), plain, zeros))

@@ -201,17 +201,13 @@ def _over(first: Raw, raw: Raw, at_zero: float) -> Raw:
     return prim_select(zero, constant(at_zero, raw), quotient)
 
 
-def _sign(raw: Raw) -> Raw:
-    return sign(raw)
-
-
 i0 = chained("I0Backward0", _i0, lambda x, y: i1(x))
-i0e = chained("SpecialI0EBackward0", _i0e, lambda x, y: prim_sub(i1e(x), prim_mul(_sign(x), y)))
+i0e = chained("SpecialI0EBackward0", _i0e, lambda x, y: prim_sub(i1e(x), prim_mul(sign(x), y)))
 i1: Callable[..., Raw] = chained("SpecialI1Backward0", _i1, lambda x, y: prim_sub(i0(x), _over(y, x, 0.5)))
 
 
 def _i1e_slope(x: Raw, y: Raw) -> Raw:
-    return prim_sub(prim_sub(i0e(x), prim_mul(_sign(x), y)), _over(y, x, 0.5))
+    return prim_sub(prim_sub(i0e(x), prim_mul(sign(x), y)), _over(y, x, 0.5))
 
 
 i1e: Callable[..., Raw] = chained("SpecialI1EBackward0", _i1e, _i1e_slope)

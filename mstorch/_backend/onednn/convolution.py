@@ -135,8 +135,7 @@ def _in_groups(weights: Array, groups: int) -> Array:
 
 
 def convolve(
-    kind: str, arrays: tuple[Array, Array, Array], bias: Array | None, geometry: tuple[Sizes, Sizes, Sizes],
-    groups: int,
+    kind: str, arrays: tuple[Array, Array, Array], bias: Array | None, geometry: tuple[Sizes, Sizes, Sizes], groups: int,
 ) -> bool:  # fmt: skip
     """Compute a convolution or one of its gradients from two of (input, weights, output) into the third; return False if there is no
     kernel.

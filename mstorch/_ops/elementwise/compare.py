@@ -50,7 +50,7 @@ _lt, _le, _gt, _ge = (kernel(op) for op in ("lt", "le", "gt", "ge"))
 _and, _or, _xor, _not = (kernel(f"logical_{op}") for op in ("and", "or", "xor", "not"))
 _isnan, _isinf, _isfinite, _signbit = (kernel(op) for op in ("isnan", "isinf", "isfinite", "signbit"))
 _maximum, _minimum, _fmax, _fmin = (kernel(op) for op in ("maximum", "minimum", "fmax", "fmin"))
-_clamp, _where = kernel("clamp"), kernel("where")
+_clamp = kernel("clamp")
 
 
 def _compared(kernel: Kernel, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:

@@ -332,7 +332,7 @@ def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: d
         if isinstance(input, TensorBase):
             return elementwise(_integer_power, (input, exponent), out)
         return finish(row_major(elementwise(_integer_power, (input, exponent))), out, exponent)
-    base = input if isinstance(input, TensorBase) else scalar_like(input, kind)
+    base = input if isinstance(input, TensorBase) else scalar_tensor(input, dtype=kind)
     power = elementwise(_integer_power, (base, abs(exponent)))
     unit = mul(abs(base), 0) if kind.category == 0 else _either(binary(_eq, abs(base), 1), power, mul(power, 0))
     result = _either(negative, unit, power)
@@ -342,11 +342,6 @@ def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: d
 def _either(condition: TensorBase, input: TensorBase, other: TensorBase) -> TensorBase:
     """Return ``input`` where the condition is True, else ``other``, for tensors of one dtype."""
     return chosen(condition, input, other, input._dtype, [condition, input, other])
-
-
-def scalar_like(value: Number, kind: dtype) -> TensorBase:
-    """Return a 0-d tensor of a Python number."""
-    return scalar_tensor(value, dtype=kind)
 
 
 @operation(forms=SELF)

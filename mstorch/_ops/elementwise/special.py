@@ -28,10 +28,10 @@ from .._memory_order import row_major
 from .._named import node_called
 from .._operation import operation
 from ..memory.copying import to_dtype
-from ..memory.creation import ones_like
+from ..memory.creation import ones_like, scalar_tensor
 from ..shape.views import detach
 from .compare import eq, gt, isinf, lt, nan_to_num, where
-from .elementwise import add, div, mul, scalar_like, sub, with_args
+from .elementwise import add, div, mul, sub, with_args
 from .math import sin, trunc
 
 _erf = kernel("erf")
@@ -251,8 +251,8 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
         kind = result_dtype((x, n))
         if kind.is_integral:
             kind = get_default_dtype()
-        x = to_dtype(detach(x), kind) if isinstance(x, TensorBase) else scalar_like(x, kind)
-        degree = to_dtype(detach(n), kind) if isinstance(n, TensorBase) else scalar_like(n, kind)
+        x = to_dtype(detach(x), kind) if isinstance(x, TensorBase) else scalar_tensor(x, dtype=kind)
+        degree = to_dtype(detach(n), kind) if isinstance(n, TensorBase) else scalar_tensor(n, dtype=kind)
         degree = nan_to_num(trunc(degree), -1.0, -1.0, -1.0)  # no degree either
         top = values_if_any(degree)
         before, current = ones_like(x), first(x)

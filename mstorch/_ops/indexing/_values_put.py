@@ -12,7 +12,7 @@ from ..._core.writable import refuse_partial_overlap
 from .._dispatch import cast_tensor, contiguous_copy, is_number, python_number, refuse_codes, type_word
 from .._numbers import written
 from .._scalars import scalar_array
-from ..memory.from_data import from_numpy as tensor_from_numpy
+from ..memory.from_data import from_numpy
 from ..shape import views
 
 
@@ -55,7 +55,7 @@ def fitted(value: Any, target: TensorBase, shape: tuple[int, ...]) -> TensorBase
     if is_number(value):
         return views.expand(tensor_of(number_as(value, target).copy()), shape)
     if isinstance(value, np.ndarray):
-        value = views_tensor(value)
+        value = from_numpy(value)
     if not isinstance(value, TensorBase):
         raise TypeError(f"can't assign a {type(value).__name__} to a {_old_type(target)}")
     if value._shape != shape:
@@ -70,11 +70,6 @@ def fitted(value: Any, target: TensorBase, shape: tuple[int, ...]) -> TensorBase
         refuse_partial_overlap(target, value)
         return contiguous_copy(value)
     return value
-
-
-def views_tensor(array: Array) -> TensorBase:
-    """Return an array as a tensor that shares its memory."""
-    return tensor_from_numpy(array)
 
 
 def _old_type(target: TensorBase) -> str:

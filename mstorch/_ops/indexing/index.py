@@ -355,7 +355,7 @@ def _added_on_device(self: Any, key: Any, values: Any) -> Any:
 @ways(host=_added_on_host, device=_added_on_device)
 def _added_at(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase) -> TensorBase:
     shape = self._shape
-    places = subscript.getitem(beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self), key)
+    places = subscript.getitem(beside(tensor_of(np.arange(count_of(shape)).reshape(shape)), self), key)
     return _put_anywhere(self, places, views.expand(values, shape_of(places)), accumulate=True)
 
 

@@ -59,8 +59,7 @@ _REDUCTIONS = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -np.inf, "amax": -np
 
 def segment_reduce(
     data: TensorBase, reduce: str, *, lengths: Any = None, indices: TensorBase | None = None, offsets: TensorBase | None = None,
-    axis: int = 0,
-    unsafe: bool = False, initial: float | None = None,
+    axis: int = 0, unsafe: bool = False, initial: float | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return the sum, mean, max, min or product of segments along a dimension, given by lengths or offsets."""
     shape = shape_of(data)

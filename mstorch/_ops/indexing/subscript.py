@@ -70,12 +70,7 @@ from ._mask_fill import fill, window_of_mask
 from ._values_put import fitted, number_as, refuse_exponents, stands_in, without_leading_ones
 
 _index = kernel("index")
-_linear = kernel("linear_index")
 _scatter = kernel("storage_scatter")
-_take = kernel("take")
-_expand = kernel("expand")
-_clone = kernel("clone")
-_nonzero = kernel("nonzero")
 
 
 def _as_index(item: Any) -> Any:
@@ -235,7 +230,7 @@ def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
     return views.slice_dim(current, dim, start, max(start, stop), step)
 
 
-def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+def _plan(advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
     """Return the index tensors' broadcast shape, the indexed dimensions, and whether that shape comes first in the result."""
     if len(advanced) == 1:
         ((dim, index),) = advanced.items()
@@ -353,7 +348,7 @@ def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> Tensor
 def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
     """Return the elements selected by index tensors, tracked by autograd."""
     shape = current._shape
-    common, dims, adjacent = _plan(shape, advanced)
+    common, dims, adjacent = _plan(advanced)
     _check_bounds(shape, advanced)
     indices = tuple(advanced[d] for d in dims)
     strides = _taken_strides(current, dims, indices, common, adjacent)
@@ -459,7 +454,7 @@ def _put_advanced(current: TensorBase, advanced: dict[int, Any], value: Any, mas
         refuse_partial_overlap(current, without_leading_ones(value), alike=False)
     elif single and value._storage is current._storage:
         value = contiguous_copy(value)
-    common, dims, adjacent = _plan(shape, advanced)
+    common, dims, adjacent = _plan(advanced)
     rest = [shape[d] for d in range(len(shape)) if d not in dims]
     if adjacent:
         target = (*rest[: dims[0]], *common, *rest[dims[0] :])
@@ -539,7 +534,7 @@ def _unread(old: Array, new: Array) -> Array:
 def planned(input: Any, key: Any) -> tuple[Any, ...]:
     """Resolve a key of tensors and full slices: return dimensions, indices, broadcast shape, and whether the dimensions are adjacent."""
     current, advanced = _basic(input, key)
-    common, dims, adjacent = _plan(current._shape, advanced)
+    common, dims, adjacent = _plan(advanced)
     _check_bounds(current._shape, advanced)
     return dims, tuple(advanced[d] for d in dims), common, adjacent
 

@@ -1,7 +1,7 @@
 """Convolutions in one to three dimensions."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..._backend import runtime
@@ -27,7 +27,7 @@ _pad = kernel("pad")
 Sizes = tuple[int, ...]
 
 
-def expand_numbers(value: Any, rank: int, name: str, words: str = "to match the convolution dimensions") -> Sizes:
+def expand_numbers(value: Any, rank: int, name: str) -> Sizes:
     """Return an int per spatial dimension, from one int or a sequence. Raise torch's error for another length."""
     if isinstance(value, (tuple, list)):
         numbers = tuple(int(v) if isinstance(v, int) else v.__index__() for v in value)
@@ -35,8 +35,8 @@ def expand_numbers(value: Any, rank: int, name: str, words: str = "to match the 
             return numbers * rank
         if len(numbers) != rank:
             raise RuntimeError(
-                f"expected {name} to be a single integer value or a list of {rank} values {words}, but got "
-                f"{name}={list(numbers)}"
+                f"expected {name} to be a single integer value or a list of {rank} values to match the convolution dimensions, "
+                f"but got {name}={list(numbers)}"
             )
         return numbers
     if isinstance(value, float):
@@ -346,6 +346,3 @@ def convolution(
     if transposed:
         return _convolve_transposed(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)
     return _convolve(rank, input, weight, bias, stride, padding, dilation, groups)
-
-
-BY_RANK: dict[int, Callable[..., Any]] = {1: conv1d, 2: conv2d, 3: conv3d}

@@ -39,17 +39,13 @@ def cosine_similarity(x1: TensorBase, x2: TensorBase, dim: int = 1, eps: float =
     """Return the cosine of the angle between vectors along ``dim``; norms are clamped to at least ``eps``."""
     kind = promote_types(x1._dtype, x2._dtype)
     if kind.is_integral:
-        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {_word(kind)}")
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {type_word(kind)}")
     x1, x2 = (x if x._dtype is kind else x.to(kind) for x in (x1, x2))
     common = broadcast_shape(shape_of(x1), shape_of(x2))
     x1, x2 = views.expand(x1, common), views.expand(x2, common)
     first = clamp_min(p_norm(x1, 2, dim, True), eps)
     second = clamp_min(p_norm(x2, 2, dim, True), eps)
     return sum_of(mul(div(x1, first), div(x2, second)), dim)
-
-
-def _word(kind: dtype) -> str:
-    return type_word(kind)
 
 
 def _refuse_half(name: str, kind: dtype) -> None:
@@ -92,7 +88,7 @@ def cdist(x1: TensorBase, x2: TensorBase, p: float = 2.0, compute_mode: str | No
     for name, tensor, shape in (("X1", x1, a), ("X2", x2, b)):
         if not tensor._dtype.is_floating_point:
             raise RuntimeError(
-                f"cdist only supports floating-point dtypes, {name} got: {_word(tensor._dtype)}"
+                f"cdist only supports floating-point dtypes, {name} got: {type_word(tensor._dtype)}"
             )
         if len(shape) < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {len(shape)}D")
@@ -117,7 +113,7 @@ def normalize(input: TensorBase, p: float = 2.0, dim: int = 1, eps: float = 1e-1
     """Return the input divided by its p-norm over ``dim``, clamped to at least ``eps``."""
     if input._dtype.is_integral:
         raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {_word(input._dtype)}"
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(input._dtype)}"
         )
     length = views.expand(clamp_min(p_norm(input, p, dim, True), eps), shape_of(input))
     result = div(input, length)

@@ -14,9 +14,8 @@ from ..._core.strides import dense_order, elementwise_strides
 from ..._core.tensor_base import TensorBase, count_of, strides_of, tensor_of, wrap
 from ..._tape.moving import beside
 from .._dispatch import call, cast_tensor, refuse_codes, type_word
-from .._in_place import in_place
 from .._memory_order import result_strides
-from .._operation import BY_TENSOR, IN_PLACE, operation
+from .._operation import BY_TENSOR, operation
 from ..elementwise.elementwise import add, mul, sub
 from ..random.random import draw
 from ..shape.views import permute, reshape
@@ -134,27 +133,3 @@ def alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
 def feature_alpha_dropout(input: TensorBase, p: float, train: bool) -> TensorBase:
     """Apply alpha dropout to whole channels (N, C)."""
     return _alpha_dropped(input, p, train, True)
-
-
-@operation(draws=IN_PLACE)
-def dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
-    """In-place version of ``dropout``."""
-    return in_place(input, dropout, p, train)
-
-
-@operation(draws=IN_PLACE)
-def feature_dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
-    """In-place version of ``feature_dropout``."""
-    return in_place(input, feature_dropout, p, train)
-
-
-@operation(draws=IN_PLACE)
-def alpha_dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
-    """In-place version of ``alpha_dropout``."""
-    return in_place(input, alpha_dropout, p, train)
-
-
-@operation(draws=IN_PLACE)
-def feature_alpha_dropout_(input: TensorBase, p: float, train: bool) -> TensorBase:
-    """In-place version of ``feature_alpha_dropout``."""
-    return in_place(input, feature_alpha_dropout, p, train)

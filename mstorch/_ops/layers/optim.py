@@ -174,8 +174,7 @@ def _count_of(counter: TensorBase) -> float:
 
 def adamw_on_device(
     param: TensorBase, grad: TensorBase, exp_avg: TensorBase, exp_avg_sq: TensorBase, counter: TensorBase, lr: float, beta1: float,
-    beta2: float, decay: float,
-    penalty: float, eps: float, maximize: bool,
+    beta2: float, decay: float, penalty: float, eps: float, maximize: bool,
 ) -> None:  # fmt: skip
     """Run an Adam step for a parameter, its moments and its counter by a device kernel, in place.
 

@@ -29,7 +29,7 @@ Sizes = tuple[int, ...]
 _NUMBERS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
-def _numbers(value: TensorBase | int | Sequence[TensorBase | int], rank: int, function: str, name: str, or_one: bool = True) -> Sizes:
+def _numbers(value: TensorBase | int | Sequence[TensorBase | int], rank: int, function: str, name: str) -> Sizes:
     if isinstance(value, (tuple, list)) and len(value) not in (1, rank):
         single = "either be a single int, or a tuple of"
         raise RuntimeError(f"{function}: {name} must {single} {_NUMBERS[rank]}")
@@ -51,10 +51,8 @@ def pooled_sizes(
 
 
 def _prepare(
-    function: str, rank: int, input: TensorBase, kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None, padding: int | Sequence[int],
-    dilation: int | Sequence[int], ceil_mode: bool,
-    indices: bool = False,
+    function: str, rank: int, input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None,
+    padding: int | Sequence[int], dilation: int | Sequence[int], ceil_mode: bool, indices: bool = False,
 ) -> tuple[Any, bool, Sizes, Sizes, Sizes, Sizes, Sizes]:
     """Return the batched input, whether it was unbatched, and kernel, stride, padding, dilation and output sizes."""
     kernel_ = _numbers(kernel_size, rank, function, "kernel_size")
@@ -149,8 +147,7 @@ def _without_batch(values: TensorBase) -> TensorBase:
 
 @node_called(_of_a_line)
 def max_pool(
-    rank: int, input: TensorBase, kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None, padding: int | Sequence[int],
+    rank: int, input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None, padding: int | Sequence[int],
     dilation: int | Sequence[int], ceil_mode: bool, indices: bool
 ) -> Any:
     """Return the maximum of each window, and with ``indices`` its flat spatial index."""
@@ -188,10 +185,8 @@ def _formatted(rank: int, values: TensorBase, input: TensorBase) -> TensorBase:
 
 @node_called(_of_a_line)
 def avg_pool(
-    rank: int, input: TensorBase, kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None, padding: int | Sequence[int], ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
+    rank: int, input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None, padding: int | Sequence[int],
+    ceil_mode: bool, count_include_pad: bool, divisor_override: int | None,
 ) -> TensorBase:  # fmt: skip
     """Return the mean of each window."""
     if divisor_override == 0:
@@ -347,8 +342,7 @@ def avg_pool1d(
 
 def avg_pool2d(
     input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None, *, out: TensorBase | None = None,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return the mean of each window of (N, C, H, W) or (C, H, W)."""
     means = avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
@@ -358,8 +352,7 @@ def avg_pool2d(
 @operation(autocast=FLOAT32_ON_CPU)
 def avg_pool3d(
     input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None, *, out: TensorBase | None = None,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return the mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
     means = avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)

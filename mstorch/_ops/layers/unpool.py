@@ -93,8 +93,7 @@ def max_unpool(
 @node_called("SqueezeBackward1")
 def max_unpool1d(
     input: TensorBase, indices: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: int | Sequence[int] | None = None
+    padding: int | Sequence[int] = 0, output_size: int | Sequence[int] | None = None
 ) -> TensorBase:
     """Put the values of (N, C, L) or (C, L) back at the indices from ``max_pool1d``, zeros elsewhere."""
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
@@ -104,8 +103,7 @@ def max_unpool1d(
 @node_called("MaxUnpool2DBackward0")
 def max_unpool2d(
     input: TensorBase, indices: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: int | Sequence[int] | None = None
+    padding: int | Sequence[int] = 0, output_size: int | Sequence[int] | None = None
 ) -> TensorBase:
     """Put the values of (N, C, H, W) or (C, H, W) back at the indices from ``max_pool2d``, zeros elsewhere."""
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
@@ -115,8 +113,7 @@ def max_unpool2d(
 @node_called("MaxUnpool3DBackward0")
 def max_unpool3d(
     input: TensorBase, indices: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: int | Sequence[int] | None = None
+    padding: int | Sequence[int] = 0, output_size: int | Sequence[int] | None = None
 ) -> TensorBase:
     """Put the values of (N, C, D, H, W) or (C, D, H, W) back at the indices from ``max_pool3d``, zeros elsewhere."""
     return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)

@@ -257,9 +257,8 @@ def _name(
 @operation(autocast=FLOAT32_ON_DEVICES)
 @node_called(_name)
 def interpolate(
-    input: TensorBase, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
-    mode: str = "nearest", align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None, antialias: bool = False,
+    input: TensorBase, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None, mode: str = "nearest",
+    align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Resize (N, C, *) to a size, or by factors. Modes: nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
     shape = shape_of(input)

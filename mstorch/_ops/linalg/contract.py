@@ -7,7 +7,7 @@ from typing import Any
 from ..._backend.errors import not_for
 from ..._core.formats import contiguous_format, memory_format
 from ..._core.one_device import OneDevice
-from ..._core.tensor_base import TensorBase
+from ..._core.tensor_base import TensorBase, count_of
 from .._autocast import FLOAT32_ON_CPU, LOWER_ON_DEVICES, WIDEST_ON_DEVICES
 from .._deprecated import warn_of
 from .._dispatch import finish, finish_recorded, finish_safely, shape_of, wrap_dim
@@ -56,10 +56,10 @@ def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | Non
     over_a, over_b = [wrap_dim(d, len(sa)) for d in over_a], [wrap_dim(d, len(sb)) for d in over_b]
     rest_a = [d for d in range(len(sa)) if d not in over_a]
     rest_b = [d for d in range(len(sb)) if d not in over_b]
-    inner = views.numel_of([sa[d] for d in over_a])
+    inner = count_of([sa[d] for d in over_a])
     rows, columns = [sa[d] for d in rest_a], [sb[d] for d in rest_b]
-    left = views.reshape(views.permute(a, rest_a + over_a), (views.numel_of(rows), inner))
-    right = views.reshape(views.permute(b, over_b + rest_b), (inner, views.numel_of(columns)))
+    left = views.reshape(views.permute(a, rest_a + over_a), (count_of(rows), inner))
+    right = views.reshape(views.permute(b, over_b + rest_b), (inner, count_of(columns)))
     found = views.reshape(matmul(left, right), (*rows, *columns))
     words = "tensordot: Expected the output tensor to have dtype {kind}, but got an output tensor with dtype {out}"
     return found if out is None else finish_recorded(found, out, words)  # a view of the product, as in torch

@@ -265,8 +265,7 @@ def _pinv_backward(gradients: Any, outputs: Any, inputs: list[TensorBase]) -> An
 @node_called("LinalgPinvBackward0")
 def pinv(
     A: TensorBase, rcond: TensorBase | float | None = None, hermitian: bool = False, *, atol: Any = None,
-    rtol: TensorBase | float | None = None,
-    out: TensorBase | None = None,
+    rtol: TensorBase | float | None = None, out: TensorBase | None = None,
 ) -> TensorBase:
     """Return the pseudo-inverse; singular values up to the tolerance count as zero."""
     if A._dtype.is_integral or A._dtype.itemsize < 4 or len(shape_of(A)) < 2:
@@ -297,8 +296,7 @@ def pinv(
 @operation(autocast=FLOAT32_ON_CPU)
 def matrix_rank(
     A: Any, tol: TensorBase | float | None = None, hermitian: bool = False, *, atol: TensorBase | float | None = None,
-    rtol: TensorBase | float | None = None,
-    out: TensorBase | None = None
+    rtol: TensorBase | float | None = None, out: TensorBase | None = None
 ) -> TensorBase:
     """Return the number of singular values above the tolerance."""
     check_floating(A, "linalg.matrix_rank")

@@ -327,7 +327,7 @@ def _layer(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> Te
     if len(w) > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(w)}D")
     if a[-1] != w[1]:
-        rows = views.numel_of(a[:-1])
+        rows = count_of(a[:-1])
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]})")
     if input._dtype is not weight._dtype:
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(weight._dtype)}")
@@ -345,7 +345,7 @@ def _layer(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> Te
         if len(shape_of(bias)) == 1 and bias._shape[0] not in (1, w[0]):
             raise RuntimeError(
                 f"The expanded size of the tensor ({w[0]}) must match the existing size ({bias._shape[0]}) at non-singleton dimension "
-                f"1.  Target sizes: [{views.numel_of(a[:-1])}, {w[0]}].  Tensor sizes: [{bias._shape[0]}]"
+                f"1.  Target sizes: [{count_of(a[:-1])}, {w[0]}].  Tensor sizes: [{bias._shape[0]}]"
             )
         if input._dtype.is_integral:
             product = matmul(input, views.transpose(weight, 0, 1)) + bias

@@ -40,8 +40,7 @@ def _check_scales(input: TensorBase, mat2: TensorBase, scale_a: TensorBase, scal
 
 def _scaled_mm(
     input: TensorBase, mat2: TensorBase, scale_a: TensorBase, scale_b: TensorBase, bias: TensorBase | None = None,
-    scale_result: TensorBase | None = None, out_dtype: dtype | None = None,
-    use_fast_accum: bool = False, *, out: TensorBase | None = None,
+    scale_result: TensorBase | None = None, out_dtype: dtype | None = None, use_fast_accum: bool = False, *, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return the product of two float8 matrices times their scales, plus ``bias``, in ``out_dtype`` (by default the dtype of ``input``).
 

@@ -82,8 +82,7 @@ def _losses_of_nothing(
 
 @ways(absent=_losses_of_nothing)
 def _reduced_losses(
-    log_probs: TensorBase, targets: TensorBase, inputs: Array, wanted: Array, blank: int, reduction: str, zero_infinity: bool,
-    single: bool
+    log_probs: TensorBase, targets: TensorBase, inputs: Array, wanted: Array, blank: int, reduction: str, zero_infinity: bool, single: bool
 ) -> TensorBase:
     batch = shape_of(log_probs)[1]
     rows = _rows(targets, wanted, batch)

@@ -34,7 +34,7 @@ from .._dispatch import (
     type_word,
 )
 from .._memory_order import in_order_of, kept_order
-from .._named import call_node, node_called
+from .._named import node_called
 from .._operation import operation
 from ..elementwise.activation import logsigmoid
 from ..elementwise.compare import where
@@ -150,13 +150,10 @@ def _difference(input: TensorBase, target: TensorBase) -> TensorBase:
     return sub(*(to_dtype(item, kind) if item._dtype is bool_ else item for item in (input, target)))
 
 
-def weighted(loss: TensorBase, input: TensorBase, weight: TensorBase | None, reduction: str, label: str | None = None) -> TensorBase:
-    """Return each element's loss times its weight, reduced; the mean is the weighted mean. Without weights, the result's autograd node is
-    named ``label``, as in torch.
-    """
+def weighted(loss: TensorBase, input: TensorBase, weight: TensorBase | None, reduction: str) -> TensorBase:
+    """Return each element's loss times its weight, reduced; the mean is the weighted mean."""
     if weight is None:
-        found = reduced(loss, reduction)
-        return found if label is None else call_node(found, label)
+        return reduced(loss, reduction)
     if shape_of(weight) != shape_of(input):
         raise ValueError("Weights and input must have the same size.")
     loss = mul(loss, weight)

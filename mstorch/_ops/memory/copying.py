@@ -345,8 +345,7 @@ def npu(
 
 
 def rebuilt(
-    cls: Any, array: Array, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any],
-    place: str = "cpu"
+    cls: Any, array: Array, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
 ) -> TensorBase:
     """Rebuild a pickled tensor. Raise RuntimeError if its device is not available."""
     flat = made_of(array.view(by_name(name).np))

@@ -77,8 +77,7 @@ def scalar_tensor(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return a 0-d tensor; floating by default."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     return _filled((), s, dtype or get_default_dtype(), requires_grad, device)
 
 
@@ -112,8 +111,7 @@ def zeros(
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return a tensor of zeros."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     if any(isinstance(length, int) and length < 0 for length in size):
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     if layout is not None and layout is not strided:
@@ -128,8 +126,7 @@ def ones(
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return a tensor of ones."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     _strided_only(layout)
     return _size_and_out("ones", size, out, 1, dtype, device, requires_grad)
 
@@ -149,8 +146,7 @@ def empty(
     pin_memory: bool = False, requires_grad: bool = False, memory_format: memory_format | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor (in mstorch, of zeros)."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     if layout is not None and layout is not strided:
         return _unspecified(layout, shape_args(size), dtype, requires_grad, device)
     made_tensor = _unset(_size_and_out("empty", size, out, 0, dtype, device, requires_grad))
@@ -181,8 +177,7 @@ def full(
     """Return a tensor filled with a value, from which the dtype is inferred."""
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     _strided_only(layout)
     place = devices.resolve(device)
     if isinstance(fill_value, TensorBase):
@@ -201,8 +196,7 @@ def empty_strided(
     device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor of the given size and strides (in mstorch, of zeros)."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     place = devices.resolve(device)
     kind = dtype or get_default_dtype()
     size, stride = tuple(size), tuple(stride)
@@ -225,8 +219,7 @@ def empty_permuted(
     device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return a dense uninitialized tensor of ``size`` whose dimensions are ordered in memory as in ``physical_layout``, outermost first."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     size, order = tuple(size), tuple(physical_layout)
     if len(order) != len(size):
         raise RuntimeError(
@@ -275,8 +268,7 @@ def zeros_like(
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return zeros with the shape and dtype of ``input``."""
-    if pin_memory:
-        devices.refuse_pinning(input.device if device is None else device)
+    devices.refuse_pinning(pin_memory, device, input)
     if layout is not None and layout is not strided:
         return _unspecified(layout, tuple(input.shape), dtype or input._dtype, requires_grad, device)
     return _like(input, 0, dtype, device, requires_grad, memory_format)
@@ -289,8 +281,7 @@ def ones_like(
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return ones with the shape and dtype of ``input``."""
-    if pin_memory:
-        devices.refuse_pinning(input.device if device is None else device)
+    devices.refuse_pinning(pin_memory, device, input)
     _strided_only(layout)
     return _like(input, 1, dtype, device, requires_grad, memory_format)
 
@@ -302,8 +293,7 @@ def empty_like(
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor with the shape and dtype of ``input`` (in mstorch, of zeros)."""
-    if pin_memory:
-        devices.refuse_pinning(input.device if device is None else device)
+    devices.refuse_pinning(pin_memory, device, input)
     if layout is not None and layout is not strided:
         raise NotImplementedError("Could not run 'aten::empty_strided' with arguments from the 'SparseCPU' backend.")
     return _unset(_like(input, 0, dtype, device, requires_grad, memory_format))
@@ -317,8 +307,7 @@ def full_like(
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return a tensor filled with a value, with the shape and dtype of ``input``."""
-    if pin_memory:
-        devices.refuse_pinning(input.device if device is None else device)
+    devices.refuse_pinning(pin_memory, device, input)
     _strided_only(layout)
     if isinstance(fill_value, TensorBase):
         fill_value = fill_value.item()
@@ -335,8 +324,7 @@ def arange(
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return ``start, start + step, …`` below ``end``: of integers if all three are integers, else of the default floating dtype."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     place = devices.resolve(device)
     if start.__class__ is step.__class__ is int and out is dtype is None and (end is None or end.__class__ is int):
         first, last = (0, start) if end is None else (start, end)
@@ -479,8 +467,7 @@ def linspace(
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return ``steps`` evenly spaced values from ``start`` to ``end``, inclusive."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     place = devices.resolve(device)
     steps = _steps("linspace", start, end, steps)
     start, end, kind = _ends("linspace", start, end, steps, dtype or (out._dtype if out is not None else None))
@@ -500,8 +487,7 @@ def logspace(
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return ``steps`` values from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     place = devices.resolve(device)
     steps = _steps("logspace", start, end, steps)
     start, end, kind = _ends("logspace", start, end, steps, dtype or (out._dtype if out is not None else None))
@@ -522,12 +508,10 @@ def logspace(
 @placed
 def eye(
     n: int, m: int | None = None, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
-    device: int | str | device | None = None,
-    pin_memory: bool = False, requires_grad: bool = False,
+    device: int | str | device | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the n by m identity matrix."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     place = devices.resolve(device)
     if n < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")

@@ -180,8 +180,7 @@ def tensor(
     requires_grad: bool = False, pin_memory: bool = False
 ) -> TensorBase:
     """Return a new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     found = without_values(data, dtype, device, requires_grad)
     if found is not None:
         return found

@@ -18,7 +18,7 @@ from ..._core.dtype import dtype, int16
 from ..._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from ..._core.public_names import IN_PYTHON
 from ..._core.size import Size
-from ..._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
+from ..._core.tensor_base import TensorBase, count_of, is_tracked, put_array, strides_of
 from ..._core.tensor_base import array_of as memory_of
 from ..._core.warned import warn
 from ..._core.writable import check_history, refuse_inference
@@ -141,9 +141,9 @@ def resize_as(self: Any, tensor: Any) -> TensorBase:
 
 def _resized(self: TensorBase, wanted: tuple[int, ...]) -> TensorBase:
     own = shape_of(self)
-    if views.numel_of(wanted) != self.numel():
+    if count_of(wanted) != self.numel():
         raise RuntimeError(
-            f"requested resize to {'x'.join(map(str, wanted))} ({views.numel_of(wanted)} elements in total), but the given tensor "
+            f"requested resize to {'x'.join(map(str, wanted))} ({count_of(wanted)} elements in total), but the given tensor "
             f"has a size of {'x'.join(map(str, own))} ({self.numel()} elements). autograd's resize can only change the shape of a "
             "given tensor, while preserving the number of elements. "
         )
@@ -280,12 +280,14 @@ def reinforce(self: Any, reward: Any) -> None:
     )
 
 
-def _not_here(name: str) -> Callable[..., Any]:
+def not_here(name: str, reason: str = "the tensor is not quantized") -> Callable[..., Any]:
+    """Return a method that raises NotImplementedError for this reason."""
+
     def method(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    method.__doc__ = "Raise NotImplementedError: the tensor is not quantized."
+    method.__doc__ = f"Raise NotImplementedError: {reason}."
     return method
 
 
@@ -325,7 +327,7 @@ def get_device(input: Any) -> int:
 
 def int_repr(input: TensorBase) -> TensorBase:
     """Raise NotImplementedError: the tensor is not quantized."""
-    return _not_here("int_repr")(input)
+    return not_here("int_repr")(input)
 
 
 def _volatile(self: Any) -> bool:
@@ -375,7 +377,7 @@ def to_dlpack(tensor: TensorBase) -> Any:
 
 NAMED_METHODS = {
     "_typed_storage": _typed_storage,
-    **{name: _not_here(name) for name in IN_PYTHON["Tensor"] if name.startswith(("q_", "qscheme"))},
+    **{name: not_here(name) for name in IN_PYTHON["Tensor"] if name.startswith(("q_", "qscheme"))},
     "__dlpack__": dlpack,
     "__dlpack_device__": dlpack_device,
     "ipu": _no_device("ipu", RuntimeError, "PyTorch is not linked with support for ipu devices"),

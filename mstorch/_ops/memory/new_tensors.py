@@ -29,8 +29,7 @@ def new_tensor(
     layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return a copy of ``data``, by default with this tensor's dtype."""
-    if pin_memory:
-        devices.refuse_pinning(self.device if device is None else device)
+    devices.refuse_pinning(pin_memory, device, self)
     if isinstance(data, TensorBase):
         kind, place = dtype or self._dtype, _beside(self, device)
         found = without_values(data, kind, place, requires_grad)
@@ -53,8 +52,7 @@ def new_full(
 @placed(like=True)
 def new_empty(
     self: TensorBase, *size: int | Sequence[int], dtype: dtype | None = None, device: device | str | int | None = None,
-    requires_grad: bool = False,
-    layout: layout | None = None, pin_memory: bool = False,
+    requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor (in mstorch, of zeros), by default with this tensor's dtype."""
     return empty(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
@@ -64,8 +62,7 @@ def new_empty(
 @placed(like=True)
 def new_zeros(
     self: TensorBase, *size: int | Sequence[int], dtype: dtype | None = None, device: device | str | int | None = None,
-    requires_grad: bool = False,
-    layout: layout | None = None, pin_memory: bool = False,
+    requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return zeros, by default with this tensor's dtype."""
     return zeros(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
@@ -75,8 +72,7 @@ def new_zeros(
 @placed(like=True)
 def new_ones(
     self: TensorBase, *size: int | Sequence[int], dtype: dtype | None = None, device: device | str | int | None = None,
-    requires_grad: bool = False,
-    layout: layout | None = None, pin_memory: bool = False,
+    requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return ones, by default with this tensor's dtype."""
     return ones(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
@@ -86,8 +82,7 @@ def new_ones(
 @placed(like=True)
 def new_empty_strided(
     self: TensorBase, size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None, device: int | str | device | None = None,
-    requires_grad: bool = False,
-    layout: layout | None = None, pin_memory: bool = False,
+    requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor with the given strides (in mstorch, of zeros), by default with this tensor's dtype."""
     place = _beside(self, device)

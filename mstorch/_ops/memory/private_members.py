@@ -8,18 +8,10 @@ from typing import Any, NoReturn
 from ..._core.above import above
 from ..._core.dtype import dtype
 from ..._core.tensor_base import TensorBase
+from .memory import not_here
 
 PUBLIC_IN = "Tensor"
 Function = Callable[..., Any]
-
-
-def _of_other_layouts(name: str) -> Function:
-    def method(self: TensorBase, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
-
-    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    method.__doc__ = "Raises NotImplementedError: torch has it for tensors of other layouts."
-    return method
 
 
 def _nonzero(self: Any) -> bool:
@@ -98,7 +90,7 @@ def _post_hooks(self: Any) -> OrderedDict[int, Function] | None:
 
 # Methods of sparse and nested tensors that torch shows at all tensors.
 NAMED_METHODS: dict[str, Function] = {
-    **{name: _of_other_layouts(name) for name in (
+    **{name: not_here(name, "torch has it for tensors of other layouts") for name in (
         "_dimI", "_dimV", "_nnz", "_to_dense", "_nested_tensor_size", "_nested_tensor_strides", "_nested_tensor_storage_offsets",
         "_sparse_mask_projection",
     )},

@@ -54,9 +54,8 @@ def _leaf(cls: type, data: TensorBase, wanted: bool) -> TensorBase:
 
 def make_wrapper_subclass(
     cls: type, size: tuple[int, ...], strides: tuple[int, ...] | None = None, storage_offset: int | None = None,
-    memory_format: memory_format | None = None,
-    dtype: dtype | None = None, layout: layout | None = None, device: int | str | Device | None = None, pin_memory: bool = False,
-    requires_grad: bool = False,
+    memory_format: memory_format | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: int | str | Device | None = None, pin_memory: bool = False, requires_grad: bool = False,
     dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False, dispatch_layout: bool = False,
 ) -> Any:  # fmt: skip
     """Return a leaf of a Tensor subclass that has a shape, dtype and device but no memory, so that reading its elements raises.

@@ -168,8 +168,7 @@ def rand(
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return uniform random numbers in [0, 1)."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     kind = _floating(dtype, out, "check_uniform_bounds")
     return _standard("rand", "uniform", size, kind, generator, out, device, requires_grad)
 
@@ -181,8 +180,7 @@ def randn(
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return standard normal random numbers."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     kind = _floating(dtype, out, "normal_kernel_cpu", shape_args(size))
     return _standard("randn", "normal", size, kind, generator, out, device, requires_grad)
 
@@ -214,14 +212,12 @@ def _cpp_int(kind: dtype) -> str:
 @operation(draws=BY_SIZE)
 @placed(drawn=True)
 def randint(
-    *args: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None,
-    layout: layout | None = None, device: device | str | int | None = None,
-    requires_grad: bool = False, pin_memory: bool = False, low: int | None = None, high: int | None = None,
-    size: tuple[int, ...] | None = None,
+    *args: Any, generator: Generator | None = None, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False, low: int | None = None,
+    high: int | None = None, size: tuple[int, ...] | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return random integers in [``low``, ``high``), ``low`` 0 by default: ``randint(high, size)`` or ``randint(low, high, size)``."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     values = list(args)
     if size is None:
         size = values.pop()
@@ -249,8 +245,7 @@ def randperm(
     layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return a random permutation of 0 … n-1."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     engine = _named_stream(generator, device)
     n = whole(n)
     if n < 0:
@@ -280,10 +275,8 @@ def rand_like(
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return uniform random numbers in [0, 1) with the shape, dtype and memory format of ``input``."""
-    if pin_memory:
-        devices.refuse_pinning(input.device if device is None else device)
-    made_tensor = uniform_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
-    return _fresh(made_tensor, requires_grad)
+    memory = empty_like(input, dtype=dtype, device=device, memory_format=memory_format, pin_memory=pin_memory)
+    return _fresh(uniform_(memory, generator=generator), requires_grad)
 
 
 @operation(draws=BY_TENSOR)
@@ -294,29 +287,22 @@ def randn_like(
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return standard normal random numbers with the shape, dtype and memory format of ``input``."""
-    if pin_memory:
-        devices.refuse_pinning(input.device if device is None else device)
-    made_tensor = normal_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
-    return _fresh(made_tensor, requires_grad)
+    memory = empty_like(input, dtype=dtype, device=device, memory_format=memory_format, pin_memory=pin_memory)
+    return _fresh(normal_(memory, generator=generator), requires_grad)
 
 
 @operation(forms=Forms({"high": "low"}), draws=BY_TENSOR)
 @placed(like=True, drawn=True)
 def randint_like(
     input: TensorBase, low: TensorBase | int, high: TensorBase | int | None = None, *, generator: Generator | None = None,
-    dtype: dtype | None = None,
-    layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
+    dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None, requires_grad: bool = False,
     memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return random integers in [``low``, ``high``) with the shape, dtype and memory format of ``input``."""
-    if pin_memory:
-        devices.refuse_pinning(input.device if device is None else device)
     if high is None:
         low, high = 0, low
-    made_tensor = random_(
-        empty_like(input, dtype=dtype, device=device, memory_format=memory_format), int(low), int(high), generator=generator
-    )
-    return _fresh(made_tensor, requires_grad)
+    memory = empty_like(input, dtype=dtype, device=device, memory_format=memory_format, pin_memory=pin_memory)
+    return _fresh(random_(memory, int(low), int(high), generator=generator), requires_grad)
 
 
 def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
@@ -407,8 +393,7 @@ def normal(
     layout: layout | None = None, device: int | str | device | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     engine = _named_stream(generator, device)
     if size is not None:
         mean, std = (item.item() if isinstance(item, TensorBase) else item for item in (mean, std))

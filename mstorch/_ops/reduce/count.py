@@ -90,7 +90,7 @@ def unique(
         return _unique_entries(input, dim, return_inverse, return_counts, True)
     source, input = input, input.detach()
     shape = shape_of(input)
-    flat = views.reshape(input, (views.numel_of(shape),))
+    flat = views.reshape(input, (count_of(shape),))
     count = shape_of(flat)[0]
     if count == 0:
         nothing = flat.new_empty((0,), dtype=int64)
@@ -122,7 +122,7 @@ def _entry_by_entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...] | None:
     if not shape:
         return None
     inner = list(contiguous_strides((*shape[:dim], *shape[dim + 1 :])))
-    inner.insert(dim, views.numel_of(shape) // max(shape[dim], 1))
+    inner.insert(dim, count_of(shape) // max(shape[dim], 1))
     return normalize(shape, tuple(inner))
 
 
@@ -167,7 +167,7 @@ def unique_consecutive(
     source, input = input, input.detach()
     label, op = "UniqueConsecutiveBackward0", "unique_consecutive"
     shape = shape_of(input)
-    flat = views.reshape(input, (views.numel_of(shape),))
+    flat = views.reshape(input, (count_of(shape),))
     count = shape_of(flat)[0]
     if count == 0:
         nothing = flat.new_empty((0,), dtype=int64)
@@ -220,7 +220,7 @@ def searchsorted(
         )
     after = right or side == "right"
     if not isinstance(input, TensorBase):
-        input = sorted_sequence.new_tensor(input) if sorted_sequence._dtype.is_floating_point else _scalar(input)
+        input = sorted_sequence.new_tensor(input) if sorted_sequence._dtype.is_floating_point else tensor(input)
     own = shape_of(input)
     if not own and len(shape) != 1:
         raise RuntimeError(
@@ -263,10 +263,6 @@ def searchsorted(
     return finish(found.to(int32) if out_int32 else found, out)
 
 
-def _scalar(value: Number) -> TensorBase:
-    return tensor(value)
-
-
 @operation(forms=SELF, one_device=OneDevice("Tensor_bucketize"))
 def bucketize(
     input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False, out: TensorBase | None = None
@@ -288,11 +284,11 @@ def isin(
     for operand in (elements, test_elements):
         if operand._dtype.category == 0 if isinstance(operand, TensorBase) else isinstance(operand, bool):
             raise RuntimeError("Unsupported input type encountered for isin(): Bool")
-    one = elements if isinstance(elements, TensorBase) else beside(_scalar(elements), test_elements)
-    other = test_elements if isinstance(test_elements, TensorBase) else beside(_scalar(test_elements), elements)
+    one = elements if isinstance(elements, TensorBase) else beside(tensor(elements), test_elements)
+    other = test_elements if isinstance(test_elements, TensorBase) else beside(tensor(test_elements), elements)
     if 0 not in (*shape_of(one), *shape_of(other)) and isinstance(elements, TensorBase) and isinstance(test_elements, TensorBase):
         refuse_codes("isin_default_cpu", one)
-    one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (views.numel_of(shape_of(other)),))
+    one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (count_of(shape_of(other)),))
     count = shape_of(other)[0]
     if count == 0 or one._dtype.ms is None and 0 in shape_of(one):
         found = one.new_full(shape_of(one), bool(invert), dtype=bool_)
@@ -350,7 +346,7 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, 
 
 @ways(absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._dtype), out))
 def _histogram(input: TensorBase, bins: int, min: float, max: float, out: TensorBase | None) -> TensorBase:
-    values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
+    values = views.reshape(input.detach(), (count_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
     ends = tensor_of(np.array([low, high, bins])).to(values._dtype)
     wide, (least, most, _) = (array_of(part.to(float32) if part._dtype is not float64 else part) for part in (values, ends))
@@ -386,8 +382,8 @@ def histogram(
         _check_edges(edges, input, 0)
     else:
         edges = _edges(input, bins, range, 0)
-    flat = views.reshape(input.detach(), (views.numel_of(shape_of(input)), 1))
-    counts = _binned(flat, [edges], weight, density, "histogram")
+    flat = views.reshape(input.detach(), (count_of(shape_of(input)), 1))
+    counts = _binned(flat, [edges], weight, density)
     return finish(return_types.histogram((counts, edges)), out)
 
 
@@ -445,7 +441,7 @@ def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
     return linspace(low, high, bins + 1, dtype=values._dtype, device=values.device)
 
 
-def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None, density: bool, name: str) -> Any:
+def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None, density: bool) -> Any:
     """Return the counts of the rows of ``points`` in the multi-dimensional bins between edges."""
     kind = points._dtype
     total: Any = None
@@ -502,4 +498,4 @@ def histogramdd(
         if isinstance(item, TensorBase):
             _check_edges(item, input, d)
         edges.append(item.detach() if isinstance(item, TensorBase) else _edges(column, item, limits, d))
-    return return_types.histogramdd((_binned(points, edges, weight, density, "histogramdd"), tuple(edges)))
+    return return_types.histogramdd((_binned(points, edges, weight, density), tuple(edges)))

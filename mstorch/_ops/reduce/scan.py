@@ -268,7 +268,7 @@ def gradient(
     """Return numerical derivatives along each of ``dim``: central differences, and one-sided ones at the ends."""
     shape = shape_of(input)
     spacing = 1 if spacing is None else spacing
-    dims = _gradient_dims(dim, spacing, len(shape))
+    dims = _gradient_dims(dim, len(shape))
     if isinstance(spacing, TensorBase):
         spacings: Sequence[Any] = (spacing,)
     elif isinstance(spacing, (list, tuple)):
@@ -288,7 +288,7 @@ def gradient(
     return tuple(_derivative(input, d, step, edge_order) for d, step in zip(dims, spacings))
 
 
-def _gradient_dims(dim: int | tuple[int, ...] | None, spacing: float | Sequence[TensorBase | float], rank: int) -> tuple[int, ...]:
+def _gradient_dims(dim: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(rank))
     dims = (dim,) if isinstance(dim, int) else tuple(dim)

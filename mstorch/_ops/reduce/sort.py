@@ -15,7 +15,7 @@ from ..._backend.host.sort import numpy_loose_order
 from ..._backend.table import kernel
 from ..._core.dtype import bool_, by_name, float32, float64, int32, int64
 from ..._core.formats import contiguous_format
-from ..._core.tensor_base import TensorBase, array_of, is_tracked, recording, strides_of, tensor_of, touch
+from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, strides_of, tensor_of, touch
 from ..._tape import composite
 from ..._tape.moving import beside
 from ..._tape.node import refuse_history
@@ -294,10 +294,10 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
     shape = shape_of(input)
     if dim is not None:
         _check_rows(name, shape, wrap_dim(dim, len(shape)))
-    if dim is not None or views.numel_of(shape):
+    if dim is not None or count_of(shape):
         _refuse_kinds("median_cpu" if dim is None else "median_out", input, "bool")
     if dim is None:
-        if views.numel_of(shape) == 0:
+        if count_of(shape) == 0:
             if input._node is not None or input.requires_grad:
                 return input.sum() + math.nan  # it depends on the input, as far as autograd is concerned
             if input._dtype.is_integral:
@@ -406,7 +406,7 @@ def _quantile(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
         )
     shape = shape_of(input)
-    if views.numel_of(shape) == 0:
+    if count_of(shape) == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if input._dtype not in (float32, float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")

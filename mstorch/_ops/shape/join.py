@@ -19,7 +19,7 @@ from ..._core.promotion import can_cast, promote_types
 from ..._core.size import Size
 from ..._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from ..._core.tangents import LEVELS
-from ..._core.tensor_base import TensorBase, array_of, in_order, meta_tensor, tensor_of
+from ..._core.tensor_base import TensorBase, array_of, count_of, in_order, meta_tensor, tensor_of
 from ..._tape.apply import apply
 from ..._tape.movement import Move, cloned, flipped, permuted
 from ..._tape.moving import beside
@@ -219,7 +219,7 @@ def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None
     parts = []
     for tensor in _nonempty(tensors, "column_stack"):
         rank = len(shape_of(tensor))
-        parts.append(views.reshape(tensor, (views.numel_of(shape_of(tensor)), 1)) if rank <= 1 else tensor)
+        parts.append(views.reshape(tensor, (count_of(shape_of(tensor)), 1)) if rank <= 1 else tensor)
     return cat(parts, 1, out=out)
 
 
@@ -386,7 +386,7 @@ def roll(input: TensorBase, shifts: Any, dims: int | Sequence[int] | None = None
         shape = shape_of(input)
         if shape == (0,):
             return input.clone()
-        flat = views.reshape(input, (-1,) if views.numel_of(shape) else (0,))
+        flat = views.reshape(input, (-1,) if count_of(shape) else (0,))
         return no_view(views.reshape(call(_roll, (flat,), moves, (0,)), shape))
     if len(axes) != len(moves):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
@@ -468,7 +468,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
         if tensor.device != tensors[0].device:
             raise RuntimeError("meshgrid expects all tensors to have the same device")
         if len(shape_of(tensor)) > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {_text(tensor)}")
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor}")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     if indexing is None:
@@ -476,7 +476,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
-    lengths = tuple(views.numel_of(shape_of(tensor)) for tensor in tensors)
+    lengths = tuple(count_of(shape_of(tensor)) for tensor in tensors)
     rank = len(tensors)
     grids = [
         views.expand(views.reshape(tensor, (1,) * i + (-1,) + (1,) * (rank - i - 1)) if lengths[i] else
@@ -488,10 +488,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     return tuple(grids)
 
 
-def _text(tensor: Any) -> str:
-    return str(tensor)
-
-
 def cartesian_prod(*tensors: TensorBase) -> TensorBase:
     """Return the Cartesian product of vectors, one combination per row."""
     for tensor in tensors:
@@ -499,7 +495,7 @@ def cartesian_prod(*tensors: TensorBase) -> TensorBase:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape_of(tensor))}")
     if len(tensors) == 1:
         return tensors[0]
-    return stack([views.reshape(grid, (views.numel_of(shape_of(grid)),)) for grid in meshgrid(*tensors, indexing="ij")], 1)
+    return stack([views.reshape(grid, (count_of(shape_of(grid)),)) for grid in meshgrid(*tensors, indexing="ij")], 1)
 
 
 def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) -> TensorBase:

@@ -92,8 +92,7 @@ def tril_indices(
     layout: layout | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return row and column indices of the elements on and below a diagonal, as a (2, n) tensor."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     return _triangle_indices(row, col, offset, dtype, device, True)
 
 
@@ -104,8 +103,7 @@ def triu_indices(
     layout: layout | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return row and column indices of the elements on and above a diagonal, as a (2, n) tensor."""
-    if pin_memory:
-        devices.refuse_pinning(device)
+    devices.refuse_pinning(pin_memory, device)
     return _triangle_indices(row, col, offset, dtype, device, False)
 
 
@@ -117,7 +115,7 @@ def _beside(src: TensorBase, input: TensorBase) -> TensorBase:
 def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
     """Return a copy of ``input`` with the view that ``part`` returns replaced by ``src``."""
     shape = shape_of(input)
-    places = part(tensor_of(np.arange(views.numel_of(shape), dtype=np.int64).reshape(shape)))
+    places = part(tensor_of(np.arange(count_of(shape), dtype=np.int64).reshape(shape)))
     if shape_of(src) != shape_of(places):
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
@@ -224,7 +222,7 @@ def diag(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None)
 
 def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
     """Return the matrix with all elements of the flattened input on its diagonal."""
-    return diag_embed(views.reshape(input, (views.numel_of(shape_of(input)),)), offset)
+    return diag_embed(views.reshape(input, (count_of(shape_of(input)),)), offset)
 
 
 def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) -> TensorBase:
@@ -377,7 +375,7 @@ def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...
 def ravel(input: TensorBase) -> TensorBase:
     """Return all elements as a 1-d tensor; a copy only if they are not contiguous."""
     whole = input if input._stride is None or input.is_contiguous() else contiguous_copy(input)
-    return views.reshape(whole, (views.numel_of(shape_of(input)),))
+    return views.reshape(whole, (count_of(shape_of(input)),))
 
 
 def numel(input: TensorBase) -> int:
@@ -408,11 +406,6 @@ def _matrix_transpose(self: TensorBase) -> TensorBase:
             f"tensor.mT is only supported on matrices or batches of matrices. Got {len(shape_of(self))}-D tensor."
         )
     return views.transpose(self, -2, -1)
-
-
-def _matrix_adjoint(self: TensorBase) -> TensorBase:
-    """Return the conjugate transpose of the last two dimensions."""
-    return adjoint(self)
 
 
 def _all_reversed(self: TensorBase) -> TensorBase:
@@ -546,4 +539,4 @@ NAMED_METHODS = {
 NAMED_METHODS["squeeze_"] = _own_view(_squeezed, "squeeze_")
 NAMED_METHODS.update(tril_=in_place_form(tril, "tril_", uniform=True), triu_=in_place_form(triu, "triu_", uniform=True))
 NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
-PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}
+PROPERTIES = {"mT": _matrix_transpose, "mH": adjoint, "T": _all_reversed, "H": _hermitian}

@@ -15,7 +15,7 @@ from ..._core.dtype import dtype
 from ..._core.promotion import type_text
 from ..._core.storage import Counter
 from ..._core.strides import beyond_storage, is_contiguous, view_strides
-from ..._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
+from ..._core.tensor_base import TensorBase, count_of, make_view, strides_of, whole_storage
 from ..._tape import movement, windows
 from ..._tape.vocabulary import sum_array
 from .._dispatch import call, shape_args, shape_of, whole, wrap_dim
@@ -29,14 +29,6 @@ _expand = kernel("expand")
 _slice = kernel("slice")
 _select = kernel("select")
 _clone = kernel("clone")
-
-
-def numel_of(shape: Sequence[int]) -> int:
-    """Return the number of elements of a shape."""
-    count = 1
-    for length in shape:
-        count *= length
-    return count
 
 
 def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
@@ -89,7 +81,7 @@ def view(self: TensorBase, *shape: Any, **named: Any) -> TensorBase:
         shape = tuple(named.values())
     if len(shape) == 1 and isinstance(shape[0], dtype):
         return view_dtype(self, shape[0])
-    wanted = infer_size(shape_args(shape, "view"), numel_of(shape_of(self)))
+    wanted = infer_size(shape_args(shape, "view"), count_of(shape_of(self)))
     return _as_shape(self, wanted, _strides_as(self, wanted))
 
 
@@ -110,7 +102,7 @@ def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
 def reshape(input: TensorBase, *shape: int | Sequence[int]) -> Any:
     """Return the elements in another shape: a view where the strides allow it, else a copy."""
     own = shape_of(input)
-    wanted = infer_size(shape_args(shape, "reshape"), numel_of(own))
+    wanted = infer_size(shape_args(shape, "reshape"), count_of(own))
     strides = contiguous_strides(wanted) if input._stride is None else view_strides(own, input._stride, wanted)
     if strides is not None:
         rows = input._stride is None or is_contiguous(own, input._stride)
@@ -141,7 +133,7 @@ def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> TensorB
         return reshape(input, (1,))
     if first == last:
         return input
-    return reshape(input, (*own[:first], numel_of(own[first : last + 1]), *own[last + 1 :]))
+    return reshape(input, (*own[:first], count_of(own[first : last + 1]), *own[last + 1 :]))
 
 
 @operation(numpy_names=True)
@@ -568,7 +560,7 @@ def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], st
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     limit, item = whole_storage(input).numel(), input._dtype.itemsize
     last = offset + sum((length - 1) * step for length, step in zip(size, stride))
-    if numel_of(size) and last >= limit:
+    if count_of(size) and last >= limit:
         raise beyond_storage(size, stride, offset, item, limit * item)
     return windows.window_on(input, size, stride, offset, "AsStridedBackward0")
 

@@ -169,7 +169,8 @@ def kaiser(
     return _tensor(_kaiser(M, float(beta), sym), kind, device, requires_grad)
 
 
-def _old_kind(name: str, length: int, dtype: dtype | None) -> dtype:
+def _old_kind(name: str, length: int, dtype: dtype | None, pin_memory: bool, device: device | str | int | None) -> dtype:
+    devices.refuse_pinning(pin_memory, device)
     kind = dtype or get_default_dtype()
     if not kind.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {kind}")
@@ -183,9 +184,7 @@ def hamming_window(
     layout: layout | None = None, device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the Hamming window ``alpha - beta * cos(2π n / N)`` for n < N; unless ``periodic``, the divisor is N - 1."""
-    if pin_memory:
-        devices.refuse_pinning(device)
-    kind = _old_kind("hamming_window", window_length, dtype)
+    kind = _old_kind("hamming_window", window_length, dtype, pin_memory, device)
     return _tensor(_sum_of_cosines(window_length, [alpha, beta], not periodic), kind, device, requires_grad)
 
 
@@ -194,9 +193,7 @@ def hann_window(
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the Hann window: a raised cosine."""
-    if pin_memory:
-        devices.refuse_pinning(device)
-    kind = _old_kind("hann_window", window_length, dtype)
+    kind = _old_kind("hann_window", window_length, dtype, pin_memory, device)
     return _tensor(_sum_of_cosines(window_length, [0.5, 0.5], not periodic), kind, device, requires_grad)
 
 
@@ -205,9 +202,7 @@ def blackman_window(
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the Blackman window."""
-    if pin_memory:
-        devices.refuse_pinning(device)
-    kind = _old_kind("blackman_window", window_length, dtype)
+    kind = _old_kind("blackman_window", window_length, dtype, pin_memory, device)
     return _tensor(_sum_of_cosines(window_length, [0.42, 0.5, 0.08], not periodic), kind, device, requires_grad)
 
 
@@ -216,9 +211,7 @@ def bartlett_window(
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the Bartlett window: a triangle."""
-    if pin_memory:
-        devices.refuse_pinning(device)
-    kind = _old_kind("bartlett_window", window_length, dtype)
+    kind = _old_kind("bartlett_window", window_length, dtype, pin_memory, device)
     window = bartlett(window_length, sym=not periodic, dtype=float64, device="cpu")
     return _tensor(window, kind, device, requires_grad)
 
@@ -228,7 +221,5 @@ def kaiser_window(
     device: device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the Kaiser window with shape parameter ``beta``."""
-    if pin_memory:
-        devices.refuse_pinning(device)
-    kind = _old_kind("kaiser_window", window_length, dtype)
+    kind = _old_kind("kaiser_window", window_length, dtype, pin_memory, device)
     return _tensor(_kaiser(window_length, beta, not periodic), kind, device, requires_grad)

@@ -13,6 +13,7 @@ from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
+from ._chained import chained
 
 _gelu_grad = v.Primitive("gelu_grad")
 _relu_grad = v.in_one_kernel(
@@ -25,29 +26,19 @@ def relu(node: Applied, g: Operand) -> Operand:
     return _relu_grad(g, node.kept(g))
 
 
-@rule("silu", keep=(0,), symmetric=True)
-def silu(node: Applied, g: Operand) -> Operand:
-    return _silu_grad(g, node.kept(g))
-
-
 @v.wide_where_bare
 def _silu_slope(g: Operand, x: Operand) -> Operand:
     share = v.sigmoid(x)
     return v.mul(g, v.mul(share, v.plus(v.mul(x, v.plus(v.neg(share), 1)), 1)))
 
 
-_silu_grad = v.in_one_kernel("silu_grad", _silu_slope, lambda g, x: activation_slope(SWISH, x, g))
+chained("silu", 0, v.in_one_kernel("silu_grad", _silu_slope, lambda g, x: activation_slope(SWISH, x, g)))
 
 
 @rule("leaky_relu", keep=(0,), symmetric=True)
 def leaky_relu(node: Applied, g: Operand) -> Operand:
     x = node.kept(g)
     return v.flat_in(v.where(v.positive(x), g, v.times(g, node.args[0])), x)
-
-
-@rule("gelu", keep=(0,), symmetric=True)
-def gelu(node: Applied, g: Operand) -> Operand:
-    return _gelu_slope(g, node.kept(g))
 
 
 def _gelu_of_arrays(g: Array, x: Array) -> Array | None:
@@ -63,11 +54,6 @@ def _gelu_slope(g: Operand, x: Operand) -> Operand:
     return v.mul(g, v.add(share, v.mul(x, density)))
 
 
-@rule("gelu_tanh", keep=(0,), label="GeluBackward0", symmetric=True)
-def gelu_tanh(node: Applied, g: Operand) -> Operand:
-    return _gelu_tanh_slope(g, node.kept(g))
-
-
 @v.ways(array=lambda g, x: activation_slope(GELU_TANH, x, g), raw=lambda g, x: _gelu_grad(g, x, "tanh"))
 @v.wide
 def _gelu_tanh_slope(g: Operand, x: Operand) -> Operand:
@@ -76,6 +62,10 @@ def _gelu_tanh_slope(g: Operand, x: Operand) -> Operand:
     slope = v.times(v.plus(v.times(squared, 3 * 0.044715), 1), 0.7978845608028654)
     by_inner = v.mul(v.mul(x, v.plus(v.neg(v.mul(inner, inner)), 1)), slope)
     return v.mul(g, v.times(v.add(v.plus(inner, 1), by_inner), 0.5))
+
+
+chained("gelu", 0, _gelu_slope)
+chained("gelu_tanh", 0, _gelu_tanh_slope, "GeluBackward0")
 
 
 @rule("hardtanh", keep=(0,), symmetric=True)
@@ -111,9 +101,7 @@ def _mish_slope(g: Operand, x: Operand) -> Operand:
     return v.mul(g, v.add(inner, v.mul(v.mul(x, v.sigmoid(x)), v.plus(v.neg(v.mul(inner, inner)), 1))))
 
 
-@rule("mish", keep=(0,), symmetric=True)
-def mish(node: Applied, g: Operand) -> Operand:
-    return _mish_slope(g, node.kept(g))
+chained("mish", 0, _mish_slope)
 
 
 def _growth(g: Array, z: Array) -> Array:
@@ -137,14 +125,12 @@ def _softplus_slope(g: TensorBase, x: TensorBase, beta: float, steep: Array) -> 
     return v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta)))  # in which no exponential overflows
 
 
-@rule("logsigmoid", keep=(0,), label="LogSigmoidBackward0", symmetric=True)
-def logsigmoid(node: Applied, g: Operand) -> Operand:
-    return _logsigmoid_slope(g, node.kept(g))
-
-
 @v.ways(array=lambda g, x: v.wide(_below)(g, v.exp(v.neg(v.abs_(x))), x))
 def _logsigmoid_slope(g: TensorBase, x: TensorBase) -> TensorBase:
     return v.mul(g, v.sigmoid(v.neg(x)))
+
+
+chained("logsigmoid", 0, _logsigmoid_slope, "LogSigmoidBackward0")
 
 
 def _below(g: Array, z: Array, x: Array) -> Array:
@@ -198,20 +184,16 @@ def threshold(node: Applied, g: Operand) -> Operand:
     return v.flat_in(v.where(v.at_most(x, node.args[0]), 0, g), x)
 
 
-@rule("tanhshrink", keep=(0,), label="SubBackward0", symmetric=True)
-def tanhshrink(node: Any, g: Any) -> Any:
-    def slope(g: Any, x: Any) -> Any:
-        inner = v.tanh(x)
-        return v.mul(g, v.mul(inner, inner))
-
-    return v.wide(slope)(g, node.kept(g))
+def _tanhshrink_slope(g: Any, x: Any) -> Any:
+    inner = v.tanh(x)
+    return v.mul(g, v.mul(inner, inner))
 
 
-@rule("softsign", keep=(0,), label="DivBackward0", symmetric=True)
-def softsign(node: Applied, g: Operand) -> Operand:
-    def slope(g: Operand, x: Operand) -> Operand:
-        size = v.abs_(x)
-        below = v.plus(size, 1)
-        return v.sub(v.div(g, below), v.mul(g, v.div(v.div(size, below), below)))
+def _softsign_slope(g: Operand, x: Operand) -> Operand:
+    size = v.abs_(x)
+    below = v.plus(size, 1)
+    return v.sub(v.div(g, below), v.mul(g, v.div(v.div(size, below), below)))
 
-    return v.wide(slope)(g, node.kept(g))
+
+chained("tanhshrink", 0, v.wide(_tanhshrink_slope), "SubBackward0")
+chained("softsign", 0, v.wide(_softsign_slope), "DivBackward0")

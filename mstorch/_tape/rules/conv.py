@@ -18,8 +18,7 @@ _forward, _input, _weight = Primitive("conv2d"), Primitive("conv2d_input"), Prim
 
 
 def _output(
-    g: Operand, w: Operand, shape: tuple[int, ...],
-    attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int],
+    g: Operand, w: Operand, shape: tuple[int, ...], attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int],
 ) -> Any:
     """Return the convolution whose gradient is a given transposed one, without the extra outputs of an output padding above the stride."""
     found = _forward(g, w, None, *attributes)

@@ -26,8 +26,8 @@ def _product(a: Any, b: Any) -> Any:
     return (v.mm if len(a.shape) == 2 else v.bmm)(a, b)
 
 
-addmm = rule("addmm", keep=(1, 2))(_scaled_product)
-baddbmm = rule("baddbmm", keep=(1, 2))(_scaled_product)
+rule("addmm", keep=(1, 2))(_scaled_product)
+rule("baddbmm", keep=(1, 2))(_scaled_product)
 
 
 @rule("attention", keep=(0, 1, 2, 3, "result", "result1", "result2"), label="ScaledDotProductFlashAttentionBackward0")

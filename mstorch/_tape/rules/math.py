@@ -11,6 +11,7 @@ from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
 from ..primitives import Primitive, dtype_name
+from ._chained import chained
 
 
 def _acosh_slope(x: Operand) -> Operand:
@@ -47,12 +48,6 @@ OVER_ARGUMENT: dict[str, Callable[[Any], Any]] = {
 LABELS = {"log1p": "Log1PBackward0", "expm1": "Expm1Backward0"}
 
 
-def _enter(op: str, keep: Any, slope: Callable[[Any, Any], Any]) -> None:
-    @rule(op, keep=(keep,), label=LABELS.get(op), symmetric=True)
-    def chained(node: Applied, g: Operand) -> Operand:
-        return slope(g, node.kept(g))
-
-
 def _factor(derivative: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda g, value: v.mul(g, v.conj(derivative(value)))
 
@@ -62,14 +57,14 @@ def _divisor(divisor: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 for _op, _derivative in OF_RESULT.items():
-    _enter(_op, "result", _factor(_derivative))
+    chained(_op, "result", _factor(_derivative), LABELS.get(_op))
 for _op, _derivative in OF_ARGUMENT.items():
-    _enter(_op, 0, _factor(_derivative))
+    chained(_op, 0, _factor(_derivative))
 for _op, _derivative in OVER_ARGUMENT.items():
-    _enter(_op, 0, _divisor(_derivative))
+    chained(_op, 0, _divisor(_derivative), LABELS.get(_op))
 _tanh_slope = v.wide(_factor(lambda y: v.plus(v.neg(v.mul(y, y)), 1)))  # torch computes it in one step
-_enter("tanh", "result", v.in_one_kernel("tanh_grad", _tanh_slope))
-_enter("exp2", "result", lambda g, y: v.times(v.mul(g, v.conj(y)), math.log(2)))
+chained("tanh", "result", v.in_one_kernel("tanh_grad", _tanh_slope))
+chained("exp2", "result", lambda g, y: v.times(v.mul(g, v.conj(y)), math.log(2)))
 
 
 def _sigmoid_slope(g: Operand, y: Operand) -> Operand:
@@ -78,7 +73,7 @@ def _sigmoid_slope(g: Operand, y: Operand) -> Operand:
 
 
 # Of the two half precisions torch rounds float16 in between.
-_enter("sigmoid", "result", v.in_one_kernel(
+chained("sigmoid", "result", v.in_one_kernel(
     "sigmoid_grad", lambda g, y: (_sigmoid_slope if dtype_name(g) == "float16" else v.wide(_sigmoid_slope))(g, y)
 ))  # fmt: skip
 
@@ -106,9 +101,7 @@ def _sinc_slope(g: Operand, x: Operand) -> Any:
     return v.where(flat, 0, v.mul(g, v.conj(slope)))
 
 
-@rule("sinc", keep=(0,), symmetric=True)
-def sinc(node: Applied, g: Operand) -> Operand:
-    return _sinc_slope(g, node.kept(g))
+chained("sinc", 0, _sinc_slope)
 
 
 @rule("logit", keep=(0,), symmetric=True)
@@ -127,7 +120,7 @@ def _of_two(
     first_slope, second_slope = (lambda *values, place=place: slopes(*values)[place]() for place in (0, 1))
 
     @rule(op, keep=(0, 1, "result") if result else (0, 1), label=label)
-    def chained(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
+    def backward(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
         values = (g, node.kept(g, 0), node.kept(g, 1), node.kept(g, 2) if result else None)
         first, second = node.edges
         return (

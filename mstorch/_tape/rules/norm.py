@@ -1,6 +1,7 @@
 """Gradients of normalization layers."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,9 +53,7 @@ def _of_nothing(node: Applied, g: Operand) -> tuple[Any, ...]:
 @rule("layer_norm", keep=(0, 1), watch=(2,), label="NativeLayerNormBackward0")
 def layer_norm(node: Applied, g: Array) -> tuple[Operand | None, ...]:
     begin, shape = node.args[0], node.shapes[0]
-    axes, count = tuple(range(begin, len(shape))), 1
-    for length in shape[begin:]:
-        count *= length
+    axes, count = tuple(range(begin, len(shape))), math.prod(shape[begin:])
     x, weight = node.kept(g, 0), node.kept(g, 1)
     return _of_nothing(node, g) if 0 in shape else _layer_norm_composed(node, g, x, weight, axes, count)
 

@@ -19,7 +19,7 @@ from ._places import Places
 
 def _along(shape: tuple[int, ...], dim: int, index: Array, own: tuple[int, ...]) -> Places:
     wide = index if index.ndim else index.reshape(1)
-    return Places(places_along(wide, dim, wide), shape, own)
+    return Places(places_along(dim, wide), shape, own)
 
 
 _scatter, _gather = Primitive("scatter"), Primitive("gather")
@@ -117,8 +117,7 @@ def _counts(node: Applied, places: Places, include_self: bool) -> Array:
 
 
 def _of_product(
-    node: Applied, g: Operand, places: Places, x: Operand, source: Operand,
-    result: Operand,
+    node: Applied, g: Operand, places: Places, x: Operand, source: Operand, result: Operand,
 ) -> tuple[Any, Any]:
     """Return torch's gradients of a product by ``scatter_reduce``: by division if no factor is zero; a single zero gets the product of the
     other factors.

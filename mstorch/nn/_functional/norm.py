@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..._core.tensor_base import TensorBase
+from ..._core.tensor_base import TensorBase, count_of
 from ..._ops._dispatch import shape_of
 from ..._ops.elementwise.elementwise import add, div, mul, square
 from ..._ops.elementwise.elementwise import pow as power
@@ -13,17 +13,16 @@ from ..._ops.layers.norm import rms_norm as _rms_norm
 from ..._ops.layers.padding import constant_pad_nd
 from ..._ops.layers.pool import avg_pool2d
 from ..._ops.shape import views
-from ..._ops.shape.views import numel_of
 from ..._tensor import Tensor
 
 
 def _verify_batch_size(size: tuple[int, ...]) -> None:
-    if numel_of((size[0], *size[2:])) == 1:
+    if count_of((size[0], *size[2:])) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(size)})")
 
 
 def _verify_spatial_size(size: tuple[int, ...]) -> None:
-    if numel_of(size[2:]) == 1:
+    if count_of(size[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size torch.Size({list(size)})")
 
 
@@ -77,9 +76,9 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     rank = len(shape)
     if rank < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {rank} dimensions)")
-    if not numel_of(shape):
+    if not count_of(shape):
         return input
-    squares = views.reshape(square(input), (shape[0], 1, shape[1], numel_of(shape[2:])))
+    squares = views.reshape(square(input), (shape[0], 1, shape[1], count_of(shape[2:])))
     padded = constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2))
     means = views.reshape(avg_pool2d(padded, (size, 1), stride=1), shape)
     return div(input, power(add(mul(means, alpha), k), beta))

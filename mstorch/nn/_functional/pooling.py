@@ -1,6 +1,7 @@
 """Pooling with torch.nn.functional's signatures."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -81,10 +82,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) 
 def _power_average(
     rank: int, input: Tensor, norm_type: float, kernel_size: Any, stride: int | Sequence[int] | None, ceil_mode: bool
 ) -> Tensor:
-    count = kernel_size**rank if isinstance(kernel_size, int) else 1
-    if not isinstance(kernel_size, int):
-        for k in kernel_size:
-            count *= k
+    count = kernel_size**rank if isinstance(kernel_size, int) else math.prod(kernel_size)
     out = pools.avg_pool(rank, power(input, norm_type), kernel_size, stride, 0, ceil_mode, True, None)
     return power(mul(mul(sign(out), relu(abs_of(out))), count), 1.0 / norm_type)  # relu gives a sum of 0 no gradient
 

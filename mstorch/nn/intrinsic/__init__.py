@@ -1,30 +1,6 @@
 """torch.nn.intrinsic: the deprecated name of torch.ao.nn.intrinsic."""
 from __future__ import annotations
 
-from typing import Any
+from ...ao._old_names import of
 
-from ...ao.nn import intrinsic as _new
-from ...ao.nn.intrinsic import (
-    BNReLU2d,
-    BNReLU3d,
-    ConvBn1d,
-    ConvBn2d,
-    ConvBn3d,
-    ConvBnReLU1d,
-    ConvBnReLU2d,
-    ConvBnReLU3d,
-    ConvReLU1d,
-    ConvReLU2d,
-    ConvReLU3d,
-    LinearBn1d,
-    LinearReLU,
-)  # fmt: skip
-
-__all__ = [
-    "BNReLU2d", "BNReLU3d", "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d",
-    "ConvReLU3d", "LinearBn1d", "LinearReLU",
-]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_new, name)
+__all__, __getattr__, __dir__ = of(__name__, without=("ConvAdd2d", "ConvAddReLU2d", "LinearLeakyReLU", "LinearTanh"))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._backend import cell as native
 from ..._backend import cell_calls as native_calls
-from ..._backend import runtime
+from ..._backend import runtime, tape
 from ..._backend.raw import Raw
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._tape.border import tape_value
@@ -99,7 +99,7 @@ def one_node(
     weights = list({id(p): p for p in cell.trainable_params()}.values())
     tensors = [tensor for weight in weights for tensor in native.tensors_of(weight)[:1]]
     weights = [weight for weight in weights if native.tensors_of(weight)]
-    made = changed(output, lambda leaf: as_mstorch(native.detached(leaf)) if native.is_raw(leaf) else leaf)
+    made = changed(output, lambda leaf: as_mstorch(tape.detached(leaf)) if native.is_raw(leaf) else leaf)
     results = _leaves(made, lambda leaf: isinstance(leaf, TensorBase))
     if not any(map(is_tracked, [*inputs, *tensors])):
         return made

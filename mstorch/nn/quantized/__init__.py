@@ -1,31 +1,6 @@
 """torch.nn.quantized: the deprecated name of torch.ao.nn.quantized."""
 from __future__ import annotations
 
-from typing import Any
+from ...ao._old_names import of
 
-from ...ao.nn import quantized as _new
-from ...ao.nn.quantized import (
-    BatchNorm2d,
-    BatchNorm3d,
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    DeQuantize,
-    Dropout,
-    FloatFunctional,
-    FXFloatFunctional,
-    Linear,
-    MaxPool2d,
-    QFunctional,
-    Quantize,
-    ReLU6,
-)  # fmt: skip
-
-__all__ = [
-    "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "DeQuantize", "Dropout", "FXFloatFunctional", "FloatFunctional", "Linear",
-    "MaxPool2d", "QFunctional", "Quantize", "ReLU6",
-]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_new, name)
+__all__, __getattr__, __dir__ = of(__name__)

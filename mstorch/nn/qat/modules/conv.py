@@ -1,13 +1,6 @@
 """torch.nn.qat.modules.conv: the deprecated name of torch.ao.nn.qat.modules.conv."""
 from __future__ import annotations
 
-from typing import Any
+from ....ao._old_names import of
 
-from ....ao.nn.qat.modules import conv as _new
-from ....ao.nn.qat.modules.conv import Conv1d, Conv2d, Conv3d
-
-__all__ = ["Conv1d", "Conv2d", "Conv3d"]
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_new, name)
+__all__, __getattr__, __dir__ = of(__name__)

@@ -1,13 +1,6 @@
 """torch.nn.qat.modules.linear: the deprecated name of torch.ao.nn.qat.modules.linear."""
 from __future__ import annotations
 
-from typing import Any
+from ....ao._old_names import of
 
-from ....ao.nn.qat.modules import linear as _new
-from ....ao.nn.qat.modules.linear import Linear
-
-__all__ = ["Linear"]
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_new, name)
+__all__, __getattr__, __dir__ = of(__name__)

@@ -1,13 +1,6 @@
 """torch.nn.intrinsic.quantized.dynamic: the deprecated name of torch.ao.nn.intrinsic.quantized.dynamic."""
 from __future__ import annotations
 
-from typing import Any
+from .....ao._old_names import of
 
-from .....ao.nn.intrinsic.quantized import dynamic as _new
-from .....ao.nn.intrinsic.quantized.dynamic import LinearReLU
-
-__all__ = ["LinearReLU"]
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_new, name)
+__all__, __getattr__, __dir__ = of(__name__)

@@ -3,13 +3,6 @@ torch.ao.nn.intrinsic.quantized.dynamic.modules.linear_relu.
 """
 from __future__ import annotations
 
-from typing import Any
+from ......ao._old_names import of
 
-from ......ao.nn.intrinsic.quantized.dynamic.modules import linear_relu as _new
-from ......ao.nn.intrinsic.quantized.dynamic.modules.linear_relu import LinearReLU
-
-__all__ = ["LinearReLU"]
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_new, name)
+__all__, __getattr__, __dir__ = of(__name__)

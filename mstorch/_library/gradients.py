@@ -1,0 +1,71 @@
+"""Gradients of functions under ATen's names: those that autograd computes of the functions themselves."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._aten.overloads import schemas_of
+from .._core.schemas import Argument
+from .._core.tensor_base import TensorBase
+from .._ops.memory import creation
+from .._tensor import Tensor
+from ..autograd.backward import grad as gradients_of
+from ..autograd.grad_mode import enable_grad
+
+
+def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequence[bool] | None = None) -> tuple[Any, ...]:
+    """Return the gradients of a function for the tensor inputs that ``mask`` selects."""
+    wanted = [isinstance(x, TensorBase) and (mask is None or mask[i]) for i, x in enumerate(inputs)]
+    with enable_grad():
+        leaves = [x.detach().requires_grad_() if want else x for x, want in zip(inputs, wanted)]
+        result = function(*leaves)
+        found = iter(gradients_of(result, [leaf for leaf, want in zip(leaves, wanted) if want], grad) if any(wanted) else ())
+    return tuple(next(found) if want else None for want in wanted)
+
+
+def gradient_operator(name: str, find: Callable[[str], Callable[..., Any] | None]) -> Callable[..., Any] | None:
+    """Return the operator that computes the gradient of another one's first result (``gelu_backward``), from the function of that other
+    one, which ``find`` gives; None if the schemas of the two do not tell it.
+    """
+    forward, backward = schemas_of(name)
+    function = find(forward.name) if forward is not None else None
+    if forward is None or backward is None or function is None:
+        return None
+    signature = inspect.Signature([
+        inspect.Parameter(
+            argument.name, inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=argument.default if argument.has_default else inspect.Parameter.empty,
+        ) for argument in backward.arguments
+    ])  # fmt: skip
+    differentiated = forward.arguments[: max(1, backward.returns.count("Tensor"))]
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = bound.arguments
+        grad = values[backward.arguments[0].name]
+        if values.get("is_result"):
+            raise NotImplementedError(f"mstorch: aten.{name} takes the input, not the result")
+        if "input_size" in values:
+            values["self"] = creation.zeros(tuple(values["input_size"]), dtype=grad.dtype, device=grad.device)
+        values.setdefault("self", values.get("self_or_result"))
+
+        def value(argument: Argument) -> Any:
+            if argument.name == "output_size" and "output_size" not in values:
+                return tuple(grad.shape[-int(argument.type[-2]) :])
+            found = values.get(argument.name, argument.default)
+            return None if isinstance(found, (list, tuple)) and not found else found
+
+        def first_result(*inputs: Tensor) -> Tensor:
+            given = [*inputs, *(value(argument) for argument in others if not argument.kwarg_only)]
+            found = function(*given, **{argument.name: value(argument) for argument in others if argument.kwarg_only})
+            return found[0] if isinstance(found, tuple) else found
+
+        found = derived(first_result, grad, *(values[argument.name] for argument in differentiated))
+        return found if len(found) > 1 else found[0]
+
+    others = forward.arguments[len(differentiated) :]
+    gradient.__name__, gradient.__doc__ = name, f"Return the gradient of ``{forward.name}``."
+    gradient.__signature__ = signature  # type: ignore[attr-defined]
+    return gradient
