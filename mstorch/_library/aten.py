@@ -10,6 +10,7 @@ from .._core import dtype as dtypes
 from .._core.device import device
 from .._core.dtype import dtype, int64
 from .._core.formats import contiguous_format, layout, memory_format
+from .._ops._dispatch import wrap_dim
 from .._sparse.pieces import sparse_compressed_tensor_with_dims
 from .._tensor import Tensor
 from ..nn import functional
@@ -33,7 +34,7 @@ def alias(self: Tensor) -> Tensor:
 def slice(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """Return the view ``start:end:step`` along a dimension."""
     place: list[Any] = [_WHOLE] * self.dim()
-    place[dim] = builtins.slice(start, end, step)
+    place[wrap_dim(dim, self.dim())] = builtins.slice(start, end, step)
     return self[tuple(place)]
 
 
