@@ -510,7 +510,7 @@ def std_mean(
     return finish(_spread_and_mean(input, dim, correction, keepdim, "std_mean"), out)
 
 
-def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, correction: int, keepdim: bool, name: str) -> tuple[Any, ...]:
+def _spread_and_mean(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> tuple[Any, ...]:
     """Return the variance, or its square root if ``name`` is "std_mean", and the mean, as one autograd node with two outputs, as in torch.
     """
     if input._dtype is complex32:
@@ -538,7 +538,7 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, corre
 
 
 def _of_halves(input: TensorBase, dim: int | tuple[int, ...] | None, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
-    """Return the variance of complex halves (its root for "std" and "std_mean") and the mean; each is put together of the parts', in halves."""
+    """Return the variance of complex halves (its root for "std" and "std_mean") and the mean, of the parts', in halves."""
     pairs, dims = view_as_real(input), wrap_dims(dim, len(input._shape))
     parts = [_spread_and_mean(views.select(pairs, -1, part), dims or None, correction, keepdim, "var_mean") for part in (0, 1)]
     variance = parts[0][0] + parts[1][0]
