@@ -142,6 +142,7 @@ def test_spreads(name: str, options: dict[str, Any]) -> None:
     _same(lambda t: getattr(t, name)(_made(t, values).transpose(0, 2).conj(), **options))
 
 
+@pytest.mark.on_the_cpu  # a device has no complex halves
 def test_gradients_of_spreads() -> None:
     """torch refuses them; here they are those of single precision, rounded."""
     found = []
