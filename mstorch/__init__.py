@@ -47,7 +47,7 @@ from ._tensor_str import set_printoptions
 from ._ops.linalg.added_products import _addmm_activation
 from ._ops.linalg.linalg_torch import det, geqrf, inverse, matrix_exp, orgqr
 from ._ops.linalg.packed_matmul import _grouped_mm, _int_mm, _weight_int8pack_mm
-from ._ops.linalg.scaled_mm import _scaled_mm
+from ._ops.linalg.scaled_mm import _scaled_mm, _scaled_mm_v2
 from ._ops.layers.native import native_dropout_backward
 from ._ops.indexing.positions import _segment_reduce
 from ._ops.linalg.matmul import mm as dsmm, mm as spmm

@@ -1,6 +1,7 @@
 """The operators of torch's database on a wrapper subclass that sees calls below autograd, beside torch's: values, and the calls that it sees.
 
     python -m tests.wrapped             # the whole sweep; -k TEXT for operators whose name contains the text; --calls counts what they see
+    python -m tests.wrapped --refusals  # numbers that torch refuses, on the class
 
 What torch does not compute there is left out. ``tests/utils/test_wrapped.py`` runs a part of this in the suite.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -142,6 +144,50 @@ def check_operator(info: Any, calls: bool = False) -> None:
             assert wanted[2] == got[2], f"sample {number}: calls {wanted[2]} expected, {got[2]} given"
 
 
+def _exchanged(value: Any) -> Iterator[Any]:
+    """A value with each of the whole numbers within it exchanged, in turn, for others that hardly fit."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        yield from (other for other in (97, -97, -1, 0) if other != value)
+    elif type(value) in (tuple, list):
+        for place, part in enumerate(value):
+            yield from (type(value)((*value[:place], other, *value[place + 1 :])) for other in _exchanged(part))
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from ({**value, key: other} for other in _exchanged(part))
+
+
+def _refusal(function: Callable[[], Any]) -> type[Exception] | None:
+    """The class of the error that a call raises; None if it raises none."""
+    try:
+        function()
+    except Exception as error:  # noqa: BLE001 - which one is what is told
+        return type(error)
+    return None
+
+
+def check_refusals(info: Any) -> None:
+    """Raise unless numbers that an operator refuses, as torch does, are refused on the class too, by the same class of errors."""
+    function, wrong = databases._counterpart(info.name, info.op), []
+    for sample in _samples(info):
+        for whole in itertools.islice(_exchanged(((sample.input, *sample.args), sample.kwargs)), 40):
+            def wrapped(library: Any, call: Callable[..., Any], whole: Any = whole) -> type[Exception] | None:
+                args, kwargs = _moved(whole, library, [])
+                return _refusal(lambda: call(*args, **kwargs))
+
+            def plain(move: Callable[..., Any], call: Callable[..., Any], whole: Any = whole) -> type[Exception] | None:
+                args, kwargs = move(whole, [])
+                return _refusal(lambda: call(*args, **kwargs))
+
+            wanted = wrapped(torch, info.op)
+            if wanted is None or wanted is not plain(databases.theirs, info.op) or wanted is not plain(databases.ours, function):
+                continue
+            got = wrapped(mstorch, function)
+            if got is not wanted:
+                told = [value for value in whole[0] if not isinstance(value, torch.Tensor)], {k: v for k, v in whole[1].items() if isinstance(v, int)}
+                wrong.append(f"{tuple(getattr(sample.input, 'shape', ()))} with {told}: {got} instead of {wanted}")
+    assert not wrong, "\n  ".join(wrong)
+
+
 def items(calls: bool = False) -> dict[str, Callable[[], None]]:
     """The checks by operator, in the database's order."""
     return {name: functools.partial(check_operator, info, calls) for name, info in databases.operators()}
@@ -151,7 +197,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("-k", default="", help="only names that contain this text")
     parser.add_argument("--calls", action="store_true", help="the calls have to be torch's, one by one")
+    parser.add_argument("--refusals", action="store_true", help="numbers that torch refuses are refused")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    databases.print_share("wrapped", {name: check for name, check in items(options.calls).items() if options.k in name})
+    refusals = {name: functools.partial(check_refusals, info) for name, info in databases.operators()}
+    checks = refusals if options.refusals else items(options.calls)
+    databases.print_share("wrapped", {name: check for name, check in checks.items() if options.k in name})

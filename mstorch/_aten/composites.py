@@ -20,19 +20,27 @@ from .._core.strides import view_strides
 from .._core.tensor_base import TensorBase, count_of, strides_of
 from .._ops.memory import from_data
 from .._ops.memory.from_data import made
+from .._ops.shape import views
 from .._tensor import Tensor
 from .binding import without_defaults
 
 Function = Callable[..., Any]
 COMPOSITES: dict[str, Function] = {}
+REFUSING: set[Function] = set()
+"""Decompositions whose calls would compute something of what the function refuses: it is asked first, with tensors that have no memory."""
 
 
-def composite(*names: str) -> Callable[[Function], Function]:
-    """Register the decomposition of a public function; if the decomposition returns NotImplemented, the call is bound to an overload."""
+def composite(*names: str, refusing: bool = False) -> Callable[[Function], Function]:
+    """Register the decomposition of a public function; if the decomposition returns NotImplemented, the call is bound to an overload.
+
+    ``refusing``: see ``REFUSING``.
+    """
 
     def enter(function: Function) -> Function:
         for name in names:
             COMPOSITES[name] = function
+        if refusing:
+            REFUSING.add(function)
         return function
 
     return enter
@@ -113,7 +121,7 @@ def _broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
     return aten("expand", input, list(size))
 
 
-@composite("flatten")
+@composite("flatten", refusing=True)
 def _flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     rank = input.dim()
     if rank == 0:
@@ -130,7 +138,7 @@ def _ravel(input: Any) -> Any:
     return _viewed(input, [-1])
 
 
-@composite("unflatten")
+@composite("unflatten", refusing=True)
 def _unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     shape = list(input.shape)
     dim %= len(shape)
@@ -178,12 +186,11 @@ def _real(self: Any) -> Any:
 
 @composite("narrow")
 def _narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    start = int(start)
-    start = start + input.shape[dim] if start < 0 else start
+    _, start, length = views.narrowed(tuple(input.shape), dim, start, length)
     return aten("slice.Tensor", input, dim, start, start + length)
 
 
-@composite("movedim", "moveaxis")
+@composite("movedim", "moveaxis", refusing=True)
 def _movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     rank = input.dim()
     before = [source] if isinstance(source, int) else list(source)
@@ -193,7 +200,7 @@ def _movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequ
     return aten("permute", input, [places[d] if d in places else next(rest) for d in builtins.range(rank)])
 
 
-@composite("chunk")
+@composite("chunk", refusing=True)
 def _chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     length = input.shape[dim]
     return tuple(aten("split.Tensor", input, max(1, -(-length // chunks)), dim))

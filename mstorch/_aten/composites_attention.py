@@ -10,6 +10,7 @@ from .._core.modes import modes
 from .._core.tensor_base import is_tracked
 from .._tensor import Tensor
 from ..nn import functional
+from ..nn._functional.attention import head_width
 from .calling import NotInTerms
 from .composites import aten, composite
 from .composites_dropout import dropout
@@ -30,7 +31,7 @@ def _attention_layer(
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     rows, batch, width = query.shape
-    head = width // num_heads
+    head = head_width(width, embed_dim_to_check, num_heads)
     if use_separate_proj_weight:
         biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
         weights = q_proj_weight, k_proj_weight, v_proj_weight

@@ -134,7 +134,7 @@ def _layer_norm(
     return aten("native_layer_norm", input, list(normalized_shape), weight, bias, eps)[0]
 
 
-@composite("group_norm")
+@composite("group_norm", refusing=True)
 def _group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5, cudnn_enabled: bool = True
 ) -> Tensor:
@@ -303,7 +303,7 @@ def _setitem(self: Tensor, key: Tensor | int | tuple[Tensor, slice], value: Tens
         aten("fill_.Tensor", part, source)
 
 
-@composite("rms_norm")
+@composite("rms_norm", refusing=True)
 def _rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     dims = list(range(input.dim() - len(normalized_shape), input.dim()))
     small = float(np.finfo(input.dtype.np).eps) if eps is None else eps
@@ -312,7 +312,7 @@ def _rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | N
     return result if weight is None else aten("mul.Tensor", result, weight)
 
 
-@composite("pad")
+@composite("pad", refusing=True)
 def _pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Number | None = None) -> Tensor:
     if mode != "constant":
         return COMPOSITES["pad_like"](input, pad, mode)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops, return_types
+from .._core.formats import strided
 from .._core.generator import default_generator
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import MAPPERS, MODES, Property, public_name, spoken, state
-from .._core.tensor_base import TensorBase
+from .._core.tensor_base import TensorBase, to_meta
 from .._tape import engine
 from .._tensor import Tensor
 from . import (
@@ -27,7 +28,7 @@ from . import (
     derivatives_losses,
 )
 from .binding import Bound, bind, bind_out
-from .composites import COMPOSITES
+from .composites import COMPOSITES, REFUSING
 from .overloads import overloads
 from .parts import NotInParts, in_parts
 
@@ -84,6 +85,8 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
             return take(public, function, args, kwargs)
     composite = COMPOSITES.get(name) if _with_room(name, public) != "linalg_norm" else None
     if composite is not None:
+        if composite in REFUSING:
+            _refuse(function, args, kwargs)
         with contextlib.suppress(calling.NotInTerms):
             found = composite(*args, **kwargs)
             if found is not NotImplemented:
@@ -110,6 +113,19 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
         kind = getattr(return_types, name, None)
         return result if kind is None else kind(result)
     return result
+
+
+def _refuse(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise what a function raises of tensors with these shapes."""
+    tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
+    if any(one.is_nested or one.layout is not strided for one in tensors):
+        return
+    with calling.unseen(), grad_set_to(False):
+        function(*map(_standing, args), **{key: _standing(value) for key, value in kwargs.items()})
+
+
+def _standing(value: Any) -> Any:
+    return to_meta(value) if isinstance(value, TensorBase) else value
 
 
 def _decomposed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -10,6 +10,8 @@ from .._core import dtype as dtypes
 from .._core.device import device
 from .._core.dtype import dtype, int64
 from .._core.formats import contiguous_format, layout, memory_format
+from .._ops._dispatch import wrap_dim
+from .._ops.shape import views
 from .._sparse.pieces import sparse_compressed_tensor_with_dims
 from .._tensor import Tensor
 from ..nn import functional
@@ -33,7 +35,7 @@ def alias(self: Tensor) -> Tensor:
 def slice(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """Return the view ``start:end:step`` along a dimension."""
     place: list[Any] = [_WHOLE] * self.dim()
-    place[dim] = builtins.slice(start, end, step)
+    place[wrap_dim(dim, self.dim())] = builtins.slice(start, end, step)
     return self[tuple(place)]
 
 
@@ -53,8 +55,8 @@ def _local_scalar_dense(self: Tensor) -> float:
 
 
 def _unsafe_view(self: Tensor, size: Sequence[int]) -> Tensor:
-    """Return a view of another shape."""
-    return self.view(size)
+    """Return the memory in another shape, as a result that autograd does not regard as a view."""
+    return self.view(size) if self.is_nested else views.unsafe_view(self, views.infer_size(tuple(size), self.numel()), fresh=False)
 
 
 def is_contiguous(self: Tensor, memory_format: Any = contiguous_format) -> bool:

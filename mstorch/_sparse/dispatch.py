@@ -65,7 +65,7 @@ FORMS: dict[str, Function] = {
     "matmul": products.matmul, "addmm": products.addmm, "addmv": products.addmv,
     "sum": reduce.sum, "any": reduce.any_, "norm": reduce.norm,
     "permute": shape.permute, "transpose": shape.transpose, "swapaxes": shape.transpose, "swapdims": shape.transpose,
-    "t": shape.t, "unsqueeze": shape.unsqueeze, "select": shape.select, "index_select": shape.index_select,
+    "t": shape.t, "adjoint": shape.adjoint, "unsqueeze": shape.unsqueeze, "select": shape.select, "index_select": shape.index_select,
     "unbind": shape.unbind, "narrow_copy": pieces.narrow_copy, "triangular_solve": pieces.triangular_solve,
 }  # fmt: skip
 # Those of functions only, and of methods only.
@@ -262,6 +262,8 @@ def give_methods() -> None:
             setattr(SparseTensor, name, function)
     SparseTensor.T = property(lambda self: shape.transpose(self, 0, 1) if self.dim() == 2 else shape.t(self))  # type: ignore[assignment, method-assign]
     SparseTensor.mT = property(lambda self: shape.transpose(self, -2, -1))  # type: ignore[assignment, method-assign]
+    SparseTensor.H = property(shape.turned)  # type: ignore[assignment, method-assign]
+    SparseTensor.mH = property(lambda self: shape.adjoint(self, "mH"))  # type: ignore[assignment, method-assign]
     for name in OF_FAMILIES:
         if name not in own and name not in given and callable(getattr(Tensor, name, None)):
             setattr(SparseTensor, name, _refusing(name))

@@ -68,11 +68,14 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     order = list(range(rank))
     order[dim0], order[dim1] = dim1, dim0
     if input._layout in COMPRESSED:
+        if input.dense_dim():
+            raise RuntimeError("transpose(): hybrid sparse compressed tensors with dense dimensions are not supported")
         if dim0 == dim1:
             return shown(input.detach(), input) if not is_tracked(input) else input
         batch = input._index[0].dim() - 1
-        if sorted((dim0, dim1)) != [batch, batch + 1]:
-            raise RuntimeError("transpose: only the dimensions of the matrix of a compressed tensor can be exchanged")
+        if (dim0 < batch) != (dim1 < batch):
+            kinds = " and ".join(f"{dim}({'Batch' if dim < batch else 'Sparse'})" for dim in (dim0, dim1))
+            raise RuntimeError(f"transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got {kinds}")
         found = record("Transpose", (input,), lambda: _turned(input, order, batch), lambda gradient: (gradient.transpose(dim0, dim1),))
         return found if is_tracked(input) else shown(found, input)
     count = input.sparse_dim()
@@ -91,15 +94,20 @@ def shown(found: Any, input: Any) -> Any:
 
 
 def _turned(input: Any, order: list[int], batch: int) -> Tensor:
-    values = input._values_part
+    values, size = input._values_part, [input._size[dim] for dim in order]
+    if order[batch:] == sorted(order[batch:]):  # dimensions of the batch
+        places = [part.permute(*order[:batch], batch).contiguous() for part in input._index]
+        return sparse(input._layout, places, values.permute(*order[:batch], *range(batch, values.dim())).contiguous(), size, True)
     if input._layout in BLOCKED:
         values = values.transpose(batch + 1, batch + 2)
-    return sparse(_TURNED[input._layout], input._index, values, [input._size[dim] for dim in order], True)
+    return sparse(_TURNED[input._layout], input._index, values, size, True)
 
 
 def t(input: Any) -> Tensor:
     """Return the transposed matrix."""
     rank = input.dim()
+    if rank > 2 and input._layout in COMPRESSED:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
     if rank > 2 or (input._layout is sparse_coo and input.sparse_dim() > 2):
         raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {rank} dimensions")
     if input._layout is sparse_coo and input.dense_dim():
@@ -108,6 +116,23 @@ def t(input: Any) -> Tensor:
             f"{input.dense_dim()} dense dimensions"
         )
     return transpose(input, 0, 1) if rank == 2 else input
+
+
+def adjoint(input: Any, name: str = "adjoint()") -> Any:
+    """Transpose the last two dimensions, and conjugate; ``name`` stands in the error for a vector."""
+    if input.dim() < 2:
+        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {input.dim()}-D tensor.")
+    found = transpose(input, -2, -1)
+    return found.conj_physical() if input._dtype.is_complex else found
+
+
+def turned(input: Any) -> Any:
+    """Return the conjugate transpose of a matrix, ``tensor.H``."""
+    rank = input.dim()
+    if rank == 2:
+        return adjoint(input)
+    batches = " For batches of matrices, consider using tensor.mH" if rank > 2 else ""
+    raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor.{batches}")
 
 
 def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], back: Callable[[Any], tuple[Any, ...]]) -> Tensor:

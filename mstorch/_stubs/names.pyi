@@ -15,6 +15,8 @@ from .._core.generator import Generator as Generator
 from .._core.size import Size as Size
 from .._namespace.symbolic import SymFloat, SymInt
 from .._tensor import Tensor as Tensor
+from .._ops.linalg.scaled_mm import ScalingType as ScalingType
+from .._ops.linalg.scaled_mm import SwizzleType as SwizzleType
 from ..nn._functional.linear_cross_entropy import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from ..storage import TypedStorage, UntypedStorage
 

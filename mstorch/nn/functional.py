@@ -46,6 +46,9 @@ from .._ops.layers.upsample import upsample_bilinear as upsample_bilinear
 from .._ops.layers.upsample import upsample_nearest as upsample_nearest
 from .._ops.linalg.grouped import grouped_mm as grouped_mm
 from .._ops.linalg.matmul import linear as linear
+from .._ops.linalg.scaled_mm import ScalingType as ScalingType
+from .._ops.linalg.scaled_mm import SwizzleType as SwizzleType
+from .._ops.linalg.scaled_mm import scaled_mm as scaled_mm
 from .._ops.losses.ctc import ctc_loss as ctc_loss
 from .._ops.losses.loss import binary_cross_entropy as binary_cross_entropy
 from .._ops.losses.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits

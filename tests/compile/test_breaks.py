@@ -297,3 +297,14 @@ def test_a_collection_of_garbage_is_no_part_of_the_function() -> None:
     finally:
         gc.callbacks.remove(told)
         gc.set_threshold(*thresholds)
+
+
+@pytest.mark.filterwarnings("ignore:torch.compile")  # MindSpore's CPU kernels take bfloat16 in few graphs
+@pytest.mark.parametrize("function", [
+    lambda x: x.clone(), lambda x: x.t().contiguous(), lambda x: torch.expand_copy(x, (3, 4, 2)), lambda x: x.diff(),
+    lambda x: torch.einsum("an,bo,aA,bB,AB->no", x[:2], x[2:], x[:2], x[2:], x[:2] @ x[2:]),
+])  # fmt: skip
+def test_copies_in_bfloat16(function: Any) -> None:
+    x = torch.randn(4, 2).to(torch.bfloat16)
+    found = torch.compile(function, fullgraph=True)(x)
+    assert found.dtype is torch.bfloat16 and torch.equal(found, function(x))

@@ -5,6 +5,7 @@ import io
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 import torch as real_torch
 
@@ -125,3 +126,29 @@ def test_parts_are_views_and_files_hold_them(tmp_path: Any) -> None:
         found = reader.load(held)
         assert found.dtype is reader.complex32 and repr(found.tolist()) == repr(_made(reader, FIRST).tolist())
     assert (mstorch.ones(2, dtype=mstorch.chalf, device="meta") * 2).dtype is mstorch.complex32
+
+
+@pytest.mark.on_the_cpu  # one complex half seen as its parts ends the process on the stand-in device, in MindSpore's ViewDtype
+@pytest.mark.parametrize("name", ["std", "var", "std_mean", "var_mean"])
+@pytest.mark.parametrize("options", [
+    {}, {"dim": 0}, {"dim": (0, 2)}, {"dim": 1, "keepdim": True}, {"dim": -1, "correction": 0}, {"dim": (), "correction": 2}, {"dim": 0, "unbiased": False},
+    {"dim": 0, "correction": 3}, {"dim": 3},
+])  # fmt: skip
+def test_spreads(name: str, options: dict[str, Any]) -> None:
+    draws = np.random.default_rng(3)
+    values = (draws.normal(size=(3, 4, 2)) + 1j * draws.normal(size=(3, 4, 2)) * 40).tolist()
+    for shown in (values, FIRST, 2 + 3j):
+        _same(lambda t: getattr(t, name)(_made(t, shown), **options))
+    _same(lambda t: getattr(t, name)(_made(t, values).transpose(0, 2).conj(), **options))
+
+
+@pytest.mark.on_the_cpu  # a device has no complex halves
+def test_gradients_of_spreads() -> None:
+    """torch refuses them; here they are those of single precision, rounded."""
+    found = []
+    for kind in (mstorch.complex64, mstorch.chalf):
+        x = mstorch.tensor(SECOND, dtype=mstorch.complex64).to(kind).requires_grad_()
+        x.std().backward()
+        found.append(mstorch.view_as_real(x.grad).float())
+    assert x.grad.dtype is mstorch.chalf
+    mstorch.testing.assert_close(found[1], found[0], rtol=1e-2, atol=1e-3)

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.export.networks import EXAMPLES, GROUPS
+from tests.export.networks import EXAMPLES, GROUPS, awake
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = ("eager", "export", "make_fx", "fake", "loaded")
@@ -48,7 +48,7 @@ def made(group: str, name: str) -> tuple[Any, Any, Any]:
 
     torch.manual_seed(0)
     network, draw = GROUPS[group][name]()
-    return network.eval(), draw(), draw()
+    return awake(network).eval(), draw(), draw()
 
 
 def differs(found: Any, wanted: list[Any]) -> str:

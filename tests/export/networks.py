@@ -18,10 +18,24 @@ Made = tuple[Any, Callable[[], Call]]
 """A network, and a function that draws what it is called with."""
 
 
-def _images(size: int, batch: int = 2) -> Callable[[], Call]:
+def awake(network: Any) -> Any:
+    """Give numbers to the parameters that a package makes as zeros, so that what a network computes is more than zeros."""
     import torch
 
-    return lambda: ((torch.randn(batch, 3, size, size),), {})
+    with torch.no_grad():
+        for parameter in network.parameters():
+            if not parameter.any():
+                parameter.normal_(0, 0.1)
+    return network
+
+
+def _images(size: int, batch: int = 2) -> Callable[[], Call]:
+    def draw() -> Call:
+        import torch
+
+        return (torch.randn(batch, 3, size, size),), {}
+
+    return draw
 
 
 def _vision(name: str, size: int, **options: Any) -> Callable[[], Made]:

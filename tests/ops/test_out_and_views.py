@@ -454,3 +454,20 @@ def test_gradients_of_taken_elements_are_no_views(both: Both, name: str) -> None
         return first._is_view(), first, torch.autograd.grad(first.sum(), x)[0]
 
     both(body)
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_shape_that_is_no_view(both: Both, tracked: bool) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.arange(24.0).reshape(4, 6).requires_grad_(tracked) * 1
+        found = torch.ops.aten._unsafe_view(x, [2, -1])
+        told = [found._base is None, found._is_view(), type(found.grad_fn).__name__, found.data_ptr() == x.data_ptr()]
+        found.mul_(2)
+        turned = torch.ops.aten._unsafe_view(x.t(), [3, 2, 4])
+        for size in ([24], [7, -1]):
+            with pytest.raises(RuntimeError) as raised:
+                torch.ops.aten._unsafe_view(x.t(), size)
+            told.append(str(raised.value).splitlines()[0][:60])
+        return *told, x._version, found._version, found.detach(), x.detach(), turned.stride()
+
+    both(body)

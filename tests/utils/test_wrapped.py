@@ -23,6 +23,20 @@ def test_operators(name: str) -> None:
     hold(name, OPERATORS[name], REASONS)
 
 
+# Functions that are decomposed for the class, whose parts compute something of what the whole refuses.
+DECOMPOSED = """
+    narrow chunk unsafe_chunk slice flatten unflatten movedim split broadcast_to select transpose softmax var nn.functional.group_norm
+    nn.functional.rms_norm nn.functional.layer_norm nn.functional.pad.circular nn.functional.pad.constant nn.functional.avg_pool2d
+    nn.functional.multi_head_attention_forward
+""".split()
+
+
+@pytest.mark.parametrize("name", DECOMPOSED)
+@pytest.mark.filterwarnings("ignore")
+def test_numbers_that_are_refused(name: str) -> None:
+    wrapped.check_refusals(next(info for one, info in wrapped.databases.operators() if one == name))
+
+
 def _wrapped(torch: Any, *values: Any) -> list[Any]:
     kind = wrapped.CLASSES[torch]
     kind.calls.clear()
@@ -105,3 +119,16 @@ def test_loaders(workers: int) -> None:
     loader = mstorch.utils.data.DataLoader(Rows(), num_workers=workers, batch_size=None)
     found = list(loader)
     assert [type(one) for one in found] == [Pair] * 3 and [one.inside.tolist() for one in found] == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+
+
+def test_a_place_that_is_a_tensor() -> None:
+    def body(torch: Any) -> Any:
+        (a,) = _wrapped(torch, [0.0, 1.0, 2.0])
+        told = [torch.narrow(a, 0, torch.tensor(-2), 2).held]
+        for dim, start, length in ((0, 9, 1), (0, 2, 2), (1, 0, 1), (0, 0, -1)):
+            with pytest.raises((IndexError, RuntimeError)) as raised:
+                torch.narrow(a, dim, torch.tensor(start), length)
+            told.append((type(raised.value).__name__, str(raised.value)))
+        return told
+
+    both(body)

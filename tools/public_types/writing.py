@@ -20,8 +20,8 @@ ROOT = STUBS.parent.parent
 HEAD = "# Written by `python -m tools.public_types`: types for type checkers.\n# fmt: off\n"
 NAMES = frozenset(
     "Any Array Bool Callable Complex Device DType Float Generator Index Int IntLike Ints Iterable Iterator Layout "
-    "LinearCrossEntropyOptions Literal MemoryFormat NoReturn Number OptionalTensors Place Scalar Sequence Size Storage Tensor Tensors "
-    "Text return_types".split()
+    "LinearCrossEntropyOptions Literal MemoryFormat NoReturn Number OptionalTensors Place Scalar ScalingType Sequence Size Storage "
+    "SwizzleType Tensor Tensors Text return_types".split()
 )
 # A file for the functions of a namespace whose names begin with these letters.
 PARTS: dict[str, tuple[str, ...]] = {

@@ -7,8 +7,9 @@ import numpy as np
 from mindspore import mint, ops
 
 from .. import tape
+from ..cast import cast
 from ..geometry import inverse_order
-from ..raw import Raw, from_numpy
+from ..raw import MS_DTYPE, Raw, from_numpy
 from ..table import BUT_BFLOAT16, VIA_BFLOAT16, define
 
 _reshape = ops.Reshape()
@@ -128,6 +129,8 @@ _clone_recorded = tape.function_node("Clone", _clone_forward, _clone_backward)
 def numpy_clone(raw: Raw) -> Raw:
     """Return a copy. MindSpore's Clone has no CPU kernel, and an arithmetic copy would change -0.0."""
     if tape.tracing() is not None:
+        if raw.dtype == MS_DTYPE["bfloat16"]:  # whose Identity has no CPU kernel
+            return cast(ops.deepcopy(cast(raw, "float32")), "bfloat16")
         return ops.deepcopy(raw)
     if tape.grad_mode.enabled and raw._requires_grad:
         return _clone_recorded(raw)

@@ -1,9 +1,13 @@
 """Matrix products of float8 matrices, scaled as a whole or by rows and columns."""
 from __future__ import annotations
 
-from ..._core.dtype import STORED_DTYPES, dtype, float4_e2m1fn_x2, float32
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from ..._core.dtype import STORED_DTYPES, bfloat16, dtype, float4_e2m1fn_x2, float16, float32
 from ..._core.tensor_base import TensorBase, count_of
-from .._dispatch import finish, shape_of, type_word
+from .._dispatch import finish, shape_of, type_word, wrap_dim
 from ..elementwise.elementwise import add, mul
 from ..memory.copying import is_contiguous, to_dtype
 from ..shape import views
@@ -56,12 +60,129 @@ def _scaled_mm(
     _check_scales(input, mat2, scale_a, scale_b)
     if bias is not None and count_of(shape_of(bias)) != b[1]:
         raise RuntimeError(f"Bias must be size {b[1]} but got {count_of(shape_of(bias))}")
+    return _product(input, mat2, scale_a, scale_b, bias, out_dtype, out)
+
+
+def _product(
+    input: TensorBase, mat2: TensorBase, scale_a: TensorBase, scale_b: TensorBase, bias: TensorBase | None, kind: dtype | None,
+    out: TensorBase | None,
+) -> TensorBase:  # fmt: skip
+    """Return the product in single precision, rounded once to ``kind``."""
     pair = []
     for matrix, scale in ((input, scale_a), (mat2, scale_b)):
         scale = views.reshape(scale, ()) if count_of(shape_of(scale)) == 1 else scale
         pair.append(mul(to_dtype(matrix.detach(), float32), scale.detach()))
     found = mm(*pair)
     if bias is not None:
-        found = add(found, views.reshape(to_dtype(bias.detach(), float32), (b[1],)))
-    kind = out_dtype or (out._dtype if out is not None else input._dtype)
+        found = add(found, views.reshape(to_dtype(bias.detach(), float32), (count_of(shape_of(bias)),)))
+    kind = kind or (out._dtype if out is not None else input._dtype)
     return finish(to_dtype(found, kind), out)
+
+
+class _Numbered(Enum):
+    """Names with numbers that are no numbers, which torch shows with a line before the class."""
+
+    def __repr__(self) -> str:
+        return f"<_{type(self).__name__}.{self.name}: {self.value}>"
+
+    def __str__(self) -> str:
+        return f"_{type(self).__name__}.{self.name}"
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+class ScalingType(_Numbered):
+    """What a scale stands for: a matrix, its rows, or blocks, which the CPU refuses."""
+
+    TensorWise, RowWise, BlockWise1x16, BlockWise1x32, BlockWise1x128, BlockWise128x128 = range(6)
+
+
+class SwizzleType(_Numbered):
+    """How scales lie in memory; the CPU takes them as they are."""
+
+    NO_SWIZZLE, SWIZZLE_32_4_4 = range(2)
+
+
+def _check_recipes(
+    matrices: Sequence[TensorBase], scales: Sequence[Sequence[TensorBase]], recipes: Sequence[Sequence[int]]
+) -> None:
+    """Raise ValueError unless both matrices of eight bits have one scale, of the matrix or of its rows."""
+    fit = all(matrix._dtype in STORED_DTYPES and matrix._dtype is not float4_e2m1fn_x2 for matrix in matrices)
+    fit = fit and list(recipes[0]) == list(recipes[1]) and list(recipes[0]) in ([0], [1])
+    if not fit or any(len(given) != 1 or given[0]._dtype is not float32 for given in scales):
+        raise ValueError("Invalid scaling configuration.")
+
+
+def _check_shapes(a: tuple[int, ...], b: tuple[int, ...], scale_a: TensorBase, scale_b: TensorBase, by_rows: bool) -> None:
+    """Raise torch's error if a scale has another shape than its recipe says."""
+    if not by_rows:
+        for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
+            if count_of(shape_of(scale)) != 1:
+                raise ValueError(f"{name} must have 1 Float element")
+        return
+    own, other = shape_of(scale_a), shape_of(scale_b)
+    if not own:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if own[0] != a[0] or own[wrap_dim(1, len(own))] != 1:
+        raise ValueError(f"scale_a must have shape [{a[0]}, 1], got [{list(own)}]")
+    if count_of(other) != b[1]:
+        raise ValueError(f"scale_b must have {b[1]} Float elements, got {count_of(other)}")
+    step = scale_b.stride(wrap_dim(1, len(other)))
+    if step != 1:
+        raise ValueError(f"expected scale_b.stride(1) to be 1, but got {step}")
+
+
+def _scaled_mm_v2(
+    input: TensorBase, mat2: TensorBase, scale_a: Sequence[TensorBase], recipe_a: Sequence[int], swizzle_a: Sequence[int],
+    scale_b: Sequence[TensorBase], recipe_b: Sequence[int], swizzle_b: Sequence[int], bias: TensorBase | None,
+    out_dtype: dtype | None, contraction_dim: Sequence[int] = (), use_fast_accum: bool = False, *, out: TensorBase | None = None,
+) -> TensorBase:  # fmt: skip
+    """Return the product of two float8 matrices whose scales ``recipe_a`` and ``recipe_b`` describe: numbers of ``ScalingType``."""
+    a, b = shape_of(input), shape_of(mat2)
+    for name, shape in (("mat_a", a), ("mat_b", b)):
+        if len(shape) != 2:
+            raise ValueError(f"{name} must be a matrix")
+    if contraction_dim and len(contraction_dim) != 2:
+        raise ValueError("contraction_dim must have exactly 2 elements")
+    if a[1] != b[0]:
+        raise ValueError(f"mat_a and mat_b shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+    if bias is not None and count_of(shape_of(bias)) != b[1]:
+        raise ValueError(f"Bias must be size {b[1]} but got {count_of(shape_of(bias))}")
+    if bias is not None and bias._dtype not in (float32, bfloat16, float16):
+        raise ValueError(f"Bias must be Float32 or BFloat16 or Half, but got {type_word(bias._dtype)}")
+    if swizzle_a and swizzle_b and (swizzle_a[0] or swizzle_b[0]):  # torch looks at the first of each, where both are given
+        raise ValueError("CPU does not support swizzle.")
+    _check_recipes((input, mat2), (scale_a, scale_b), (recipe_a, recipe_b))
+    _check_shapes(a, b, scale_a[0], scale_b[0], bool(recipe_a[0]))
+    return _product(input, mat2, scale_a[0], scale_b[0], bias, out_dtype, out)
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def scaled_mm(
+    mat_a: TensorBase, mat_b: TensorBase, scale_a: TensorBase | list[TensorBase], scale_recipe_a: ScalingType | list[ScalingType],
+    scale_b: TensorBase | list[TensorBase], scale_recipe_b: ScalingType | list[ScalingType],
+    swizzle_a: SwizzleType | list[SwizzleType] | None = None, swizzle_b: SwizzleType | list[SwizzleType] | None = None,
+    bias: TensorBase | None = None, output_dtype: dtype | None = bfloat16, contraction_dim: list[int] | tuple[int, ...] = (),
+    use_fast_accum: bool = False,
+) -> TensorBase:  # fmt: skip
+    """Return the product of two float8 matrices times their scales, plus ``bias``.
+
+    ``scale_recipe_a`` and ``scale_recipe_b`` say what the scales stand for: ``ScalingType.TensorWise`` (one number) or ``RowWise`` (one for
+    each row of the first matrix, or column of the second).
+    """
+    numbers = [[one.value for one in _listed(value)] for value in (scale_recipe_a, swizzle_a, scale_recipe_b, swizzle_b)]
+    return _scaled_mm_v2(
+        mat_a, mat_b, _listed(scale_a), numbers[0], numbers[1], _listed(scale_b), numbers[2], numbers[3], bias, output_dtype,
+        contraction_dim, use_fast_accum,
+    )  # fmt: skip

@@ -10,7 +10,7 @@ from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.host.reduce import numpy_variance, root_slope, sum_of_small, variance_slope
 from ..._backend.table import Kernel, kernel
-from ..._core.dtype import bool_, dtype, int64, uint8
+from ..._core.dtype import bool_, complex32, dtype, int64, uint8
 from ..._core.modes import grad_set_to, modes
 from ..._core.storage import home
 from ..._core.tangents import LEVELS
@@ -41,7 +41,9 @@ from .._operation import operation
 from .._overlaps import refuse_parts
 from .._parts import expect_parts
 from ..elementwise.compare import isnan, maximum, minimum, where
+from ..elementwise.complex_views import view_as_complex, view_as_real
 from ..shape import views
+from ..shape.join import stack
 from ._values_at import values_at, without_dim
 
 _sum = kernel("sum")
@@ -409,6 +411,8 @@ def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
 
 def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> Any:
     """Return the variance, or its square root if ``name`` is "std"; on the host as a single autograd node where possible."""
+    if input._dtype is complex32:
+        return _of_halves(input, dim, correction, keepdim, name)[0]
     if input._dtype.ms is None and len(wrap_dims(dim, len(input._shape))) == len(input._shape):
         raise RuntimeError(f"std_var_all: Unsupported dtype {type_word(input._dtype)}")
     refuse_codes("std_cpu", input)
@@ -506,9 +510,11 @@ def std_mean(
     return finish(_spread_and_mean(input, dim, correction, keepdim, "std_mean"), out)
 
 
-def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, correction: int, keepdim: bool, name: str) -> tuple[Any, ...]:
+def _spread_and_mean(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> tuple[Any, ...]:
     """Return the variance, or its square root if ``name`` is "std_mean", and the mean, as one autograd node with two outputs, as in torch.
     """
+    if input._dtype is complex32:
+        return _of_halves(input, dim, correction, keepdim, name)
     refuse_codes("std_cpu", input)
     apart = followed((input,)) and not LEVELS
 
@@ -529,6 +535,14 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, corre
     return record_composite(
         label, _spread_and_mean_slope, (input,), (found, centre), dims, count, rest, needed=(0,) if name == "std_mean" else ()
     )
+
+
+def _of_halves(input: TensorBase, dim: int | tuple[int, ...] | None, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
+    """Return the variance of complex halves (its root for "std" and "std_mean") and the mean, of the parts', in halves."""
+    pairs, dims = view_as_real(input), wrap_dims(dim, len(input._shape))
+    parts = [_spread_and_mean(views.select(pairs, -1, part), dims or None, correction, keepdim, "var_mean") for part in (0, 1)]
+    variance = parts[0][0] + parts[1][0]
+    return _deviation(variance) if name in ("std", "std_mean") else variance, view_as_complex(stack([mean for _, mean in parts], -1))
 
 
 def _running(centre: TensorBase, x: TensorBase, dims: tuple[int, ...]) -> TensorBase:

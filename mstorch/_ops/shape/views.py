@@ -347,10 +347,8 @@ def broadcast_to(input: TensorBase, size: Sequence[int]) -> TensorBase:
     return expand(input, size)
 
 
-@operation(numpy_names=True)
-def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) -> TensorBase:
-    """Return a view of ``length`` elements of dimension ``dim`` from ``start`` on."""
-    own = shape_of(input)
+def narrowed(own: tuple[int, ...], dim: int, start: TensorBase | int, length: int) -> tuple[int, int, int]:
+    """Return ``narrow``'s dimension, start and length as numbers that are not negative. Raise torch's error if they exceed the shape."""
     if not own:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     length = int(length)
@@ -368,6 +366,13 @@ def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) ->
         start += own[dim]
     if start + length > own[dim]:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({own[dim]}).")
+    return dim, start, length
+
+
+@operation(numpy_names=True)
+def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) -> TensorBase:
+    """Return a view of ``length`` elements of dimension ``dim`` from ``start`` on."""
+    dim, start, length = narrowed(shape_of(input), dim, start, length)
     return slice_dim(input, dim, start, start + length, 1)
 
 

@@ -248,6 +248,16 @@ def _attended(
     return views.reshape(views.permute(mixed, (2, 0, 1, 3)), rows), None
 
 
+def head_width(width: int, expected: int, heads: int) -> int:
+    """Return the number of features of a head. Raise AssertionError for a width that is not the expected one, or not heads of one width."""
+    if width != expected:
+        raise AssertionError(f"was expecting embedding dimension of {expected}, but got {width}")
+    head = width // heads
+    if head * heads != width:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {heads}")
+    return head
+
+
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
     in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
@@ -279,11 +289,7 @@ def multi_head_attention_forward(
     else:
         attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", kind, False)
         is_causal = is_causal and key_padding_mask is None
-    if width != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
-    head = width // num_heads
-    if head * num_heads != width:
-        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+    head = head_width(width, embed_dim_to_check, num_heads)
     k_shape, v_shape = shape_of(key), shape_of(value)
     if use_separate_proj_weight:
         if k_shape[:2] != v_shape[:2]:
