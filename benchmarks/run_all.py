@@ -141,7 +141,8 @@ def summary(rows: list[Row]) -> list[tuple[str, float, float]]:
     for row in rows:
         words = row[0].split(", ")
         group = ", ".join(words[-2:]) if words[-1] in ("forward", "with backward") else " ".join(row[0].split()[:-1])
-        if words[-1] in ("forward", "with backward") or group.split()[:1] in (["train"], ["infer"], ["thin"], ["memory"]) or group in NATIVES:
+        whole = group.split()[:1] in (["train"], ["infer"], ["thin"], ["memory"])
+        if words[-1] in ("forward", "with backward") or whole or group in NATIVES:
             groups.setdefault(group, []).append(row)
     return [(group, _mean(members), max(row[3] for row in members)) for group, members in groups.items()]
 

@@ -251,6 +251,8 @@ def _computed_elsewhere(
             return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides, pointwise=pointwise)
     result, told = (compute_on_device if there else compute)(op, kind.name, inputs, args, strides, pointwise)
     if ours and modes.grad and followed:
+        if there:
+            _refuse_codes(kind, inputs)
         if alone and label is None and isinstance(result, TensorBase):
             _record_tensors(op, kind, inputs, told, result)
         else:
@@ -260,6 +262,13 @@ def _computed_elsewhere(
     if LEVELS:
         pushed[0](op, kind, inputs, told if all_simple(told) or not ours else arrays_of(args, inputs), result)
     return result
+
+
+def _refuse_codes(kind: dtype, inputs: Sequence[Any]) -> None:
+    """Raise for a gradient of a dtype that MindSpore has not: a device's values are MindSpore's, which are the integers that hold it."""
+    for own in (kind, *(item._dtype for item in inputs if isinstance(item, TensorBase))):
+        if own.ms is None:
+            raise NotImplementedError(f"mstorch: gradients of torch.{own.name} are computed on the CPU, and not on a device")
 
 
 pushed: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with a result

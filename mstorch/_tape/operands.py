@@ -9,11 +9,11 @@ import numpy as np
 from .._backend import shapes
 from .._backend.arrays import Array
 from .._backend.constants import constant_of
-from .._backend.float8 import STORED
+from .._backend.float8 import HELD, STORED
 from .._backend.raw import ON_CPU, Raw, from_numpy
 from .._backend.table import Kernel, moves_bytes, on_fallback
 from .._core.device_tensors import device_tensor
-from .._core.dtype import OF_MS, OF_NP, by_name, dtype, uint8
+from .._core.dtype import OF_MS, OF_NP, by_name, dtype
 from .._core.modes import modes, shapes_only
 from .._core.no_memory import limit_reached
 from .._core.storage import DeviceMemory, Storage
@@ -207,10 +207,10 @@ def compute_on_device(
 
 
 def _of_bytes(value: TensorBase | list[Any] | tuple[Any, ...], kind: dtype) -> Any:
-    """Return kernel results with each byte tensor viewed as the dtype that it encodes."""
+    """Return kernel results with each tensor of the integers that hold a dtype seen as that dtype."""
     if isinstance(value, (tuple, list)):
         return tuple(_of_bytes(item, kind) for item in value)
-    if isinstance(value, TensorBase) and value._dtype is uint8:
+    if isinstance(value, TensorBase) and value._dtype.name == HELD[kind.name]:
         value._dtype = kind
     return value
 
