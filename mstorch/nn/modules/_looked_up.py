@@ -1,4 +1,4 @@
-"""Functions of ``torch.nn.functional``, looked up at each call of a layer: programs put their own in their place, to count or replace calls."""
+"""Functions of ``torch.nn.functional``, looked up at each call of a layer: programs put their own in their place."""
 from __future__ import annotations
 
 from typing import Any
