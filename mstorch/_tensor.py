@@ -47,6 +47,7 @@ from ._core.warned import warn
 from ._ops._numbers import real_of
 from ._ops.memory import creation, from_data, subclasses
 from ._ops.memory.copying import copy_storage, place_of, rebuilt
+from ._ops.memory.grad_dtype import check_gradient
 from ._ops.shape import views
 from ._tape import border
 from ._tape.duals import tangent_of
@@ -370,11 +371,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            if value._dtype is not self._dtype:
-                raise RuntimeError(
-                    f"attempting to assign a gradient with dtype '{value._dtype.name}' to a tensor with dtype '{self._dtype.name}'. "
-                    "Please ensure that the gradient and the tensor have the same dtype"
-                )
+            check_gradient(self, value)
             if value.shape != self.shape:
                 raise RuntimeError(
                     f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "

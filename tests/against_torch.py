@@ -20,6 +20,8 @@ import torch as real_torch
 import mstorch
 
 RTOL, ATOL = 1e-5, 1e-6
+of_cpu_build = pytest.mark.skipif(real_torch.version.cuda is not None, reason="this torch is built for GPUs, and answers otherwise than its CPU build")
+"""Mark of what is held against torch's CPU build: what pip installs may be built for GPUs, and says so where nobody has one."""
 
 
 def values(tensor: Any) -> np.ndarray:

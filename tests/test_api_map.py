@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import databases
+from tests.against_torch import of_cpu_build
 from tools import pictures
 from tools.api_map import calls
 from tools.api_map.__main__ import FOLDER
@@ -23,6 +24,7 @@ def written() -> dict[str, str]:
         return pages()
 
 
+@of_cpu_build
 def test_pages_are_current(written: dict[str, str]) -> None:
     found = {path.name: path.read_text("utf-8") for path in FOLDER.glob("*.md")}
     stale = [name for name in sorted(written.keys() | found.keys()) if written.get(name) != found.get(name)]

@@ -42,6 +42,15 @@ testing._comparison testing._internal.common_utils.TestCase utils._ordered_set.O
 utils.data._utils.signal_handling utils.data._utils.worker.ManagerWatchdog utils.data.dataloader._sharding_worker_init_fn
 _functorch.vmap._add_batch_dim _prims_common.suggest_memory_format nn.utils._named_member_accessor.swap_tensor _int_mm _grouped_mm
 distributed.distributed_c10d.rendezvous optim.optimizer.StateDict autograd.profiler_util TensorType sparse._triton_ops_meta.minimize
+DeviceObjType _disable_dynamo utils._foreach_utils distributed._tensor.experimental utils.data._utils.HAS_NUMPY _dynamo.utils.warn_once
+ao.quantization.FakeQuantizeBase ao.quantization.ObserverBase ao.quantization.fx ao.quantization.observer ao.quantization.qconfig
+ao.quantization.quantize library.triton_op library.wrap_triton _inductor.config distributed.checkpoint.planner.SavePlan
+distributed.checkpoint.default_planner.DefaultSavePlanner distributed.checkpoint.metadata distributed.checkpoint.DefaultLoadPlanner
+distributed.checkpoint.storage.StorageReader distributed._shard.sharded_tensor.ShardedTensor distributed._shard.shard_module
+nn.attention.flex_attention._mask_mod_signature nn.attention.flex_attention._score_mod_signature _weight_int8pack_mm
+autograd.SavedTensor autograd._functions.Resize _masked_softmax _amp_foreach_non_finite_check_and_unscale_ nn.parallel._functions.Broadcast
+_scaled_mm fx._symbolic_trace._Patcher _utils_internal Tensor._cdata _dynamo.explain _dynamo.utils.counters _dynamo.testing.CompileCounter
+distributed.Reducer utils._contextlib
 """.split()
 
 

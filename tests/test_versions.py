@@ -8,6 +8,7 @@ import pytest
 from packaging.version import Version
 
 import mstorch
+from tests.against_torch import of_cpu_build
 
 
 @pytest.mark.parametrize("text", ["2.13.0+mstorch0.3.0", "2.13.0", "1.10.0a", "parrot"])
@@ -40,9 +41,14 @@ def test_ordering_refuses_numbers(both):
 
 def test_kinds(both):
     both(lambda torch: [type(torch.__version__).__name__, type(torch.version.__version__), torch.version.__all__, torch.version.debug])
-    both(lambda torch: [torch.version.cuda, torch.version.hip, torch.version.rocm, torch.version.xpu])
+    both(lambda torch: [torch.version.hip, torch.version.rocm, torch.version.xpu])
     both(lambda torch: [torch.torch_version.__all__, torch.__version__ == torch.version.__version__, torch.__version__ >= (2, 13)])
     both(lambda torch: type(torch.torch_version.__version__).__name__)
+
+
+@of_cpu_build
+def test_built_without_cuda(both):
+    both(lambda torch: torch.version.cuda)
 
 
 def test_ours():

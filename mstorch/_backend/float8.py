@@ -194,6 +194,8 @@ def _values_in(name: str, target: np.dtype[Any], cast: Callable[..., Array]) -> 
         return cast(cast(values, np.dtype(np.int64)), target)  # NumPy's conversion of NaN depends on the length
     if (target.kind in "iu" or target == np.float16) and name not in ("float8_e4m3fn", "float8_e5m2"):
         values = np.where(np.isnan(values), np.float32(0 if target.kind in "iu" else np.nan), values)
+    if target.name == "bfloat16":
+        values = np.where(np.isnan(values), np.float32(np.nan), values)  # torch's have no sign; those of NumPy 2 would keep it
     return cast(values, target)
 
 

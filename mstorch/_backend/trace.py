@@ -60,8 +60,8 @@ _OF_UNKNOWN_SHAPE = frozenset((
 
 
 class KernelBreak(GraphBreak):
-    """Raised where mstorch's graphs lack features of torch's (a kernel, device tensors, arguments with attributes), or compute them
-    incorrectly: the function runs eagerly even with fullgraph.
+    """Raised where mstorch's graphs lack features of torch's (a kernel, shapes that depend on values, device tensors, arguments with
+    attributes), or compute them incorrectly: the function runs eagerly even with fullgraph.
     """
 
 
@@ -71,10 +71,9 @@ class StepBreak(GraphBreak):
     """
 
 
-# What gives a program values, or a shape that depends on values, so that torch too has no graph of it.
+# What gives a program values. A shape that depends on values torch's compiler takes into its graphs, so that it is a kernel's fault here.
 _OF_VALUES = frozenset(
-    "item tolist numpy bool int float complex index array repr str format contains getitem setitem len iter is_nonzero equal allclose "
-    "nonzero argwhere unique unique_consecutive masked_select bincount repeat_interleave to_mindspore data_ptr".split()
+    "item tolist numpy bool int float complex index array repr str format contains len iter is_nonzero equal allclose to_mindspore".split()
 )
 
 
@@ -209,7 +208,7 @@ class Capture(_jit.TraceJitContext):
         args = self._enter(name, prim_res, args)
         if any(id(raw) in self.depends for raw in instances((prim_res,), Raw)):
             if name in _OF_UNKNOWN_SHAPE and self.raise_at_reads:  # a trace takes what it saw, as torch's
-                self.refuse(f"the shape of what {name} gives depends on values")
+                self.refuse(f"the shape of what {name} gives depends on values", "kernel")
             _recorder.new_node(prim, (prim_res, _FILES, _LINES, False), *args)
         else:
             # A constant of the graph: what MindSpore folds into one by itself cannot be exported (2.10).

@@ -24,6 +24,7 @@ class Auto:
     pending: tuple[Any, int] | None = None
     origin = DEFAULT
     grad: Any = None
+    grad_dtype: Any = False  # of gradients, where one is set: a dtype, or None for any
     accumulator: Any = None
     hooks: Any = None
     post: Any = None

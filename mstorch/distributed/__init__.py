@@ -13,6 +13,7 @@ from . import constants, distributed_c10d
 from . import rendezvous as _meeting
 from ._file_store import FileStore
 from ._reducer import GradBucket
+from ._reducer import Reducer as Reducer
 from ._settings import BuiltinCommHookType, set_debug_level, set_debug_level_from_env
 from ._stores import HashStore, QueueEmptyError
 from ._tcp_store import TCPStore

@@ -164,13 +164,13 @@ class DeviceMesh:
         return f"DeviceMesh(({sizes}), '{self.device_type}', stride=({told}{',' if self.ndim == 1 else ''}))"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.device_type, self._grid, self.mesh_dim_names, [group.group_name for group in self._groups])
+        return _again, (self.device_type, self._grid.tolist(), self.mesh_dim_names, [group.group_name for group in self._groups])
 
 
-def _again(device_type: str, grid: Array, names: Any, groups: list[str]) -> DeviceMesh:
+def _again(device_type: str, grid: Array | list[Any], names: Any, groups: list[str]) -> DeviceMesh:
     """Rebuild an unpickled mesh over groups that this process has."""
     made = object.__new__(DeviceMesh)
-    made.device_type, made._grid, made.mesh_dim_names = device_type, grid, names
+    made.device_type, made._grid, made.mesh_dim_names = device_type, np.asarray(grid, dtype=np.int32), names
     made._groups = [world.groups[name] for name in groups]
     return made
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import mstorch
+from tests.against_torch import of_cpu_build
 
 ARGUMENTS = {"size": 8, "fraction": 0.5, "seed": 0, "stream": None, "device": -1}
 # torch's own checks of what it was given come before its answer here; with a device they would not matter.
@@ -18,6 +19,8 @@ OTHER_WORDS = {
 }  # fmt: skip
 MISSING = {"cuda": {"GreenContext", "jiterator", "nccl", "profiler", "tunable"}, "xpu": {"use_mem_pool"},
            "mps": {"profiler"}, "cpu": {"get_capabilities"}}  # fmt: skip
+OF_THE_BUILD = ("cuda", "accelerator")
+"""Modules whose functions look for a driver where torch is built for GPUs."""
 MODULES = ("cuda", "xpu", "mps", "mtia", "accelerator", "cpu")
 
 
@@ -50,17 +53,30 @@ def test_names(module):
     assert {n for n in getattr(torch, module).__all__ if not hasattr(getattr(mstorch, module), n)} == MISSING.get(module, set())
 
 
-@pytest.mark.parametrize(("module", "name"), [(m, n) for m in MODULES for n in functions(m) if n not in OTHER_WORDS])
-def test_answers_without_a_device(module, name):
+def known(module, name):
+    """Return torch's function and ours, unless it is a context manager."""
     want, got = getattr(getattr(torch, module), name), getattr(getattr(mstorch, module), name)
-    if want.__name__ == "helper":  # a context manager
-        return
-    wanted, given = ([(p.name, p.default) for p in inspect.signature(f).parameters.values()] for f in (want, got))
+    return None if want.__name__ == "helper" else (want, got)
+
+
+ANSWERS = [(m, n) for m in MODULES for n in functions(m) if n not in OTHER_WORDS and known(m, n)]
+
+
+@pytest.mark.parametrize(("module", "name"), ANSWERS)
+def test_signatures(module, name):
+    wanted, given = ([(p.name, p.default) for p in inspect.signature(f).parameters.values()] for f in known(module, name))
     assert given == wanted
+
+
+@pytest.mark.parametrize(("module", "name"), [
+    pytest.param(*answer, marks=of_cpu_build) if answer[0] in OF_THE_BUILD else answer for answer in ANSWERS
+])  # fmt: skip
+def test_answers_without_a_device(module, name):
+    want, got = known(module, name)
     assert outcome(got) == outcome(want)
 
 
-@pytest.mark.parametrize("module", ["cuda", "xpu", "mps", "mtia"])
+@pytest.mark.parametrize("module", [pytest.param("cuda", marks=of_cpu_build), "xpu", "mps", "mtia"])
 def test_classes_that_need_a_device(module):
     home = getattr(torch, module)
     for name in home.__all__:
@@ -94,9 +110,14 @@ def test_scripts_that_ask_first(both):
         torch.backends.cuda.matmul.allow_tf32 = False
         with torch.cuda.stream(None):
             x = torch.ones(2, device=device)
-        return [x, kept, inside, after, tf32, torch.cuda.memory_stats(), torch.accelerator.current_accelerator()]
+        return [x, kept, inside, after, tf32, torch.cuda.memory_stats()]
 
     both(body)
+
+
+@of_cpu_build
+def test_what_a_build_says_of_itself(both):
+    both(lambda torch: [torch.accelerator.current_accelerator(), torch.backends.cuda.is_built()])
 
 
 @pytest.mark.parametrize("name", [n for n in dir(torch.backends) if isinstance(getattr(torch.backends, n), types.ModuleType)])
@@ -114,7 +135,7 @@ def test_flags_check_types(both):
 
 
 def test_more_flags(both):
-    both(lambda torch: [torch.backends.cpu.get_cpu_capability(), torch.backends.mha.get_fastpath_enabled(), torch.backends.cuda.is_built()])
+    both(lambda torch: [torch.backends.cpu.get_cpu_capability(), torch.backends.mha.get_fastpath_enabled()])
     both(lambda torch: [torch.backends.cuda.flash_sdp_enabled(), torch.backends.cuda.math_sdp_enabled(), torch.backends.mkldnn.is_available()])
 
     def body(torch):

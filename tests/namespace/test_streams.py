@@ -7,16 +7,19 @@ import weakref
 import pytest
 
 import mstorch
+from tests.against_torch import of_cpu_build
 
 CALLS = {
-    "stream": lambda torch: repr(torch.Stream()),
     "device": lambda torch: torch.Stream("cpu:0").device,
+    "elapsed": lambda torch: torch.Event().elapsed_time(torch.Event()),
+    "event": lambda torch: repr(torch.Event(torch.device("cpu"), blocking=True)),
+}
+WITHOUT_A_DEVICE = {
+    "stream": lambda torch: repr(torch.Stream()),
     "query": lambda torch: (torch.Stream().query(), torch.Event().query()),
     "record": lambda torch: torch.Event().record(),
     "wait_stream": lambda torch: torch.Stream().wait_stream(torch.Stream()),
     "waits": lambda torch: (torch.Stream().wait_event(torch.Event()), torch.Event().wait(), torch.Event().synchronize()),
-    "elapsed": lambda torch: torch.Event().elapsed_time(torch.Event()),
-    "event": lambda torch: repr(torch.Event(torch.device("cpu"), blocking=True)),
     "equal": lambda torch: torch.Stream() == torch.Stream("cpu", priority=1),
     "number": lambda torch: torch.Stream(0),
     "cuda": lambda torch: torch.Event("cuda"),
@@ -26,6 +29,12 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_streams_of_the_cpu(both, name):
     both(CALLS[name])
+
+
+@of_cpu_build
+@pytest.mark.parametrize("name", WITHOUT_A_DEVICE)
+def test_streams_of_the_device_that_is_not_there(both, name):
+    both(WITHOUT_A_DEVICE[name])
 
 
 def test_file_reader(both, tmp_path):

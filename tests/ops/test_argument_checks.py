@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch as reference
+
+from tests.against_torch import of_cpu_build
 
 # A build of torch for GPUs takes it, and makes every tensor there from then on.
-ON_GPUS = pytest.param(
-    "set_default_tensor_type(torch.cuda.FloatTensor)", marks=pytest.mark.skipif(reference.version.cuda is not None, reason="torch's CPU build")
-)
+ON_GPUS = pytest.param("set_default_tensor_type(torch.cuda.FloatTensor)", marks=of_cpu_build)
 REDUCTIONS = [
     "prod(torch.tensor([[1.0, 0], [1, 1]]), 1, dtype=torch.bool)", "prod(torch.tensor([1, 2]), dtype=torch.bool)",
     "cumsum(torch.tensor([1.0, 2]), 0, dtype=torch.bool)", "all(torch.ones(2), dim=0, out=torch.ones(()))",

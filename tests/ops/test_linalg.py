@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch as reference
 
 import mstorch
+from tests.against_torch import of_cpu_build
 
 LOOSE = {"rtol": 2e-4, "atol": 2e-5, "strides": False}
 
@@ -182,7 +182,7 @@ def test_many_small_matrices(both, dtype):
     both(lambda torch: torch.tensor(square) @ torch.tensor(right), **LOOSE)
 
 
-@pytest.mark.skipif(reference.version.cuda is not None, reason="what a build for GPUs has besides")
+@of_cpu_build
 def test_preferred_libraries(both):
     for name in ("preferred_linalg_library", "preferred_blas_library"):
         for value in (None, "default", "magma", "cublaslt", "none", 3):
@@ -367,5 +367,16 @@ def test_gels_expects_full_rank(both, matrix):
     def body(torch):
         A = eval(matrix, {"torch": torch})
         return torch.linalg.lstsq(A, torch.ones(*A.shape[:-1], 1), driver="gels").solution
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["inv_ex", "solve_ex", "cholesky_ex", "lu_factor_ex", "inv", "solve", "cholesky", "lu_factor", "tensorinv"])
+@pytest.mark.parametrize("matrices", ["zeros", "batch"])
+def test_errors_name_the_function(both, name, matrices):
+    def body(torch):
+        a = torch.zeros(2, 2) if matrices == "zeros" else torch.stack([torch.eye(2), torch.zeros(2, 2)])
+        function = getattr(torch.linalg, name)
+        return function(*((a, a) if "solve" in name else (a,)), **({"check_errors": True} if name.endswith("_ex") else {}))
 
     both(body)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import functools
 import importlib
 import inspect
@@ -122,7 +123,7 @@ def _forms(space: str, ours: Any, name: str) -> Iterator[str]:
         yield from forms
         return
     value = getattr(ours, name, None)
-    if not callable(value):
+    if not callable(value) or isinstance(value, enum.EnumMeta):  # an enumeration's is Python's own, of each version another
         return
     try:
         signature = inspect.signature(value)

@@ -215,7 +215,7 @@ def solve_ex(A: TensorBase, B: TensorBase, *, left: bool = True, check_errors: b
     """Return ``solve``, and for each matrix the position of the first zero pivot (from 1), or 0 if the matrix is invertible."""
     found, info = _solve_any(A, B, left, "linalg.solve")
     if check_errors:
-        check_info(info, "The solver failed because the input matrix is singular.", "torch.linalg.solve")
+        check_info(info, "The solver failed because the input matrix is singular.", "torch.linalg.solve_ex")
     return finish_exactly(return_types.linalg_solve_ex((found, info)), out)
 
 
@@ -249,7 +249,7 @@ def inv_ex(A: TensorBase, *, check_errors: bool = False, out: TensorBase | Seque
     """Return the inverse, and for each matrix the position of the first zero pivot (from 1), or 0 if the matrix is invertible."""
     found, info = _inverse(A, "linalg.inv")
     if check_errors:
-        check_info(info, _NO_INVERSE, "linalg.inv")
+        check_info(info, _NO_INVERSE, "linalg.inv_ex")
     return finish_exactly(return_types.linalg_inv_ex((found, info)), out)
 
 

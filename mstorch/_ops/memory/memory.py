@@ -32,6 +32,7 @@ from ..shape import views
 from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
+from .grad_dtype import grad_dtype
 
 if TYPE_CHECKING:
     from ...storage import TypedStorage, UntypedStorage, _LegacyStorageMeta
@@ -343,10 +344,6 @@ def _none(self: TensorBase) -> None:
     return None
 
 
-def _grad_dtype(self: TensorBase) -> dtype:
-    return self._dtype
-
-
 def dlpack(
     self: TensorBase, *, stream: Any = -1, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
@@ -387,6 +384,6 @@ NAMED_METHODS = {
                        "`//mtia/host_runtime/torch_mtia:torch_mtia` as your target dependency!"),
 }  # fmt: skip
 PROPERTIES = {
-    "name": _none, "volatile": _volatile, "grad_dtype": _grad_dtype,
+    "name": _none, "volatile": _volatile, "grad_dtype": grad_dtype,
     **dict.fromkeys(("is_ipu", "is_xpu", "is_maia", "is_mtia", "is_vulkan", "is_xla", "is_mps"), _false),
 }  # fmt: skip

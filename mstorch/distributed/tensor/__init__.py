@@ -8,11 +8,17 @@ import mstorch as torch
 
 from ..._backend.arrays import Number
 from ..._hook import missing as _missing
+from ..._serialization.safe_globals import add_safe_globals
 from ...nn.modules.module import Module
 from ..device_mesh import DeviceMesh, init_device_mesh
+from ..device_mesh import _again as _mesh_again
 from . import placement_types
 from ._dtensor import DTensor, distribute_tensor
-from .placement_types import Partial, Placement, Replicate, Shard
+from ._dtensor import _rebuilt as _tensor_again
+from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard
+
+# What a DTensor is in a file: torch, too, allows it under ``weights_only`` from here on.
+add_safe_globals([DTensor, DeviceMesh, Shard, _StridedShard, Replicate, Partial, _tensor_again, _mesh_again])
 
 
 def distribute_module(

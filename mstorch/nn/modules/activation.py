@@ -9,6 +9,7 @@ from ..._core.dtype import dtype
 from ..._core.warned import warn
 from ..._tensor import Tensor
 from .. import functional as F
+from ._looked_up import LookedUp
 from ._made import parameter_of
 from ._names import SLOPE, called
 from ._own_init import own_init
@@ -145,21 +146,21 @@ class _InPlace(Module):
 class Hardsigmoid(_InPlace):
     """Applies ``relu6(x + 3) / 6`` elementwise."""
 
-    _function = staticmethod(F.hardsigmoid)
+    _function = LookedUp("hardsigmoid")
 
 
 @own_init
 class Hardswish(_InPlace):
     """Applies ``x * relu6(x + 3) / 6`` elementwise (https://arxiv.org/abs/1905.02244)."""
 
-    _function = staticmethod(F.hardswish)
+    _function = LookedUp("hardswish")
 
 
 @own_init
 class SiLU(_InPlace):
     """Applies ``x * sigmoid(x)`` elementwise."""
 
-    _function = staticmethod(F.silu)
+    _function = LookedUp("silu")
 
     def extra_repr(self) -> str:
         """Return the arguments shown in the module's repr."""
@@ -170,7 +171,7 @@ class SiLU(_InPlace):
 class Mish(_InPlace):
     """Applies ``x * tanh(softplus(x))`` elementwise (https://arxiv.org/abs/1908.08681)."""
 
-    _function = staticmethod(F.mish)
+    _function = LookedUp("mish")
 
     def extra_repr(self) -> str:
         """Return the arguments shown in the module's repr."""
@@ -181,7 +182,7 @@ class Mish(_InPlace):
 class SELU(_InPlace):
     """Applies the activation of self-normalizing networks (https://arxiv.org/abs/1706.02515)."""
 
-    _function = staticmethod(F.selu)
+    _function = LookedUp("selu")
 
     def extra_repr(self) -> str:
         """Return the arguments shown in the module's repr."""
@@ -239,31 +240,31 @@ class _Plain(Module):
 class Sigmoid(_Plain):
     """Applies ``1 / (1 + exp(-x))`` elementwise."""
 
-    _function = staticmethod(F.sigmoid)
+    _function = LookedUp("sigmoid")
 
 
 class Tanh(_Plain):
     """Applies the hyperbolic tangent elementwise."""
 
-    _function = staticmethod(F.tanh)
+    _function = LookedUp("tanh")
 
 
 class LogSigmoid(_Plain):
     """Applies ``log(sigmoid(x))`` elementwise."""
 
-    _function = staticmethod(F.logsigmoid)
+    _function = LookedUp("logsigmoid")
 
 
 class Softsign(_Plain):
     """Applies ``x / (1 + |x|)`` elementwise."""
 
-    _function = staticmethod(F.softsign)
+    _function = LookedUp("softsign")
 
 
 class Tanhshrink(_Plain):
     """Applies ``x - tanh(x)`` elementwise."""
 
-    _function = staticmethod(F.tanhshrink)
+    _function = LookedUp("tanhshrink")
 
 
 class GLU(Module):
@@ -425,21 +426,21 @@ class _Softmax(Module):
 class Softmax(_Softmax):
     """Divides ``exp(x)`` by its sum along ``dim``."""
 
-    _function = staticmethod(F.softmax)
+    _function = LookedUp("softmax")
 
 
 @own_init
 class Softmin(_Softmax):
     """Applies softmax to ``-x``."""
 
-    _function = staticmethod(F.softmin)
+    _function = LookedUp("softmin")
 
 
 @own_init
 class LogSoftmax(_Softmax):
     """Applies the logarithm of softmax."""
 
-    _function = staticmethod(F.log_softmax)
+    _function = LookedUp("log_softmax")
 
 
 class Softmax2d(Module):

@@ -11,6 +11,7 @@ from ..._core.dtype import dtype
 from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import UninitializedParameter
+from ._looked_up import LookedUp
 from ._made import numbers, parameter
 from ._own_init import own_init
 from .lazy import LazyModuleMixin
@@ -136,7 +137,7 @@ class Conv1d(_Conv):
     """Applies a convolution to (N, C_in, L) or (C_in, L)."""
 
     _rank = 1
-    _function = staticmethod(F.conv1d)
+    _function = LookedUp("conv1d")
     padding: str | tuple[int, ...]
 
 
@@ -145,7 +146,7 @@ class Conv2d(_Conv):
     """Applies a convolution to (N, C_in, H, W) or (C_in, H, W)."""
 
     _rank = 2
-    _function = staticmethod(F.conv2d)
+    _function = LookedUp("conv2d")
     padding: str | tuple[int, ...]
 
 
@@ -154,7 +155,7 @@ class Conv3d(_Conv):
     """Applies a convolution to (N, C_in, D, H, W) or (C_in, D, H, W)."""
 
     _rank = 3
-    _function = staticmethod(F.conv3d)
+    _function = LookedUp("conv3d")
     padding: str | tuple[int, ...]
 
 
@@ -218,7 +219,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     """Applies a transposed convolution to (N, C_in, L) or (C_in, L)."""
 
     _rank = 1
-    _function = staticmethod(F.conv_transpose1d)
+    _function = LookedUp("conv_transpose1d")
     padding: str | tuple[int, ...]
 
 
@@ -227,7 +228,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     """Applies a transposed convolution to (N, C_in, H, W) or (C_in, H, W)."""
 
     _rank = 2
-    _function = staticmethod(F.conv_transpose2d)
+    _function = LookedUp("conv_transpose2d")
     padding: str | tuple[int, ...]
 
 
@@ -236,7 +237,7 @@ class ConvTranspose3d(_ConvTransposeNd):
     """Applies a transposed convolution to (N, C_in, D, H, W) or (C_in, D, H, W)."""
 
     _rank = 3
-    _function = staticmethod(F.conv_transpose3d)
+    _function = LookedUp("conv_transpose3d")
     padding: str | tuple[int, ...]
 
 

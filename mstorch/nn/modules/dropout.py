@@ -5,6 +5,7 @@ from typing import Any
 
 from ..._tensor import Tensor
 from .. import functional as F
+from ._looked_up import LookedUp
 from .module import Module
 
 
@@ -31,25 +32,25 @@ class _DropoutNd(Module):
 class Dropout(_DropoutNd):
     """Sets elements to 0 with probability p in training and divides the others by 1 - p (https://arxiv.org/abs/1207.0580)."""
 
-    _function = staticmethod(F.dropout)
+    _function = LookedUp("dropout")
 
 
 class Dropout1d(_DropoutNd):
     """Sets whole channels of (N, C, L) or (C, L) to 0."""
 
-    _function = staticmethod(F.dropout1d)
+    _function = LookedUp("dropout1d")
 
 
 class Dropout2d(_DropoutNd):
     """Sets whole channels of (N, C, H, W) to 0."""
 
-    _function = staticmethod(F.dropout2d)
+    _function = LookedUp("dropout2d")
 
 
 class Dropout3d(_DropoutNd):
     """Sets whole channels of (N, C, D, H, W) or (C, D, H, W) to 0."""
 
-    _function = staticmethod(F.dropout3d)
+    _function = LookedUp("dropout3d")
 
 
 class AlphaDropout(_DropoutNd):

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._tensor import Tensor
 from .. import functional as F
+from ._looked_up import LookedUp
 from ._made import numbers
 from ._own_init import own_init
 from .module import Module
@@ -46,7 +47,7 @@ class _MaxPoolNd(Module):
 class MaxPool1d(_MaxPoolNd):
     """Returns the maximum of each window of (N, C, L) or (C, L)."""
 
-    _function = staticmethod(F.max_pool1d)
+    _function = LookedUp("max_pool1d")
     dilation: int | tuple[int]
     kernel_size: int | tuple[int]
     padding: int | tuple[int]
@@ -56,7 +57,7 @@ class MaxPool1d(_MaxPoolNd):
 class MaxPool2d(_MaxPoolNd):
     """Returns the maximum of each window of (N, C, H, W) or (C, H, W)."""
 
-    _function = staticmethod(F.max_pool2d)
+    _function = LookedUp("max_pool2d")
     dilation: int | tuple[int, int]
     kernel_size: int | tuple[int, int]
     padding: int | tuple[int, int]
@@ -66,7 +67,7 @@ class MaxPool2d(_MaxPoolNd):
 class MaxPool3d(_MaxPoolNd):
     """Returns the maximum of each window of (N, C, D, H, W) or (C, D, H, W)."""
 
-    _function = staticmethod(F.max_pool3d)
+    _function = LookedUp("max_pool3d")
     dilation: int | tuple[int, int, int]
     kernel_size: int | tuple[int, int, int]
     padding: int | tuple[int, int, int]
@@ -134,7 +135,7 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
 class AvgPool2d(_AvgPoolWithDivisor):
     """Returns the mean of each window of (N, C, H, W) or (C, H, W)."""
 
-    _function = staticmethod(F.avg_pool2d)
+    _function = LookedUp("avg_pool2d")
     kernel_size: int | tuple[int, int]
     padding: int | tuple[int, int]
     stride: int | tuple[int, int]
@@ -144,7 +145,7 @@ class AvgPool2d(_AvgPoolWithDivisor):
 class AvgPool3d(_AvgPoolWithDivisor):
     """Returns the mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
 
-    _function = staticmethod(F.avg_pool3d)
+    _function = LookedUp("avg_pool3d")
     kernel_size: int | tuple[int, int, int]
     padding: int | tuple[int, int, int]
     stride: int | tuple[int, int, int]
@@ -177,7 +178,7 @@ class _LPPoolNd(Module):
 class LPPool1d(_LPPoolNd):
     """Returns the p-norm of each window of (N, C, L) or (C, L)."""
 
-    _function = staticmethod(F.lp_pool1d)
+    _function = LookedUp("lp_pool1d")
     kernel_size: int | tuple[int]
     stride: int | tuple[int]
 
@@ -185,7 +186,7 @@ class LPPool1d(_LPPoolNd):
 class LPPool2d(_LPPoolNd):
     """Returns the p-norm of each window of (N, C, H, W) or (C, H, W)."""
 
-    _function = staticmethod(F.lp_pool2d)
+    _function = LookedUp("lp_pool2d")
     kernel_size: int | tuple[int, int]
     stride: int | tuple[int, int]
 
@@ -193,7 +194,7 @@ class LPPool2d(_LPPoolNd):
 class LPPool3d(_LPPoolNd):
     """Returns the p-norm of each window of (N, C, D, H, W) or (C, D, H, W)."""
 
-    _function = staticmethod(F.lp_pool3d)
+    _function = LookedUp("lp_pool3d")
     kernel_size: int | tuple[int, int, int]
     stride: int | tuple[int, int, int]
 
@@ -219,21 +220,21 @@ class _AdaptiveMaxPoolNd(Module):
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """Max-pools (N, C, L) or (C, L) to a given output size."""
 
-    _function = staticmethod(F.adaptive_max_pool1d)
+    _function = LookedUp("adaptive_max_pool1d")
     output_size: int | tuple[int]
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Max-pools (N, C, H, W) or (C, H, W) to a given output size."""
 
-    _function = staticmethod(F.adaptive_max_pool2d)
+    _function = LookedUp("adaptive_max_pool2d")
     output_size: int | None | tuple[int | None, int | None]
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Max-pools (N, C, D, H, W) or (C, D, H, W) to a given output size."""
 
-    _function = staticmethod(F.adaptive_max_pool3d)
+    _function = LookedUp("adaptive_max_pool3d")
     output_size: int | None | tuple[int | None, int | None, int | None]
 
 
@@ -257,21 +258,21 @@ class _AdaptiveAvgPoolNd(Module):
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Average-pools (N, C, L) or (C, L) to a given output size."""
 
-    _function = staticmethod(F.adaptive_avg_pool1d)
+    _function = LookedUp("adaptive_avg_pool1d")
     output_size: int | tuple[int]
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Average-pools (N, C, H, W) or (C, H, W) to a given output size."""
 
-    _function = staticmethod(F.adaptive_avg_pool2d)
+    _function = LookedUp("adaptive_avg_pool2d")
     output_size: int | None | tuple[int | None, int | None]
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Average-pools (N, C, D, H, W) or (C, D, H, W) to a given output size."""
 
-    _function = staticmethod(F.adaptive_avg_pool3d)
+    _function = LookedUp("adaptive_avg_pool3d")
     output_size: int | None | tuple[int | None, int | None, int | None]
 
 
@@ -302,7 +303,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     """Puts the values of (N, C, L) or (C, L) back at MaxPool1d's indices, zeros elsewhere."""
 
     _rank = 1
-    _function = staticmethod(F.max_unpool1d)
+    _function = LookedUp("max_unpool1d")
     kernel_size: int | tuple[int]
     padding: int | tuple[int]
     stride: int | tuple[int]
@@ -313,7 +314,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
     """Puts the values of (N, C, H, W) or (C, H, W) back at MaxPool2d's indices, zeros elsewhere."""
 
     _rank = 2
-    _function = staticmethod(F.max_unpool2d)
+    _function = LookedUp("max_unpool2d")
     kernel_size: int | tuple[int, int]
     padding: int | tuple[int, int]
     stride: int | tuple[int, int]
@@ -324,7 +325,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     """Puts the values of (N, C, D, H, W) or (C, D, H, W) back at MaxPool3d's indices, zeros elsewhere."""
 
     _rank = 3
-    _function = staticmethod(F.max_unpool3d)
+    _function = LookedUp("max_unpool3d")
     kernel_size: int | tuple[int, int, int]
     padding: int | tuple[int, int, int]
     stride: int | tuple[int, int, int]
@@ -369,7 +370,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """Fractional max pooling of (N, C, H, W) or (C, H, W), with randomly placed windows (https://arxiv.org/abs/1412.6071)."""
 
     _rank = 2
-    _function = staticmethod(F.fractional_max_pool2d)
+    _function = LookedUp("fractional_max_pool2d")
     kernel_size: int | tuple[int, int]
     output_ratio: float | tuple[float, float]
     output_size: int | tuple[int, int]
@@ -380,7 +381,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """Fractional max pooling of (N, C, D, H, W) or (C, D, H, W), with randomly placed windows."""
 
     _rank = 3
-    _function = staticmethod(F.fractional_max_pool3d)
+    _function = LookedUp("fractional_max_pool3d")
     kernel_size: int | tuple[int, int, int]
     output_ratio: float | tuple[float, float, float]
     output_size: int | tuple[int, int, int]
