@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,6 @@ from ._core.tensor_base import (
     array_of,
     auto_of,
     become_apart,
-    count_of,
     in_class,
     is_meta,
     is_tracked,
@@ -114,7 +114,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def numel(self) -> int:
         """Return the number of elements."""
-        return count_of(self._shape)
+        return math.prod(self._shape)
 
     nelement = numel
 
@@ -189,7 +189,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def data_ptr(self) -> int:
         """Return the address of the first element; on a device, a number unique to the storage and offset."""
         storage: Any = self._storage
-        if not count_of(self._shape) or storage.__class__ is Absent:
+        if not math.prod(self._shape) or storage.__class__ is Absent:
             return 0
         return storage.address_of(self) if storage.__class__ in NATIVE else array_of(self).__array_interface__["data"][0]
 
@@ -204,7 +204,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def item(self) -> int | float | bool:
         """Return the only element as a Python number."""
-        count = count_of(self._shape)
+        count = math.prod(self._shape)
         if is_meta(self):
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if count != 1:
@@ -216,7 +216,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return in_python(array_of(self)).tolist()
 
     def __bool__(self) -> bool:
-        count = count_of(self._shape)
+        count = math.prod(self._shape)
         if count != 1 and not is_meta(self):
             if count == 0:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -526,7 +526,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
 
 def _only(tensor: Tensor) -> Number:
-    if count_of(tensor._shape) != 1:
+    if math.prod(tensor._shape) != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     return tensor.item()
 

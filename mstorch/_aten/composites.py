@@ -17,7 +17,7 @@ from .._core.dtype import bool_, by_name, dtype, float32, float64
 from .._core.formats import contiguous_format, memory_format
 from .._core.storage import Counter
 from .._core.strides import view_strides
-from .._core.tensor_base import TensorBase, count_of, strides_of
+from .._core.tensor_base import TensorBase, strides_of
 from .._ops.memory import from_data
 from .._ops.memory.from_data import made
 from .._ops.shape import views
@@ -75,7 +75,7 @@ def _in_rows(x: Tensor) -> bool:
 
 def _viewed(x: Tensor, shape: list[int]) -> Tensor:
     """Reshape the tensor, as a view if its strides allow."""
-    shape = _whole(shape, count_of(x._shape))
+    shape = _whole(shape, math.prod(x._shape))
     if _in_rows(x) or view_strides(x._shape, strides_of(x), shape) is not None:
         return aten("view", x, shape)
     return aten("_unsafe_view", aten("clone", x, memory_format=contiguous_format), shape)

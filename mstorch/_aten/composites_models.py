@@ -8,7 +8,6 @@ from typing import Any
 from .. import init
 from .._backend.arrays import Number
 from .._core.generator import Generator
-from .._core.tensor_base import count_of
 from .._ops.linalg.einsum import Label, read, subscripts_and_operands
 from .._tensor import Tensor
 from ..nn import functional
@@ -109,7 +108,7 @@ def _constant(tensor: Tensor, val: float) -> Tensor:
 def _kaiming_uniform(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
 ) -> Tensor:
-    if not count_of(tensor.shape):
+    if not math.prod(tensor.shape):
         return tensor
     bound = math.sqrt(3.0) * init.calculate_gain(nonlinearity, a) / math.sqrt(init._calculate_correct_fan(tensor, mode))
     return aten("uniform_", tensor, -bound, bound, **({} if generator is None else {"generator": generator}))

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.tensor_base import TensorBase, count_of
+from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 from .calling import DERIVATIVES, Derived, NotInTerms, derivative
 from .composites import aten
@@ -223,14 +223,14 @@ def _spread(node: Derived, grad: Tensor) -> Any:
 
 derivative("sum.default", label="SumBackward0")(_spread)
 derivative("sum.dim_IntList", label="SumBackward1")(_spread)
-derivative("mean.default", label="MeanBackward0")(lambda node, grad: aten("div.Scalar", _spread(node, grad), count_of(node.shapes[0])))
+derivative("mean.default", label="MeanBackward0")(lambda node, grad: aten("div.Scalar", _spread(node, grad), math.prod(node.shapes[0])))
 
 
 @derivative("mean.dim", label="MeanBackward1")
 def _mean_dims(node: Derived, grad: Tensor) -> Tensor:
     shape, dims = node.shapes[0], node.plan[1]
     wide = _spread(node, grad)
-    return aten("div.Scalar", wide, math.prod(shape[d] for d in dims if shape) if dims else count_of(shape))
+    return aten("div.Scalar", wide, math.prod(shape[d] for d in dims if shape) if dims else math.prod(shape))
 
 
 def _moments(node: Derived, grad: Tensor) -> Tensor:
@@ -238,7 +238,7 @@ def _moments(node: Derived, grad: Tensor) -> Tensor:
     dims = node.option(1, None)
     correction = node.options.get("correction", 1)
     if dims is None:
-        centre, count = x.mean(), count_of(x.shape)
+        centre, count = x.mean(), math.prod(x.shape)
     else:
         grad = _with_dims(grad, len(x.shape), dims, node.options.get("keepdim", False))
         centre, count = x.mean(dims, True), math.prod(x.shape[d] for d in dims)

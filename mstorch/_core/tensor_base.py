@@ -357,10 +357,6 @@ def _leaf_of(tensor: TensorBase) -> TensorBase | None:
     return base if base is not None and base._auto is not None and base._auto.leaf else None
 
 
-count_of: Callable[[Sequence[int]], int] = math.prod
-"""Return the number of elements of a shape."""
-
-
 def strides_of(tensor: TensorBase) -> Strides:
     """Return the strides in elements, as a tuple."""
     return tensor._stride if tensor._stride is not None else contiguous_strides(tensor._shape)
@@ -556,7 +552,7 @@ on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what
 def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
     """Set a tensor's shape within its storage; return False, without effect, if the storage is too small and cannot grow."""
     storage = tensor._storage
-    fits = storage.__class__ is Value and (tensor._offset + count_of(shape)) * tensor._dtype.itemsize <= storage.nbytes
+    fits = storage.__class__ is Value and (tensor._offset + math.prod(shape)) * tensor._dtype.itemsize <= storage.nbytes
     if modes.native is not None or not (storage.grows or fits):
         return False
     resize(tensor, shape)
@@ -566,8 +562,8 @@ def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
 def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
     """Give a tensor a row-major shape within its storage, which grows on the host if necessary."""
     storage, size = tensor._storage, tensor._dtype.itemsize
-    need = (tensor._offset + count_of(shape)) * size
-    if count_of(shape) and storage.nbytes < need:
+    need = (tensor._offset + math.prod(shape)) * size
+    if math.prod(shape) and storage.nbytes < need:
         refuse_growth(storage)
         whole = storage.nbytes // size * size
         storage.resize(need)

@@ -1,6 +1,7 @@
 """Checks before an in-place write: leaves and views in autograd, and overlapping memory."""
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -8,12 +9,7 @@ from .auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, OF_FUNCTION, WITHOUT_GRA
 from .modes import modes
 from .storage import DeviceMemory
 from .strides import dense_order, overlaps
-from .tensor_base import (
-    count_of,
-    is_tracked,
-    strides_of,
-    touch,
-)
+from .tensor_base import is_tracked, strides_of, touch
 from .warned import warn
 
 if TYPE_CHECKING:
@@ -146,7 +142,7 @@ def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool =
     if dense_order(target._shape, strides[0]) is None or dense_order(source._shape, strides[1]) is None:
         return  # as in torch, only windows without gaps are looked at
     begins = target._offset * target._dtype.itemsize, source._offset * source._dtype.itemsize
-    ends = [begin + count_of(part._shape) * part._dtype.itemsize for begin, part in zip(begins, (target, source))]
+    ends = [begin + math.prod(part._shape) * part._dtype.itemsize for begin, part in zip(begins, (target, source))]
     if alike and begins[0] == begins[1] and ends[0] == ends[1]:
         apart = strides[0] == strides[1]
     else:

@@ -491,11 +491,6 @@ def values_of(tensor: TensorBase) -> Array | None:
     return array_of(tensor) if home(tensor).has_elements else None
 
 
-def shape_of(tensor: Any) -> tuple[int, ...]:
-    """Return the shape as a plain tuple, faster than ``tensor.shape``."""
-    return tensor._shape
-
-
 def whole(value: Any) -> int:
     """Return an integer argument as an int. Raise TypeError for a bool or other types; the public form replaces it by torch's message."""
     if value.__class__ is not int:

@@ -1,6 +1,7 @@
 """Checks that an operation does not read memory that it writes."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,8 @@ import numpy as np
 from .._backend.arrays import Array
 from .._backend.geometry import flat_index
 from .._core.strides import dense_order
-from .._core.tensor_base import TensorBase, count_of, strides_of
+from .._core.tensor_base import TensorBase, strides_of
 from .._core.writable import SHARED, check_writable, refuse_partial_overlap
-from ._dispatch import shape_of
 
 
 def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
@@ -49,7 +49,7 @@ def refuse_parts(out: Any, input: TensorBase, shape: tuple[int, ...] | None = No
     target, size = out[0], input._dtype.itemsize
     begins = target._offset * target._dtype.itemsize, input._offset * size
     if shape is not None and shape != target._shape:
-        counts = count_of(shape), count_of(input._shape)
+        counts = math.prod(shape), math.prod(input._shape)
         apart = begins[0] + counts[0] * target._dtype.itemsize <= begins[1] or begins[1] + counts[1] * size <= begins[0]
         same = begins[0] == begins[1] and counts[0] == counts[1]
         if not apart and not same and 0 not in counts and dense_order(input._shape, strides_of(input)) is not None:
@@ -62,4 +62,4 @@ def refuse_parts(out: Any, input: TensorBase, shape: tuple[int, ...] | None = No
 
 
 def _places(tensor: TensorBase) -> Array:
-    return flat_index(shape_of(tensor), strides_of(tensor), tensor._offset)
+    return flat_index(tensor._shape, strides_of(tensor), tensor._offset)

@@ -1,6 +1,7 @@
 """Fake quantization: float tensors are quantized and dequantized; gradients pass where nothing was clamped."""
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ import numpy as np
 from .._backend.arrays import Number
 from .._backend.errors import not_for
 from .._core.dtype import bfloat16, dtype, float16, float32, float64, int32
-from .._core.tensor_base import TensorBase, count_of
-from .._ops._dispatch import is_number, shape_of, type_word, without_grad, wrap_dim
+from .._core.tensor_base import TensorBase
+from .._ops._dispatch import is_number, type_word, without_grad, wrap_dim
 from .._ops._named import call_node
 from .._ops.elementwise import compare, elementwise, math
 from .._ops.elementwise.bitwise import bitwise_and
@@ -99,7 +100,7 @@ def _check_floating(input: Tensor, kernel: str) -> None:
 
 def _single(value: Any) -> Tensor:
     """Return the only element of a tensor as a 0-d float32 tensor."""
-    count = count_of(shape_of(value))
+    count = prod(value._shape)
     if count != 1:
         raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
     return views.reshape(copying.to(views.detach(value), float32), ())
@@ -141,7 +142,7 @@ def _by_channel(value: Tensor | Number, axis: int, rank: int) -> Tensor:
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int) -> Tensor:
     """Run ``fake_quantize_per_tensor_affine`` with a scale and a zero point for each slice along ``axis``."""
     scale, zero_point = views.detach(scale), views.detach(zero_point)
-    own, scales, points = shape_of(input), shape_of(scale), shape_of(zero_point)
+    own, scales, points = input._shape, scale._shape, zero_point._shape
     if scale._dtype not in (float32, bfloat16):
         raise RuntimeError(f"Scale must be Float or BFloat16, found {type_word(scale._dtype)}")
     if zero_point._dtype not in (int32, float32, float16):
@@ -196,7 +197,7 @@ class _Learnable(Function):
         by_scale = elementwise.mul(compare.where(inside, kept, elementwise.mul(g, edge)), factor)
         moved = elementwise.mul(elementwise.mul(elementwise.neg(g), own_scale), factor)
         by_point = compare.where(inside, 0.0, moved)
-        dims = tuple(place for place in range(len(shape_of(input))) if place != axis)
+        dims = tuple(place for place in range(len(input._shape)) if place != axis)
         found = [part if axis is not None and not dims else reduce.sum(part, dims) for part in (by_scale, by_point)]
         if axis is None:
             found = [views.reshape(part, (1,)) for part in found]
@@ -208,7 +209,7 @@ def _qparams(input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low:
     if axis is None:
         scale, point = views.select(scale, 0, 0), views.select(point, 0, 0)
     else:
-        scale, point = (_by_channel(part, axis, len(shape_of(input))) for part in (scale, point))
+        scale, point = (_by_channel(part, axis, len(input._shape)) for part in (scale, point))
     point = math.round(point) if rounded else elementwise.add(point, 0.5)
     return scale, math.trunc(compare.clamp(point, low, high))
 
@@ -225,7 +226,7 @@ def _fake_quantize_learnable_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int, grad_factor: float = 1.0
 ) -> TensorBase:
     """Run ``fake_quantize_per_channel_affine`` with gradients for scales and zero points, multiplied by ``grad_factor``."""
-    given = (input, scale, zero_point, wrap_dim(axis, len(shape_of(input))), quant_min, quant_max, grad_factor)
+    given = (input, scale, zero_point, wrap_dim(axis, len(input._shape)), quant_min, quant_max, grad_factor)
     return call_node(_Learnable.apply(*given), "FakeQuantizeLearnablePerChannelAffineBackward0")
 
 
@@ -247,7 +248,7 @@ def fused_moving_avg_obs_fake_quant(
     symmetric_quant: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Update ``running_min`` and ``running_max`` by a tensor, determine scale and zero point from them, and fake-quantize the tensor."""
-    own = shape_of(input)
+    own = input._shape
     if 0 in own:
         return copying.clone(input)
     if ch_axis >= len(own):
@@ -273,24 +274,24 @@ def _choose_for(low: Tensor, high: Tensor, scale: Tensor, point: Tensor, limits:
     bounds = [np.asarray(part.detach().cpu().numpy(), np.float32) for part in (low, high)]
     scales, points = choose(bounds[0], bounds[1], limits[0], limits[1], symmetric)
     for target, values in ((scale, scales), (point, points)):
-        target.copy_(views.reshape(target.new_tensor(values.tolist(), dtype=float64), shape_of(target)))
+        target.copy_(views.reshape(target.new_tensor(values.tolist(), dtype=float64), target._shape))
 
 
 def _observe(input: Tensor, running_min: Tensor, running_max: Tensor, share: float, axis: int | None, qparams: tuple[Any, Any]) -> None:
     """Update the running bounds by those of a tensor: over all elements, or for each slice along an axis."""
-    own = shape_of(input)
+    own = input._shape
     if axis is None:
         bounds = reduce.aminmax(input)
     else:
         count = own[axis]
-        if not count_of(shape_of(running_min)):
+        if not prod(running_min._shape):
             running_min.resize_(count).fill_(float("inf"))
             running_max.resize_(count).fill_(float("-inf"))
             qparams[0].resize_(count)
             qparams[1].resize_(count)
         bounds = reduce.aminmax(views.reshape(views.movedim(input, axis, 0), (count, -1)), dim=1)
     for running, now in zip((running_min, running_max), bounds):
-        now = views.reshape(copying.to(now, running._dtype), shape_of(running))
+        now = views.reshape(copying.to(now, running._dtype), running._shape)
         moved = elementwise.add(running, elementwise.mul(elementwise.sub(now, running), share))
         running.copy_(compare.where(compare.isinf(running), now, moved))
 

@@ -9,7 +9,7 @@ import numpy as np
 from .._core.dtype import dtype, float32, int32, quint8
 from .._core.formats import channels_last, channels_last_3d, memory_format
 from .._core.tensor_base import TensorBase
-from .._ops._dispatch import shape_of, type_word, without_grad
+from .._ops._dispatch import type_word, without_grad
 from .._ops.elementwise import compare, elementwise, math
 from .._ops.layers import conv
 from .._ops.linalg.matmul import matmul
@@ -45,7 +45,7 @@ def _differences(tensor: Any) -> Tensor:
 
 def _whole_product(left: Tensor, right: Tensor) -> Any:
     """Return ``left @ right.T`` of integers, exactly: blocks are accumulated in float32, and the sums of blocks in int32."""
-    length = shape_of(left)[-1]
+    length = left._shape[-1]
     total = None
     for start in range(0, max(length, 1), _EXACT):
         count = min(_EXACT, length - start)
@@ -72,10 +72,10 @@ def _check_input(name: str, input: Tensor, kind: dtype | None = None) -> None:
 
 
 def _check_rows(input: Tensor, weight: Tensor) -> None:
-    if len(shape_of(input)) < 2:
+    if len(input._shape) < 2:
         raise RuntimeError("The dimension of input tensor should be larger than or equal to 2")
-    if shape_of(input)[-1] != shape_of(weight)[-1]:
-        raise RuntimeError(f"The number of rows in the packB should be equal to K: {shape_of(input)[-1]}")
+    if input._shape[-1] != weight._shape[-1]:
+        raise RuntimeError(f"The number of rows in the packB should be equal to K: {input._shape[-1]}")
 
 
 def linear_dynamic(X: Tensor, W_prepack: ScriptObject, reduce_range: bool = False) -> Tensor:
@@ -90,10 +90,10 @@ def _linear_dynamic(X: Tensor, packed: ScriptObject, reduce_range: bool) -> Tens
     if X._dtype is not float32:
         raise RuntimeError(f"expected scalar type Float but found {type_word(X._dtype)}")
     _check_rows(X, weight)
-    own = shape_of(X)
+    own = X._shape
     rows = views.reshape(views.detach(X), (-1, own[-1]))
     if 0 in own:
-        return rows.new_zeros((*own[:-1], shape_of(weight)[0]))
+        return rows.new_zeros((*own[:-1], weight._shape[0]))
     low, high = (part.item() for part in rows.aminmax())
     scale, point = choose_one(low, high, 0, 255, reduce_range=reduce_range)
     quantizer = Quantizer(per_tensor_affine, scale, point)
@@ -102,7 +102,7 @@ def _linear_dynamic(X: Tensor, packed: ScriptObject, reduce_range: bool) -> Tens
     found = elementwise.mul(sums, _scales(weight, scale, [1, -1]))
     if bias is not None:
         found = elementwise.add(found, views.detach(bias))
-    return views.reshape(found, (*own[:-1], shape_of(weight)[0]))
+    return views.reshape(found, (*own[:-1], weight._shape[0]))
 
 
 def linear_relu_dynamic(X: Any, W_prepack: ScriptObject, reduce_range: bool = False) -> Any:
@@ -163,7 +163,7 @@ def _linear(name: str, positive: bool) -> Callable[..., Any]:
         _check_input(name, X, quint8)
         _check_rows(X, weight)
         with without_grad():
-            own, count = shape_of(X), shape_of(weight)[0]
+            own, count = X._shape, weight._shape[0]
             rows = views.reshape(_differences(X), (-1, own[-1]))
             sums = views.reshape(_whole_product(rows, _differences(weight)), (*own[:-1], count))
             scales = _scales(weight, X._quantizer.scale, [1] * (len(own) - 1) + [-1])
@@ -178,10 +178,10 @@ linear, linear_relu = _linear("linear", False), _linear("linear_relu", True)
 
 def _whole_convolution(input: Tensor, weight: Tensor, config: dict[str, Any]) -> Any:
     """Return a convolution of integers, exactly: blocks of channels are accumulated in float32, and their sums in int32."""
-    groups, window = config["groups"], shape_of(weight)[2:]
-    within = shape_of(weight)[1]
+    groups, window = config["groups"], weight._shape[2:]
+    within = weight._shape[1]
     count = max(1, _EXACT // max(1, int(np.prod(window))))
-    batch, _, *places = shape_of(input)
+    batch, _, *places = input._shape
     apart = views.reshape(input, (batch, groups, within, *places))
     total = None
     for start in range(0, within, count):
@@ -201,18 +201,18 @@ def _conv(name: str, rank: int, positive: bool) -> Callable[..., Any]:
         config = conv_config(packed_weight)
         if config["transpose"]:
             raise NotImplementedError("mstorch: transposed convolutions of quantized tensors are not built")
-        if len(shape_of(qx)) != rank + 2:
-            raise RuntimeError(f"{name}: expected an input of {rank + 2} dimensions, not {len(shape_of(qx))}")
+        if len(qx._shape) != rank + 2:
+            raise RuntimeError(f"{name}: expected an input of {rank + 2} dimensions, not {len(qx._shape)}")
         with without_grad():
             steps = _differences(qx)
             steps = views.unsqueeze(steps, 2) if rank == 1 else steps
-            if shape_of(steps)[1] != shape_of(weight)[1] * config["groups"]:
+            if steps._shape[1] != weight._shape[1] * config["groups"]:
                 raise RuntimeError(
-                    f"Given groups={config['groups']}, weight of size {list(shape_of(weight))}, expected input to have "
-                    f"{shape_of(weight)[1] * config['groups']} channels, but got {shape_of(steps)[1]} channels instead"
+                    f"Given groups={config['groups']}, weight of size {list(weight._shape)}, expected input to have "
+                    f"{weight._shape[1] * config['groups']} channels, but got {steps._shape[1]} channels instead"
                 )
             sums = _whole_convolution(steps, _differences(weight), config)
-            shape = [1, -1] + [1] * (len(shape_of(sums)) - 2)
+            shape = [1, -1] + [1] * (len(sums._shape) - 2)
             scales = _scales(weight, qx._quantizer.scale, shape)
             found = _finished(sums, scales, bias, output_scale, output_zero_point, quint8, positive, shape)
             return found.squeeze(2) if rank == 1 else found.contiguous(memory_format=_last(rank))

@@ -1,6 +1,7 @@
 """Creation of quantized tensors: from float ones, from integers, and empty ones."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,10 +10,10 @@ import numpy as np
 from .._core.device import device
 from .._core.dtype import dtype, float16, float32, float64, int64, qint8, quint8
 from .._core.formats import layout, memory_format
-from .._core.tensor_base import TensorBase, count_of
+from .._core.tensor_base import TensorBase
 from .._hook import not_yet
 from .._namespace.absent import empty_quantized as _refuse_empty
-from .._ops._dispatch import is_number, shape_of, type_word
+from .._ops._dispatch import is_number, type_word
 from .._ops.memory import copying, creation
 from .._ops.reduce import reduce
 from .._ops.shape import views
@@ -94,16 +95,16 @@ def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: dtype
 
 def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Sequence[int]) -> Quantizer:
     """Return the quantizer of a scale and zero point for each slice along an axis; floating zero points make the parameters floating."""
-    if len(shape_of(scales)) != 1:
+    if len(scales._shape) != 1:
         raise RuntimeError("scale tensor must have dimension 1")
-    if len(shape_of(zero_points)) != 1:
+    if len(zero_points._shape) != 1:
         raise RuntimeError("zero_points tensor must have dimension 1")
-    if shape_of(scales) != shape_of(zero_points):
+    if scales._shape != zero_points._shape:
         raise RuntimeError("number of elements in scales and zero_points must match")
     if not 0 <= axis < len(shape):
         raise RuntimeError(f"Channel axis out of range in per channel affine quantization. Got: {axis}Expected: [0, {len(shape)})")
-    if shape_of(scales)[0] != shape[axis]:
-        raise RuntimeError(f"length of scales must equal to channel, expected {shape[axis]} got, {shape_of(scales)[0]}")
+    if scales._shape[0] != shape[axis]:
+        raise RuntimeError(f"length of scales must equal to channel, expected {shape[axis]} got, {scales._shape[0]}")
     floating = zero_points._dtype.is_floating_point
     kinds = (float32, float32) if floating else (float64, int64)
     scale, point = (copying.clone(copying.to(views.detach(part), kind)) for part, kind in zip((scales, zero_points), kinds))
@@ -113,8 +114,8 @@ def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Seq
 def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: dtype) -> Tensor:
     """Quantize ``input`` with a scale and a zero point for each slice along ``axis``."""
     _check("quantize_per_channel", input, dtype)
-    own = channel_quantizer(scales, zero_points, axis, shape_of(input))
-    if own.scheme is per_channel_affine and shape_of(scales)[0]:
+    own = channel_quantizer(scales, zero_points, axis, input._shape)
+    if own.scheme is per_channel_affine and scales._shape[0]:
         low, high = (int(part.item()) for part in reduce.aminmax(own.point))
         _check_point("quantize_tensor_per_channel_affine", low, dtype)
         _check_point("quantize_tensor_per_channel_affine", high, dtype)
@@ -122,7 +123,7 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
 
 
 def _bounds(input: Tensor) -> tuple[float, float]:
-    if not count_of(shape_of(input)):
+    if not math.prod(input._shape):
         raise RuntimeError(
             "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
         )
@@ -196,7 +197,7 @@ def _make_per_tensor_quantized_tensor(input: Tensor, scale: float, zero_point: i
 
 def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int) -> Tensor:
     """Return a quantized tensor of the integers in ``input``, with a scale and a zero point for each slice along ``axis``."""
-    return _of_integers(input, channel_quantizer(scale, zero_point, axis, shape_of(input)))
+    return _of_integers(input, channel_quantizer(scale, zero_point, axis, input._shape))
 
 
 __all__ = [

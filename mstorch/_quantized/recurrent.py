@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.dtype import dtype
-from .._ops._dispatch import shape_of, without_grad
+from .._ops._dispatch import without_grad
 from .._ops.elementwise import activation, elementwise, math
 from .._ops.layers.dropout import dropout as drop
 from .._ops.shape import join, views
@@ -113,7 +113,7 @@ def _layer(step: Step, two: bool) -> Callable[..., Any]:
         else:
             data, hx, params, _, num_layers, dropout, train, bidirectional, batch_first = given
             data = views.transpose(data, 0, 1) if batch_first else data
-            steps, batch, width = shape_of(data)
+            steps, batch, width = data._shape
             sizes, rows = [batch] * steps, views.reshape(data, (steps * batch, width))
         states = tuple(hx) if two else (hx,)
         out, ends = _layers(rows, sizes, states, params, step, num_layers, dropout, train, bidirectional)

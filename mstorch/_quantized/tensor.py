@@ -1,6 +1,7 @@
 """The class of quantized tensors: integers in memory, and a quantizer."""
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from .._core.formats import memory_format
 from .._core.naming import is_torch
 from .._core.overriding import disabled
 from .._core.storage import Counter
-from .._core.tensor_base import TensorBase, array_of, count_of, tensor_of, window
+from .._core.tensor_base import TensorBase, array_of, tensor_of, window
 from .._namespace.process import (
     per_channel_affine,
     per_channel_affine_float_qparams,
@@ -83,13 +84,13 @@ class QuantizedTensor(Tensor):
 
     def item(self) -> float:
         """Return the only element, dequantized, as a Python number."""
-        if count_of(self._shape) != 1:
-            raise RuntimeError(f"a Tensor with {count_of(self._shape)} elements cannot be converted to Scalar")
+        if prod(self._shape) != 1:
+            raise RuntimeError(f"a Tensor with {prod(self._shape)} elements cannot be converted to Scalar")
         return dequantize(self).item()
 
     def __bool__(self) -> bool:
-        if count_of(self._shape) != 1:
-            many = "more than one value" if count_of(self._shape) else "no values"
+        if prod(self._shape) != 1:
+            many = "more than one value" if prod(self._shape) else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
         return bool(self.item())
 

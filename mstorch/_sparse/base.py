@@ -20,7 +20,7 @@ from .._core.overriding import FORMED, disabled
 from .._core.size import Size
 from .._core.sparse_parts import is_sparse
 from .._core.storage import Counter, DeviceMemory, Storage
-from .._core.tensor_base import SparseOperand, array_of, auto_of, count_of, is_meta, is_tracked
+from .._core.tensor_base import SparseOperand, array_of, auto_of, is_meta, is_tracked
 from .._core.warned import warn_once
 from .._ops._dispatch import wrap_dim
 from .._ops.memory import copying
@@ -87,7 +87,7 @@ class SparseTensor(Tensor):
 
     def numel(self) -> int:
         """Return the number of elements, including unspecified ones."""
-        return count_of(self._size)
+        return math.prod(self._size)
 
     nelement = numel
 

@@ -13,7 +13,6 @@ from .._core.dtype import dtype
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from .._core.formats import layout as Layout
 from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import count_of
 from .._ops._dispatch import type_word
 from .._tensor import Tensor
 from .base import BLOCKED, BY_ROWS, COMPRESSED, NAMES, host, layout_word, sparse
@@ -165,7 +164,7 @@ def places(self: Any) -> tuple[Array, Any]:
     kind, (compressed, plain), values = self._layout, self._index, self._values_part
     starts, others = host(compressed).astype(np.int64), host(plain).astype(np.int64)
     batch = starts.shape[:-1]
-    count = count_of(batch)
+    count = math.prod(batch)
     nnz = others.shape[-1]
     lines = np.concatenate(
         [np.repeat(np.arange(starts.shape[-1] - 1), np.diff(line)) for line in starts.reshape(count, -1)]

@@ -1,6 +1,7 @@
 """Conversion from dense to sparse, sparse to dense, and between sparse layouts."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from .._core.above import above
 from .._core.dtype import complex32, dtype, int64
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import array_of, count_of
+from .._core.tensor_base import array_of
 from .._ops._dispatch import refuse_codes
 from .._ops.memory.creation import zeros
 from .._tape.windows import no_view
@@ -35,7 +36,7 @@ def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None 
         return zeros(self._size, dtype=self._dtype, device=self.device)
     where, values = where_of(self)
     count = where.shape[0]
-    summed = added(values, flat(where, self._size), count_of(self._size[:count]))
+    summed = added(values, flat(where, self._size), math.prod(self._size[:count]))
     return no_view(summed.reshape(self._size))
 
 
@@ -50,7 +51,7 @@ def _specified(self: Tensor, count: int) -> Array:
 def _from_dense(self: Tensor, count: int) -> Tensor:
     size = tuple(self.shape)
     where = _specified(self, count)
-    rows = self.reshape((count_of(size[:count]), *size[count:]))
+    rows = self.reshape((math.prod(size[:count]), *size[count:]))
     return sparse(sparse_coo, (index_tensor(where),), taken(rows, flat(where, size)), size, True)
 
 
@@ -196,7 +197,7 @@ def _grouped(source: Any, kind: layout, batch: int, block: tuple[int, int], name
         extents.reverse()
     key = (lead * extents[0] + lines) * extents[1] + others
     cells, group = np.unique(key, return_inverse=True)
-    groups = count_of(size[:batch])
+    groups = math.prod(size[:batch])
     line_of = cells // max(extents[1], 1)
     counts = np.bincount(line_of, minlength=groups * extents[0]).reshape(groups, extents[0])
     per_batch = counts.sum(1)

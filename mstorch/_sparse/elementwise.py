@@ -1,6 +1,7 @@
 """Elementwise operations on sparse tensors: functions that preserve zero run on the values, sums on the union of the indices."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.second_names import operation_of
 from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import TensorBase, count_of, is_meta, is_tracked
+from .._core.tensor_base import TensorBase, is_meta, is_tracked
 from .._core.writable import check_writable
 from .._ops._dispatch import broadcast_shape, finish, is_number, result_dtype, type_word
 from .._ops._operation import record_of
@@ -178,7 +179,7 @@ def _add_to_dense(dense: Any, other: Any) -> Tensor:
     where, values = where_of(other)
     count = where.shape[0]
     kind = result_dtype_of(dense, other)
-    rows = dense.to(kind).reshape((count_of(other._size[:count]), *other._size[count:]))
+    rows = dense.to(kind).reshape((math.prod(other._size[:count]), *other._size[count:]))
     if values.numel():
         rows = rows.index_add(0, index_tensor(flat(where, other._size)), values.to(kind))
     else:

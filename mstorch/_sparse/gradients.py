@@ -1,6 +1,7 @@
 """Gradients of sparse tensors: at a tensor's own indices, and sparse gradients of dense leaves."""
 from __future__ import annotations
 
+import math
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from .._backend.arrays import Array
 from .._core.above import above
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import MAKERS, is_sparse
-from .._core.tensor_base import TensorBase, count_of, is_tracked
+from .._core.tensor_base import TensorBase, is_tracked
 from .._ops.memory.from_data import made
 from .._tape import engine
 from .._tape.moving import beside
@@ -36,7 +37,7 @@ def values_at(source: Any, target: Any) -> Any:
     count = where.shape[0]
     wanted = flat(where, target._size)
     if not is_sparse(source):
-        found = taken(source.reshape((count_of(target._size[:count]), *target._size[count:])), wanted)
+        found = taken(source.reshape((math.prod(target._size[:count]), *target._size[count:])), wanted)
         return found.reshape(target._values_part.shape)
     there, values = where_of(source)
     have = flat(there, source._size)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from .._core.dtype import bfloat16, float16, float32
 from .._core.formats import sparse_coo
 from .._core.overriding import is_taken
 from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import count_of
 from .._ops._autocast import lowered, state
 from .._ops._dispatch import finish
 from .._ops._one_dtype import expect_dtype
@@ -258,7 +258,7 @@ def sampled_addmm(
     *lead, count, inner = mat1.shape
     width = mat2.shape[-1]
     batch = np.ravel_multi_index(tuple(where[:-2]), tuple(lead)) if lead else 0
-    many = count_of(tuple(lead))
+    many = math.prod(tuple(lead))
     rows = index_select(mat1.reshape((many * count, inner)), 0, index_tensor(batch * count + where[-2]))
     columns = index_select(mat2.mT.reshape((many * width, inner)), 0, index_tensor(batch * width + where[-1]))
     found = (rows * columns).sum(1) * alpha + values * beta

@@ -1,6 +1,7 @@
 """backward and grad: traversal of the tape from roots to leaves."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
     array_of,
-    count_of,
     is_meta,
     is_tracked,
     laid_out,
@@ -121,7 +121,7 @@ def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | Non
     if edge is None:  # a view of a leaf that has no history
         return None
     if gradient is None:
-        if not kind.is_floating_point or count_of(shape) != 1:
+        if not kind.is_floating_point or math.prod(shape) != 1:
             return None
         return edge, np.ones(shape, kind.np) if place is Storage else full(shape, 1, kind.name)
     if (
@@ -156,7 +156,7 @@ def _ones_at(edge: GradientEdge, recorded: bool) -> Array:
     shape, kind = _like_at(edge)
     if shape is None:
         raise RuntimeError("mstorch: a gradient is needed for an edge that get_gradient_edge did not make")
-    if count_of(shape) != 1:
+    if math.prod(shape) != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     ones = tensor_of(np.ones(shape, kind.np))
     return ones if recorded else bare(ones)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from .._core.built_in import written
 from .._core.overriding import public_name
 from .._core.promotion import promote_types
 from .._core.second_names import operation_of
-from .._core.tensor_base import TensorBase, count_of
+from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 from ._batched import RULES, BatchedTensor, Map, Op, Rule, as_batched, batched, find_rules_by, front, is_of, wrapped
 from ._batched_loop import by_slices, expanded, is_in_place, unmapped_error
@@ -322,7 +323,7 @@ def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         value = value if rank else value.unsqueeze(1)
         result = op(value, dim=tuple(range(1, max(rank, 1) + 1)), **given, **({"keepdim": True} if keep and rank else {}))
         return as_batched(result, 0, op.map)
-    result = op(value.reshape(op.map.size, count_of(tensor._shape)), dim=1, **given)
+    result = op(value.reshape(op.map.size, math.prod(tensor._shape)), dim=1, **given)
     if name in ("median", "nanmedian"):
         result = result[0]
     elif keep and rank:

@@ -5,7 +5,6 @@ from typing import Any
 
 from .._core.above import above
 from .._core.dtype import bool_, dtype, iinfo
-from .._ops._dispatch import shape_of
 from .._tensor import Tensor
 
 
@@ -27,10 +26,10 @@ def canonical_dims(dim: int | tuple[int, ...] | None, rank: int) -> tuple[int, .
 
 def input_mask(input: Tensor, mask: Any) -> Tensor:
     """Return the boolean mask broadcast to the shape of the input; raise IndexError if it has more dimensions."""
-    if len(shape_of(mask)) > len(shape_of(input)):
+    if len(mask._shape) > len(input._shape):
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
     mask = mask if mask._dtype is bool_ else mask != 0
-    return mask if shape_of(mask) == shape_of(input) else mask.broadcast_to(shape_of(input))
+    return mask if mask._shape == input._shape else mask.broadcast_to(input._shape)
 
 
 def lowest(name: str, kind: dtype) -> float:
@@ -76,7 +75,7 @@ def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         raise ValueError(f"_output_mask expected masked operation (got callable {op.__module__}.{name})")
     if name == "norm":
         args = args[1:]
-    dims = canonical_dims(args[0] if args else kwargs.get("dim"), len(shape_of(input)))
+    dims = canonical_dims(args[0] if args else kwargs.get("dim"), len(input._shape))
     marked = _input_mask(input, *args, **kwargs)
     return marked.any(dims, bool(kwargs.get("keepdim", False))) if dims else marked
 

@@ -7,7 +7,6 @@ from typing import Any
 from .._core.above import above
 from .._core.dtype import bool_, dtype, get_default_dtype, int64
 from .._core.overriding import for_maps
-from .._ops._dispatch import shape_of
 from .._tensor import Tensor
 from ._filled import canonical_dims, filled, highest, input_mask, lowest
 
@@ -31,7 +30,7 @@ def _over(function: Callable[..., Any], input: Tensor, dims: tuple[int, ...], ke
 def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
     """Return the sum of the unmasked elements; 0 if there are none."""
     values = filled(input, mask, 0, _summed(input, dtype))
-    dims = canonical_dims(dim, len(shape_of(input)))
+    dims = canonical_dims(dim, len(input._shape))
     return above.torch.sum(values, dims, bool(keepdim)) if dims else values.clone()
 
 
@@ -39,7 +38,7 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dty
 def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Return the product of the unmasked elements; 1 if there are none."""
     values = filled(input, mask, 1, _summed(input, dtype))
-    return _over(above.torch.prod, values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
+    return _over(above.torch.prod, values, canonical_dims(dim, len(input._shape)), bool(keepdim))
 
 
 @for_maps
@@ -57,7 +56,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor
 def _running(
     name: str, function: Callable[..., Any], neutral: int, input: Tensor, dim: int, dtype: dtype | None, mask: Tensor | None
 ) -> Tensor:
-    dims = canonical_dims(dim, len(shape_of(input)))
+    dims = canonical_dims(dim, len(input._shape))
     kind = input._dtype if dtype is None else dtype
     if kind is bool_:
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
@@ -69,7 +68,7 @@ def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dt
     """Return the maximum of the unmasked elements; -inf (the smallest integer) if there are none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, lowest("amax", kind), kind)
-    return above.torch.amax(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
+    return above.torch.amax(values, canonical_dims(dim, len(input._shape)), bool(keepdim))
 
 
 @for_maps
@@ -77,7 +76,7 @@ def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dt
     """Return the minimum of the unmasked elements; inf (the largest integer) if there are none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, highest("amin", kind), kind)
-    return above.torch.amin(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
+    return above.torch.amin(values, canonical_dims(dim, len(input._shape)), bool(keepdim))
 
 
 @for_maps
@@ -101,7 +100,7 @@ def argmin(
 def _counted(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor | None) -> Tensor:
     """Return the number of unmasked elements."""
     if mask is None:
-        mask = above.torch.ones(shape_of(input), dtype=bool_, device=input.device)
+        mask = above.torch.ones(input._shape, dtype=bool_, device=input.device)
     return sum(input_mask(input, mask), dims, keepdim=keepdim, dtype=int64)
 
 
@@ -114,7 +113,7 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dt
             "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
             f"{input._dtype}"
         )
-    dims = canonical_dims(dim, len(shape_of(input)))
+    dims = canonical_dims(dim, len(input._shape))
     total = sum(input, dims, keepdim=keepdim, dtype=kind, mask=mask)
     return (total / _counted(input, dims, bool(keepdim), mask)).to(kind)
 
@@ -122,7 +121,7 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dt
 @for_maps
 def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Return the lower median of the unmasked elements along a dimension; NaN if there are none."""
-    dims = canonical_dims(dim, len(shape_of(input)))
+    dims = canonical_dims(dim, len(input._shape))
     place = dims[0] if dims else 0
     if mask is None and input._dtype.is_integral:
         return above.torch.median(input, place, keepdim)[0]
@@ -139,7 +138,7 @@ def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: d
     """Return the logsumexp of the unmasked elements; -inf if there are none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, lowest("logsumexp", kind), kind)
-    return above.torch.logsumexp(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim)).to(kind)
+    return above.torch.logsumexp(values, canonical_dims(dim, len(input._shape)), bool(keepdim)).to(kind)
 
 
 @for_maps
@@ -150,7 +149,7 @@ def norm(
     """Return the vector norm of the unmasked elements; for ``ord=-inf``, inf if there are none."""
     neutral = float("inf") if ord == float("-inf") else 0
     values = filled(input, mask, neutral, dtype)
-    dims = canonical_dims(dim, len(shape_of(input)))
+    dims = canonical_dims(dim, len(input._shape))
     return above.torch.linalg.vector_norm(values, 2 if ord is None else ord, dims, bool(keepdim), dtype=dtype)
 
 
@@ -163,14 +162,14 @@ def _variance(
     less = int(unbiased) if unbiased is not None else 1 if correction is None else correction
     kind = input._dtype if dtype is None else dtype
     computing = get_default_dtype() if kind.is_integral else kind
-    dims = canonical_dims(dim, len(shape_of(input)))
+    dims = canonical_dims(dim, len(input._shape))
     values = input.to(computing)
     count = _counted(input, dims, True, mask)
     centre = sum(values, dims, keepdim=True, mask=mask) / count
     apart = values - centre
     square = filled(apart * apart.conj_physical() if computing.is_complex else apart * apart, mask, 0, None)
     total = sum(square.real if computing.is_complex else square, dims, keepdim=keepdim)
-    count = count.reshape(shape_of(total))
+    count = count.reshape(total._shape)
     return (total / above.torch.clamp_min(count - less, 0)).to(computing)
 
 

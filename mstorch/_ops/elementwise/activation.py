@@ -1,6 +1,7 @@
 """Activation functions."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..._core.dtype import finfo, float32
 from ..._core.modes import modes
 from ..._core.one_device import OneDevice
 from ..._core.strides import preserved_strides
-from ..._core.tensor_base import TensorBase, count_of, is_tracked
+from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.writable import refuse_partial_overlap
 from .._autocast import FLOAT32_ON_DEVICES, LOWER
 from .._dispatch import FOUND, call, finish, finish_exactly, type_word, unary, wrap_dim
@@ -123,7 +124,7 @@ def leaky_relu(input: TensorBase, negative_slope: float = 0.01) -> TensorBase:
 @operation(autocast=LOWER, one_device=OneDevice("__prelu_kernel"))
 def prelu(input: TensorBase, weight: TensorBase) -> TensorBase:
     """Return ``x`` where it is positive, else ``weight * x``, with one weight for all or one per channel (dimension 1)."""
-    shape, count = input._shape, int(count_of(weight._shape))
+    shape, count = input._shape, int(math.prod(weight._shape))
     if len(weight._shape) > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(weight._shape)}")
     if count != 1:

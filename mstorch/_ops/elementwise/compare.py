@@ -13,7 +13,7 @@ from ..._core.dtype import bool_, dtype, finfo, int64, uint8
 from ..._core.modes import grad_set_to
 from ..._core.one_device import OneDevice, found_two
 from ..._core.strides import preserved_strides
-from ..._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of, touch
+from ..._core.tensor_base import TensorBase, array_of, laid_out, tensor_of, touch
 from ..._core.writable import check_writable
 from ..._tape.apply import apply
 from ..._tape.moving import beside
@@ -205,7 +205,7 @@ def isreal(input: TensorBase) -> TensorBase:
 
 def is_nonzero(input: TensorBase) -> bool:
     """Return whether the only element is nonzero."""
-    count = count_of(input._shape)
+    count = math.prod(input._shape)
     if count == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if count > 1:

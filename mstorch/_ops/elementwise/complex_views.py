@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from ..._backend.raw import Raw, from_numpy
 from ..._backend.table import kernel
 from ..._core.dtype import dtype, float16
 from ..._core.one_device import OneDevice
-from ..._core.tensor_base import TensorBase, as_it_lies, count_of, is_tracked, strides_of
+from ..._core.tensor_base import TensorBase, as_it_lies, is_tracked, strides_of
 from ..._tape import mirrored, movement, windows
 from ..._tape.node import watch
 from .._autocast import FLOAT32_ON_CPU
@@ -41,7 +42,7 @@ def _seen(
     def read(raw: Raw) -> Raw:
         # The elements of ``source`` in order, seen in the other dtype: a real or imaginary part is every other of them.
         flat = _reshape[kind.name](_reinterpret[kind.name](raw, kind.name), (-1,))
-        count = count_of(shape)
+        count = math.prod(shape)
         if int(flat.size) == count:
             return _reshape[kind.name](flat, shape)
         return _reshape[kind.name](_gather[kind.name](flat, from_numpy(np.arange(count) * 2 + offset % 2)), shape)

@@ -13,7 +13,7 @@ from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
 from ..._core.one_device import OneDevice, found_two
-from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of
+from ..._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
 from ..._tape.apply import apply
 from ..._tape.composite import record, refuse
 from ..._tape.node import watch
@@ -236,7 +236,7 @@ def _integer(how: str, input: TensorBase, other: TensorBase | Number, kind: dtyp
         zero = divisors is not None and divisors.size and not divisors.all()
     else:
         zero = not scalar_array(python_number(other), kind)
-    if zero and (not isinstance(input, TensorBase) or count_of(input._shape)):
+    if zero and (not isinstance(input, TensorBase) or 0 not in input._shape):
         raise RuntimeError("ZeroDivisionError")
     result = elementwise_in(kind, _integer_divide, (input, other), (how,))
     return result if out is None else deliver(result, out)

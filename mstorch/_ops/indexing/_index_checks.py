@@ -1,13 +1,14 @@
 """Checks of index tensors: dtype and range, as torch checks them in gather, scatter and the like."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from ..._backend.arrays import within
 from ..._backend.errors import wrong_type
 from ..._core.dtype import int32, int64
-from ..._core.tensor_base import TensorBase, count_of
+from ..._core.tensor_base import TensorBase
 from .._dispatch import cast_tensor, readable, type_word
 
 
@@ -17,7 +18,7 @@ def index_tensor(index: TensorBase | None, name: str, *, int32_too: bool = True,
         raise wrong_type(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
     if index._dtype is int64:
         return index
-    if count_of(index._shape) == 0 or (index._dtype is int32 and int32_too):
+    if math.prod(index._shape) == 0 or (index._dtype is int32 and int32_too):
         return cast_tensor(index, int64)
     raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._dtype)}")
 

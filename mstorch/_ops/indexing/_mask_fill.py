@@ -1,6 +1,7 @@
 """``tensor[mask] = number`` on a device: a masked fill, as in torch, without computing the indices of True elements."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,7 @@ from ..._backend.arrays import Number
 from ..._backend.table import kernel
 from ..._core.dtype import bool_
 from ..._core.modes import modes
-from ..._core.tensor_base import TensorBase, count_of, is_tracked, tensor_of
+from ..._core.tensor_base import TensorBase, is_tracked, tensor_of
 from ..._core.writable import check_history, check_view
 from ..._tape.apply import apply
 from ..._tape.moving import beside
@@ -34,7 +35,7 @@ _fill_ = in_place_form(_fill, "masked_fill_", uniform=True)
 def _window_of_mask(
     self: TensorBase, key: Any, value: TensorBase | Number, expanded: Callable[..., Any], basic: Callable[..., Any]
 ) -> tuple[Any, Any] | None:
-    if not (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
+    if not (is_number(value) or isinstance(value, TensorBase) and math.prod(value._shape) == 1):
         return None
     mask = lone_mask(key)
     if not isinstance(mask, TensorBase) or mask._dtype is not bool_:

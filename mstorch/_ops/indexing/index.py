@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,6 @@ from ..._core.tangents import is_dual
 from ..._core.tensor_base import (
     TensorBase,
     array_of,
-    count_of,
     in_order,
     is_tracked,
     on_device,
@@ -52,7 +52,6 @@ from .._dispatch import (
     python_number,
     readable,
     refuse_codes,
-    shape_of,
     type_word,
     wrap_dim,
 )  # fmt: skip
@@ -106,7 +105,7 @@ def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
 @operation(numpy_names=True, one_device=OneDevice())
 def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool = False, out: TensorBase | None = None) -> TensorBase:
     """Return the elements of ``input`` at ``index`` along ``dim``; along other dimensions, at the position in ``index``."""
-    shape = shape_of(input)
+    shape = input._shape
     dim = wrap_dim(dim, len(shape))
     refuse_overlap(out, input, index)
     expect_out_dtype(out, input._dtype)
@@ -128,15 +127,15 @@ def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool 
 @operation(numpy_names=True, one_device=OneDevice("_index_select"))
 def index_select(input: TensorBase, dim: int, index: TensorBase | None, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy of the slices ``index`` (a vector) along a dimension."""
-    shape = shape_of(input)
+    shape = input._shape
     dim = wrap_dim(dim, len(shape))
     refuse_overlap(out, input, index)
     positions = index_tensor(index, "index_select", text="index_select(): Expected dtype int32 or int64 for index")
     if len(positions._shape) > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    if not shape and count_of(positions._shape) != 1:
-        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {count_of(positions._shape)} value(s)")
-    if len(shape) > 1 and shape[dim] == 0 and count_of(positions._shape):
+    if not shape and math.prod(positions._shape) != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {math.prod(positions._shape)} value(s)")
+    if len(shape) > 1 and shape[dim] == 0 and 0 not in positions._shape:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     size = shape[dim] if shape else 1
     by_rows = len(shape) < 2 or dim != 1 and 0 not in shape
@@ -158,10 +157,10 @@ def take(input: TensorBase, index: TensorBase, *, out: TensorBase | None = None)
     """Return the elements at flat indices, in the shape of ``index``."""
     refuse_overlap(out, input, index)
     positions = index_tensor(index, "take", int32_too=False)
-    size = count_of(input._shape)
+    size = math.prod(input._shape)
     if 0 not in positions._shape:
         refuse_codes("take_cpu", input)
-    if size == 0 and count_of(positions._shape):
+    if size == 0 and 0 not in positions._shape:
         raise IndexError("take(): tried to take from an empty tensor")
     check_range(
         positions, -size, size,
@@ -180,7 +179,7 @@ def take_along_dim(input: TensorBase, indices: TensorBase, dim: int | None = Non
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_word(indices._dtype)}")
     if dim is None:
         input, indices, dim = views.view(input, -1), views.view(indices, -1), 0
-    own, other = shape_of(input), shape_of(indices)
+    own, other = input._shape, indices._shape
     refuse_partly(out, indices)
     if len(own) != len(other):
         raise RuntimeError(
@@ -216,10 +215,10 @@ def masked_fill(input: TensorBase, mask: TensorBase, value: TensorBase | Number)
     refuse_codes("masked_fill", input)
     name = input._dtype.name
     if isinstance(value, TensorBase):
-        if shape_of(value):
+        if value._shape:
             raise RuntimeError(
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{len(shape_of(value))} dimension(s)."
+                f"{len(value._shape)} dimension(s)."
             )
         if value._dtype.is_complex and not input._dtype.is_complex:
             raise RuntimeError(f"value cannot be converted to type {_C_TYPE.get(name, name)} without overflow")
@@ -230,8 +229,8 @@ def masked_fill(input: TensorBase, mask: TensorBase, value: TensorBase | Number)
             "masked_fill() received an invalid combination of arguments - got (Tensor, "
             f"{type(value).__name__}), but expected one of:\n * (Tensor mask, Tensor value)\n * (Tensor mask, Number value)"
         )
-    shape = broadcast_shape(shape_of(mask), shape_of(input))
-    if count_of(input._shape) == 0 or 0 in shape:
+    shape = broadcast_shape(mask._shape, input._shape)
+    if math.prod(input._shape) == 0 or 0 in shape:
         return contiguous_copy(views.expand(input, shape))
     filler = value if isinstance(value, TensorBase) else tensor_of(
         scalar_array(fitting(python_number(value), input._dtype), input._dtype).copy()
@@ -246,8 +245,8 @@ def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None
     if mask._dtype is not bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     refuse_overlap(out, input, mask)
-    shape = broadcast_shape(shape_of(mask), shape_of(input))
-    spread = views.expand(input, shape) if shape_of(input) != shape else input
+    shape = broadcast_shape(mask._shape, input._shape)
+    spread = views.expand(input, shape) if input._shape != shape else input
     chosen = np.broadcast_to(array_of(mask), shape)
     found = call(_take, (spread,), beside(tensor_of(np.flatnonzero(chosen)), input), label="MaskedSelectBackward0")
     return finish_exactly(watch(found, input, mask), out, _SAME.format("masked_select"))
@@ -268,7 +267,7 @@ def nonzero(input: TensorBase, *, out: TensorBase | None = None, as_tuple: bool 
     refuse_codes("nonzero_count_cpu", input)
     truth = input if input._dtype is bool_ else input.detach().ne(0)
     if as_tuple:
-        if not shape_of(truth):
+        if not truth._shape:
             truth = views.reshape(truth, (1,))
         return views.unbind(nonzero(truth), 1)
     found = call(_nonzero, (truth,))
@@ -288,7 +287,7 @@ def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: T
     """Return the first ``size`` rows of ``nonzero``, padded with rows of ``fill_value``."""
     _expect_long("nonzero_static", out)
     found = nonzero(input)
-    count, rank = shape_of(found)
+    count, rank = found._shape
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     if count < size:
@@ -332,7 +331,7 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
 
 
 def _added_on_host(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase) -> TensorBase | None:
-    many = count_of(self._shape) > _MANY and not recording((self, values))
+    many = math.prod(self._shape) > _MANY and not recording((self, values))
     return _add_without_places(self, key, values) if many else None
 
 
@@ -349,14 +348,14 @@ def _added_on_device(self: Any, key: Any, values: Any) -> Any:
     if put_by_one_kernel(self, dims, indices, common, adjacent, wide, True):
         return self
     places = flat_positions(shape, dims, indices, common, adjacent, self)
-    return _put_anywhere(self, places, views.expand(values, shape_of(places)), accumulate=True)
+    return _put_anywhere(self, places, views.expand(values, places._shape), accumulate=True)
 
 
 @ways(host=_added_on_host, device=_added_on_device)
 def _added_at(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase) -> TensorBase:
     shape = self._shape
-    places = subscript.getitem(beside(tensor_of(np.arange(count_of(shape)).reshape(shape)), self), key)
-    return _put_anywhere(self, places, views.expand(values, shape_of(places)), accumulate=True)
+    places = subscript.getitem(beside(tensor_of(np.arange(math.prod(shape)).reshape(shape)), self), key)
+    return _put_anywhere(self, places, views.expand(values, places._shape), accumulate=True)
 
 
 _MANY = 1 << 22  # elements whose positions take more memory than they are worth
@@ -364,9 +363,9 @@ _MANY = 1 << 22  # elements whose positions take more memory than they are worth
 
 def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: TensorBase) -> TensorBase:
     """Add values at index tensors without computing flat indices; return the tensor."""
-    shape = shape_of(target)
+    shape = target._shape
     shown = subscript.getitem(views.expand(tensor_of(np.zeros((1,) * len(shape), np.int8)), shape), key)  # checks the key
-    spread = views.expand(values, shape_of(shown))
+    spread = views.expand(values, shown._shape)
     places: Any = tuple(
         item if isinstance(item, slice) else array_of(item).astype(bool) if item._dtype is uint8 else array_of(item) for item in key
     )
@@ -393,11 +392,11 @@ def _put_at(input: TensorBase, index: TensorBase, source: Any, accumulate: bool 
             f"put_(): self and source expected to have the same dtype, but got self.dtype = {type_word(input._dtype)} and "
             f"source.dtype = {type_word(source._dtype)}"
         )
-    count, size = count_of(index._shape), count_of(input._shape)
-    if count_of(source._shape) != count:
+    count, size = math.prod(index._shape), math.prod(input._shape)
+    if math.prod(source._shape) != count:
         raise IndexError(
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{count_of(source._shape)}, index.numel() = {count}"
+            f"{math.prod(source._shape)}, index.numel() = {count}"
         )
     if size == 0 and count:
         raise IndexError("put_(): Tried to put elements into an empty tensor")
@@ -416,7 +415,7 @@ _put_anywhere = in_place_form(_put_at, "put_", uniform=True)
 @node_called(by_value("IndexFillBackward", 3, "value"))
 def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase | Number) -> TensorBase:
     """Return a copy with ``value`` in the slices ``index`` of a dimension."""
-    shape = shape_of(input)
+    shape = input._shape
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(
         index, "index_fill", int32_too=False, error=IndexError, text="index_fill_(): Expected dtype int64 for index."
@@ -425,12 +424,12 @@ def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase
         raise RuntimeError("Index has to be a vector/scalar")
     if isinstance(value, complex) and not input._dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    if isinstance(value, TensorBase) and shape_of(value):
+    if isinstance(value, TensorBase) and value._shape:
         raise RuntimeError(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(shape_of(value))} dimension(s)."
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(value._shape)} dimension(s)."
         )
-    if count_of(input._shape) == 0:
-        _check_empty_fill(input, dim, count_of(positions._shape))
+    if math.prod(input._shape) == 0:
+        _check_empty_fill(input, dim, math.prod(positions._shape))
         return input.clone()  # as in torch, indices are not looked at
     refuse_codes("index_fill_cpu", input)
     size = shape[dim] if shape else 1
@@ -500,16 +499,16 @@ def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> T
             f"{type_word(source._dtype)}"
         )
     refuse_codes("masked_scatter", input)
-    shape = broadcast_shape(shape_of(mask), shape_of(input))
-    spread = views.expand(input, shape) if shape_of(input) != shape else input
+    shape = broadcast_shape(mask._shape, input._shape)
+    spread = views.expand(input, shape) if input._shape != shape else input
     chosen = readable(mask)
     if chosen is None:
         return _masked_scatter_without_counting(spread, views.expand(mask, shape), source)
     positions = np.flatnonzero(np.broadcast_to(chosen, shape))
     count = positions.size
-    if count_of(source._shape) < count:
+    if math.prod(source._shape) < count:
         raise RuntimeError(_TOO_FEW)
-    flat = views.reshape(source, (count_of(source._shape),))
+    flat = views.reshape(source, (math.prod(source._shape),))
     part = views.slice_dim(flat, 0, 0, count, 1)
     return watch(put_flat(spread, beside(tensor_of(positions), spread), part, False), mask)
 
@@ -533,8 +532,8 @@ def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
     """Implement ``masked_scatter`` in a capture: the index into ``source`` is the cumulative sum of the mask."""
     before = call(_cumsum, (views.reshape(mask, (-1,)).to(int64),), 0, dtype=int64) - 1
     flat = views.reshape(source, (-1,))
-    taken = index_select(flat, 0, clamp(before, 0, shape_of(flat)[0] - 1))
-    return where(mask, views.reshape(taken, shape_of(input)), input)
+    taken = index_select(flat, 0, clamp(before, 0, flat._shape[0] - 1))
+    return where(mask, views.reshape(taken, input._shape), input)
 
 
 def _warning(form: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from ..._quiet import quiet
 from ..._tape.composite import record, refuse
 from ..._tape.ways import followed
 from ..._tape.windows import no_view
-from .._dispatch import finish, shape_of, wrap_dim, wrap_dims
+from .._dispatch import finish, wrap_dim, wrap_dims
 from ..elementwise.bitwise import bitwise_xor
 from ..elementwise.elementwise import div
 from ..memory._view_dtype import view_dtype
@@ -62,7 +62,7 @@ def segment_reduce(
     axis: int = 0, unsafe: bool = False, initial: float | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return the sum, mean, max, min or product of segments along a dimension, given by lengths or offsets."""
-    shape = shape_of(data)
+    shape = data._shape
     axis = wrap_dim(axis, len(shape))
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
@@ -75,7 +75,7 @@ def segment_reduce(
     given = lengths if offsets is None else offsets
     if given._dtype.category != 1:
         raise not_for("_segment_reduce_lengths_cpu_kernel1", given._dtype.name)
-    if len(shape_of(given)) - 1 != axis:
+    if len(given._shape) - 1 != axis:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.")
     counts = array_of(given).astype(np.int64)
     if offsets is not None:
@@ -114,7 +114,7 @@ def _segment_slopes(
     (g,), (y,), (x,) = gradients, outputs, inputs
     if g is None:
         return (None,)
-    rest = shape_of(x)[axis + 1 :]
+    rest = x._shape[axis + 1 :]
     values, slopes, results = (wide(array_of(item)).reshape(-1, *rest) for item in (x, g, y))
     found = np.zeros_like(values)
     with quiet():
@@ -131,13 +131,13 @@ def _segment_slopes(
             else:
                 chosen = (part == result) | np.isnan(part) & np.isnan(result)
                 found[start:end] = np.where(chosen, slope / np.maximum(chosen.sum(0), 1).astype(part.dtype), part.dtype.type(0))
-    made = tensor_of(found.reshape(shape_of(x)).astype(array_of(x).dtype)).to(x.device)
+    made = tensor_of(found.reshape(x._shape).astype(array_of(x).dtype)).to(x.device)
     error = RuntimeError("derivative for aten::_segment_reduce_backward is not implemented")
     return (refuse("NotImplemented", "_segment_reduce_backward", g, made, error, x),)
 
 
 def _segment(part: TensorBase, reduce: str, initial: float | None, rest: tuple[int, ...]) -> TensorBase:
-    count = shape_of(part)[0]
+    count = part._shape[0]
     if initial is not None:
         first = full((1, *rest), initial, dtype=part._dtype, device=part.device)
         part = cat((first, part))
@@ -160,7 +160,7 @@ def hash_tensor(
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     if input._dtype.is_complex:
         raise not_for("xor_sum_cpu", input._dtype.name)
-    shape = shape_of(input)
+    shape = input._shape
     dims = wrap_dims(dim, len(shape))
     if 0 in shape:
         if isinstance(dim, (tuple, list)) and not dim:
@@ -176,8 +176,8 @@ def hash_tensor(
     dims = tuple(d for d in dims if d < len(shape))
     kept = [d for d in range(len(shape)) if d not in dims]
     bits = views.reshape(views.permute(bits, (*kept, *dims)), (*(shape[d] for d in kept), -1) if bits.numel() else (0,))
-    while bits.numel() and shape_of(bits)[-1] > 1:
-        count = shape_of(bits)[-1]
+    while bits.numel() and bits._shape[-1] > 1:
+        count = bits._shape[-1]
         half = count // 2
         folded = bitwise_xor(views.narrow(bits, -1, 0, half), views.narrow(bits, -1, half, half))
         bits = cat((folded, views.narrow(bits, -1, count - 1, 1)), -1) if count % 2 else folded
@@ -187,13 +187,13 @@ def hash_tensor(
 
 def slice_of(self: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> TensorBase:
     """Return the view ``self[start:end:step]`` along one dimension."""
-    rank = len(shape_of(self))
+    rank = len(self._shape)
     if not rank:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, rank)
     if step <= 0:
         raise RuntimeError("slice step must be positive")
-    first, last, step = builtins.slice(start, end, step).indices(shape_of(self)[dim])
+    first, last, step = builtins.slice(start, end, step).indices(self._shape[dim])
     return views.slice_dim(self, dim, first, max(first, last), step)
 
 
@@ -201,7 +201,7 @@ def slice_inverse(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> TensorBase:
     """Return a view of ``input``'s storage with the size and strides of ``src``, of which ``input`` is a slice."""
-    return views.as_strided(input, shape_of(src), src.stride(), src.storage_offset())
+    return views.as_strided(input, src._shape, src.stride(), src.storage_offset())
 
 
 _segment_reduce = segment_reduce

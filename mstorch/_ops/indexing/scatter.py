@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,14 +16,14 @@ from ..._core.dtype import bfloat16, float16, int64
 from ..._core.formats import contiguous_format
 from ..._core.modes import grad_set_to
 from ..._core.one_device import OneDevice
-from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, tensor_of
+from ..._core.tensor_base import TensorBase, array_of, is_tracked, tensor_of
 from ..._tape.apply import of_sizes
 from ..._tape.composite import record, refuse
 from ..._tape.node import watch
 from ..._tape.ways import in_arrays
 from ..._tape.writes import change
 from .._autocast import WIDEST_ON_CPU, WIDEST_ON_DEVICES
-from .._dispatch import call, finish_exactly, python_number, shape_of, type_word, wrap_dim
+from .._dispatch import call, finish_exactly, python_number, type_word, wrap_dim
 from .._in_place import in_place_form
 from .._named import node_called
 from .._numbers import fitting
@@ -39,7 +40,7 @@ _reduce = kernel("scatter_reduce")
 
 def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase | None, name: str) -> tuple[int, Any, Any]:
     """Return the dimension, the index values, and the part of the source that the index covers, after torch's checks."""
-    shape = shape_of(input)
+    shape = input._shape
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(index, name, text=f"{name}(): Expected dtype int32/int64 for index")
     own = positions._shape
@@ -49,7 +50,7 @@ def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase 
         return dim, positions, source
     if max(len(own), 1) != max(len(shape), 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    other = None if source is None else shape_of(source)
+    other = None if source is None else source._shape
     if other is not None and max(len(other), 1) != max(len(own), 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     wide = shape or (1,)
@@ -64,7 +65,7 @@ def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase 
         for d in range(len(own)):
             if other and own[d] != other[d]:
                 source = views.slice_dim(source, d, 0, own[d], 1)
-    if source is not None and shape_of(source) != own:
+    if source is not None and source._shape != own:
         source = views.reshape(source, own)
     return dim, positions, source
 
@@ -120,7 +121,7 @@ def _as_it_is(input: Any, source: Any) -> TensorBase:
     copy = input.clone(memory_format=contiguous_format)
     if not (isinstance(source, TensorBase) and is_tracked(source)):
         return copy
-    return views.reshape(cat((views.reshape(copy, (-1,)), views.reshape(source, (-1,))[:0])), shape_of(input))
+    return views.reshape(cat((views.reshape(copy, (-1,)), views.reshape(source, (-1,))[:0])), input._shape)
 
 
 def _combined(input: TensorBase, dim: int, positions: TensorBase, source: TensorBase, reduce: str) -> TensorBase:
@@ -189,7 +190,7 @@ def put_flat(input: TensorBase, index: TensorBase, source: TensorBase, accumulat
 
 def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, source: TensorBase) -> tuple[int, Any]:
     """Return the dimension and the indices (int64) of ``index_add`` and ``index_reduce``, after torch's checks."""
-    shape, other = shape_of(input), shape_of(source)
+    shape, other = input._shape, source._shape
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(
         index, name, text=f"{name}_(): Expected dtype int32/int64 for index but got: {type_word(index._dtype)}"
@@ -203,7 +204,7 @@ def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, sou
         raise RuntimeError(
             f"{name}_(): self ({type_word(input._dtype)}) and source ({type_word(source._dtype)}) must have the same scalar type"
         )
-    count, given = other[dim] if dim < len(other) else 1, count_of(positions._shape)
+    count, given = other[dim] if dim < len(other) else 1, math.prod(positions._shape)
     if not other and given != 1:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if given != count:
@@ -224,12 +225,12 @@ def index_add(
 ) -> TensorBase:
     """Return a copy with ``alpha * source`` added to the slices ``index`` of a dimension."""
     dim, positions = _checked_rows("index_add", input, dim, index, source)
-    shape = shape_of(input)
+    shape = input._shape
     if 0 in shape and len(shape) > 1:
         # As in torch, indices are not looked at.
         with grad_set_to(False):
             copy = input.clone(memory_format=contiguous_format)
-        parts, sizes = ((input, source), (shape_of(source), dim)) if is_tracked(source) else ((input,), ())
+        parts, sizes = ((input, source), (source._shape, dim)) if is_tracked(source) else ((input,), ())
         return finish_exactly(record("IndexAddBackward0", _nothing_added, parts, (copy,), *sizes, needed=(), kept=())[0], out)
     size = shape[dim] if shape else 1
     check_range(
@@ -258,7 +259,7 @@ def _nothing_added(
 def _added_in_steps(input: Any, dim: int, positions: TensorBase, source: TensorBase, alpha: Any) -> TensorBase:
     """Run ``index_add`` in half precision with a factor: torch rounds the factor, each product and each sum."""
     shape = input._shape
-    places = np.arange(count_of(shape)).reshape(shape).take(array_of(positions).reshape(-1), dim)
+    places = np.arange(math.prod(shape)).reshape(shape).take(array_of(positions).reshape(-1), dim)
     with grad_set_to(False):
         factor = tensor_of(numpy_cast(np.array(float(alpha)), input._dtype.np))
         found = call(_put, (input, source * factor), tensor_of(places), True)
@@ -275,7 +276,7 @@ def _index_written(input: TensorBase, dim: int, positions: TensorBase, source: T
     if not positions._shape:
         positions = views.reshape(positions, (1,))
 
-    if shape_of(input) and change(input, "index_write", source, dim, positions, accumulate):
+    if input._shape and change(input, "index_write", source, dim, positions, accumulate):
         return input
     label = "IndexAddBackward0" if accumulate else "IndexCopyBackward0"
     found = watch(call(_index_write, (input, source), dim, positions, accumulate, label=label), source if is_tracked(source) else None)
@@ -285,11 +286,11 @@ def _index_written(input: TensorBase, dim: int, positions: TensorBase, source: T
 @operation(numpy_names=True, autocast=WIDEST_ON_CPU, reads_while_it_writes=True, one_device=OneDevice())
 def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy with the slices ``index`` of a dimension replaced by those of ``source``."""
-    shape, other = shape_of(input), shape_of(source)
+    shape, other = input._shape, source._shape
     dim = wrap_dim(dim, len(shape))
-    if len(shape_of(index)) > 1:
-        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {len(shape_of(index))})")
-    count = count_of(index._shape)
+    if len(index._shape) > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {len(index._shape)})")
+    count = math.prod(index._shape)
     if not other and count != 1:
         raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
     if len(shape) != len(other) and shape and other:
@@ -332,7 +333,7 @@ def index_reduce(
     if reduce not in _REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     dim, positions = _checked_rows("index_reduce", input, dim, index, source)
-    shape, other = shape_of(input), shape_of(source)
+    shape, other = input._shape, source._shape
     if input._dtype.is_complex:
         raise not_for("index_func_", input._dtype.name)
     check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))

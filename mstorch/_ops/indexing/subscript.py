@@ -1,6 +1,7 @@
 """``tensor[key]`` and ``tensor[key] = value``, with all of torch's keys."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,15 +17,7 @@ from ..._core.one_device import check_index, check_one_device
 from ..._core.storage import Storage
 from ..._core.strides import iterated_strides, overlaps, view_strides
 from ..._core.tangents import LEVELS
-from ..._core.tensor_base import (
-    TensorBase,
-    array_of,
-    count_of,
-    is_tracked,
-    strides_of,
-    tensor_of,
-    touch,
-)
+from ..._core.tensor_base import TensorBase, array_of, is_tracked, strides_of, tensor_of, touch
 from ..._core.warned import warn
 from ..._core.writable import (
     check_history,
@@ -400,7 +393,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     except IndexError as error:
         if about(error) is WRONG_MASK:  # torch looks at masks last
             check_history(self)
-            if isinstance(value, TensorBase) and not (count_of(value._shape) == 1 and lone_mask(key) is not None):
+            if isinstance(value, TensorBase) and not (math.prod(value._shape) == 1 and lone_mask(key) is not None):
                 refuse_partial_overlap(_around(self, key), without_leading_ones(value), alike=False)
         raise
     if current is not self and (0 not in self._shape or has_full_slices(key)) and (advanced or self._dtype.is_integral) and (
@@ -413,7 +406,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         return
     if advanced:
         mask = lone_mask(key)
-        if mask is not None and (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
+        if mask is not None and (is_number(value) or isinstance(value, TensorBase) and math.prod(value._shape) == 1):
             refuse_mask_of_bytes(mask)
             refuse_codes("masked_fill", current)
             warn_if_expanded(current, "masked_fill_", "tensor[mask] = scalar")
@@ -435,7 +428,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
                 refuse_shared_places(current)
             touch(current)
             return
-        if value._shape != current._shape and not number and count_of(value._shape) == count_of(current._shape) == 1:
+        if value._shape != current._shape and not number and math.prod(value._shape) == math.prod(current._shape) == 1:
             refuse_partial_overlap(current, value, alike=False)  # torch compares the steps of windows of one element, too
         if same or number:
             value = contiguous_copy(value)
@@ -449,7 +442,7 @@ def _put_advanced(current: TensorBase, advanced: dict[int, Any], value: Any, mas
     check_history(current)
     refuse_exponents(current)
     shape = current._shape
-    single = masked and isinstance(value, TensorBase) and count_of(value._shape) == 1  # torch fills by the mask
+    single = masked and isinstance(value, TensorBase) and math.prod(value._shape) == 1  # torch fills by the mask
     if isinstance(value, TensorBase) and not single:
         refuse_partial_overlap(current, without_leading_ones(value), alike=False)
     elif single and value._storage is current._storage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._tape.node import watch
 from .._autocast import WIDEST_ON_DEVICES
-from .._dispatch import cpp_word, shape_of
+from .._dispatch import cpp_word
 from .._operation import operation
 from ..elementwise.elementwise import add, mul
 from ..linalg.matmul import mm
@@ -15,7 +15,7 @@ from ..shape import views
 @operation(autocast=WIDEST_ON_DEVICES)
 def bilinear(input1: TensorBase, input2: TensorBase, weight: TensorBase, bias: TensorBase | None = None) -> TensorBase:
     """Return ``x1 @ weight[k] @ x2 + bias[k]`` for each k: (*, in1), (*, in2), weight (out, in1, in2) → (*, out)."""
-    a, b, w = shape_of(input1), shape_of(input2), shape_of(weight)
+    a, b, w = input1._shape, input2._shape, weight._shape
     if len(a) != len(b):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
     for i, (m, n) in enumerate(zip(a[:-1], b[:-1])):
@@ -29,8 +29,8 @@ def bilinear(input1: TensorBase, input2: TensorBase, weight: TensorBase, bias: T
         raise RuntimeError(
             f"bilinear(): input2 size does not match weight size: got {b[-1]} but expected {w[2]}"
         )
-    if bias is not None and shape_of(bias) != w[:1]:
-        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {shape_of(bias)[0]} but expected {w[0]}")
+    if bias is not None and bias._shape != w[:1]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias._shape[0]} but expected {w[0]}")
     given = {"input1": input1, "input2": input2, "weight": weight, **({} if bias is None else {"bias": bias})}
     if any(tensor._dtype is not input1._dtype for tensor in given.values()):
         raise RuntimeError(

@@ -1,6 +1,7 @@
 """Convolutions in one to three dimensions."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,12 +9,12 @@ from ..._backend import runtime
 from ..._backend.errors import nameless, not_for
 from ..._backend.onednn.library import FOUND
 from ..._backend.table import kernel
-from ..._core.tensor_base import TensorBase, count_of
+from ..._core.tensor_base import TensorBase
 from ..._tape.apply import apply
 from ..._tape.ways import ways
 from ..._tape.windows import no_view
 from .._autocast import LOWER
-from .._dispatch import call, cpp_word, shape_of, type_word, with_format
+from .._dispatch import call, cpp_word, type_word, with_format
 from .._operation import operation
 from ..shape import views
 from ..shape.join import cat
@@ -94,11 +95,11 @@ def _check(
             f"Given groups={groups}, weight of size {list(w)}, expected input{list(x)} to have {w[1] * groups} channels, but "
             f"got {x[1]} channels instead"
         )
-    if bias is not None and shape_of(bias) != (out_channels,):
+    if bias is not None and bias._shape != (out_channels,):
         words = "Given transposed=1, weight" if transposed else "Given weight"
         raise RuntimeError(
             f"{words} of size {list(w)}, expected bias to be 1-dimensional with {out_channels} elements, but got bias of "
-            f"size {list(shape_of(bias))} instead"
+            f"size {list(bias._shape)} instead"
         )
     if not transposed:
         padded = tuple(n + 2 * p for n, p in zip(x[2:], padding))
@@ -126,7 +127,7 @@ def _check_types(input: TensorBase, weight: TensorBase, bias: TensorBase | None)
 
 
 def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:
-    shape = shape_of(input)
+    shape = input._shape
     if len(shape) == rank + 2:
         return input, False
     if len(shape) == rank + 1:
@@ -141,7 +142,7 @@ def _same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation: Sizes)
     """
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
-    totals = tuple(d * (k - 1) for k, d in zip(shape_of(weight)[2:], dilation))
+    totals = tuple(d * (k - 1) for k, d in zip(weight._shape[2:], dilation))
     if any(total % 2 for total in totals):
         extra = []
         for total in reversed(totals):
@@ -169,11 +170,11 @@ def _convolve(
             padding = (0,) * rank
     else:
         padding = expand_numbers(padding, rank, "padding")
-    _check(shape_of(input), shape_of(weight), bias, stride, padding, dilation, groups, False)
+    _check(input._shape, weight._shape, bias, stride, padding, dilation, groups, False)
     _check_types(input, weight, bias)
     if not input._shape[1]:
         result = _without_channels(input, weight, bias, stride, padding, dilation)
-    elif _is_direct(input, rank < 3) and count_of(input._shape) and count_of(weight._shape):
+    elif _is_direct(input, rank < 3) and math.prod(input._shape) and math.prod(weight._shape):
         result = _direct(rank, input, weight, bias, stride, padding, dilation, groups)
     elif bias is None:
         result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
@@ -251,7 +252,7 @@ def _convolve_transposed(
     padding = expand_numbers(padding, rank, "padding")
     dilation = expand_numbers(dilation, rank, "dilation")
     output_padding = expand_numbers(output_padding, rank, "output_padding")
-    x, w = shape_of(input), shape_of(weight)
+    x, w = input._shape, weight._shape
     _check(x, w, bias, stride, padding, dilation, groups, True)
     _check_types(input, weight, bias)
     if any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
@@ -265,7 +266,7 @@ def _convolve_transposed(
         )
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {words}")
     args = (stride, padding, output_padding, dilation, groups)
-    if _is_direct(input, rank == 2 and groups == 1) and count_of(input._shape) and count_of(weight._shape):
+    if _is_direct(input, rank == 2 and groups == 1) and math.prod(input._shape) and math.prod(weight._shape):
         tensors = (input, weight, bias)
         result = apply(_conv_transpose2d, input._dtype, tensors, args)
     elif bias is None:
@@ -342,7 +343,7 @@ def convolution(
     transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> TensorBase:  # fmt: skip
     """Return a convolution of any rank, transposed or not."""
-    rank = len(shape_of(weight)) - 2
+    rank = len(weight._shape) - 2
     if transposed:
         return _convolve_transposed(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)
     return _convolve(rank, input, weight, bias, stride, padding, dilation, groups)

@@ -10,7 +10,7 @@ from ..._core.one_device import OneDevice
 from ..._core.promotion import promote_types
 from ..._core.tensor_base import TensorBase
 from .._autocast import FLOAT32, FLOAT32_ON_DEVICES
-from .._dispatch import broadcast_shape, call, deliver, shape_of, type_word, wrap_dim
+from .._dispatch import broadcast_shape, call, deliver, type_word, wrap_dim
 from .._named import node_called
 from .._one_dtype import expect_dtype
 from .._operation import operation
@@ -29,7 +29,7 @@ def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: 
     """Return the p-norm over one or several dimensions."""
     if input._dtype.is_complex:
         input = abs_of(input)
-    rank = len(shape_of(input))
+    rank = len(input._shape)
     dims = tuple(wrap_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim))
     return call(_p_norm, (input,), float(p), dims, keepdim, share)
 
@@ -41,7 +41,7 @@ def cosine_similarity(x1: TensorBase, x2: TensorBase, dim: int = 1, eps: float =
     if kind.is_integral:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {type_word(kind)}")
     x1, x2 = (x if x._dtype is kind else x.to(kind) for x in (x1, x2))
-    common = broadcast_shape(shape_of(x1), shape_of(x2))
+    common = broadcast_shape(x1._shape, x2._shape)
     x1, x2 = views.expand(x1, common), views.expand(x2, common)
     first = clamp_min(p_norm(x1, 2, dim, True), eps)
     second = clamp_min(p_norm(x2, 2, dim, True), eps)
@@ -57,14 +57,14 @@ def _refuse_half(name: str, kind: dtype) -> None:
 def pairwise_distance(x1: TensorBase, x2: TensorBase, p: float = 2, eps: float = 1e-06, keepdim: bool = False) -> TensorBase:
     """Return the p-norm of ``x1 - x2 + eps`` over the last dimension."""
     difference = add(sub(x1, x2), eps)
-    return p_norm(difference, p, len(shape_of(difference)) - 1, keepdim)
+    return p_norm(difference, p, len(difference._shape) - 1, keepdim)
 
 
 @operation(autocast=FLOAT32_ON_DEVICES)
 @node_called("PdistBackward0", "input result")
 def pdist(input: TensorBase, p: float = 2) -> TensorBase:
     """Return the p-norm distances between all pairs of rows of (N, M): (N * (N - 1) / 2)."""
-    shape = shape_of(input)
+    shape = input._shape
     if len(shape) != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {len(shape)}D")
     if input._dtype.is_integral:
@@ -84,7 +84,7 @@ def pdist(input: TensorBase, p: float = 2) -> TensorBase:
 @node_called("CdistBackward0", "x1 x2 result")
 def cdist(x1: TensorBase, x2: TensorBase, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> TensorBase:
     """Return the p-norm distances between all rows of (*, P, M) and (*, R, M): (*, P, R)."""
-    a, b = shape_of(x1), shape_of(x2)
+    a, b = x1._shape, x2._shape
     for name, tensor, shape in (("X1", x1, a), ("X2", x2, b)):
         if not tensor._dtype.is_floating_point:
             raise RuntimeError(
@@ -106,7 +106,7 @@ def cdist(x1: TensorBase, x2: TensorBase, p: float = 2.0, compute_mode: str | No
     if p != 2 or not products:
         _refuse_half("cdist", x1._dtype)
     difference = sub(views.unsqueeze(x1, -2), views.unsqueeze(x2, -3))
-    return p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
+    return p_norm(difference, p, len(difference._shape) - 1, share=False)
 
 
 def normalize(input: TensorBase, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: TensorBase | None = None) -> TensorBase:
@@ -115,6 +115,6 @@ def normalize(input: TensorBase, p: float = 2.0, dim: int = 1, eps: float = 1e-1
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(input._dtype)}"
         )
-    length = views.expand(clamp_min(p_norm(input, p, dim, True), eps), shape_of(input))
+    length = views.expand(clamp_min(p_norm(input, p, dim, True), eps), input._shape)
     result = div(input, length)
     return result if out is None else deliver(result, out)

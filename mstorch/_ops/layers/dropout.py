@@ -11,7 +11,7 @@ from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.generator import mask_engine
 from ..._core.strides import dense_order, elementwise_strides
-from ..._core.tensor_base import TensorBase, count_of, strides_of, tensor_of, wrap
+from ..._core.tensor_base import TensorBase, strides_of, tensor_of, wrap
 from ..._tape.moving import beside
 from .._dispatch import call, cast_tensor, refuse_codes, type_word
 from .._memory_order import result_strides
@@ -75,7 +75,7 @@ def _in_memory_order(drawn: Array, shape: tuple[int, ...], strides: tuple[int, .
 
 def _dropped(input: TensorBase, p: float, train: bool, channels: bool) -> TensorBase:
     _check(p)
-    if p == 0 or not train or count_of(input._shape) == 0:
+    if p == 0 or not train or math.prod(input._shape) == 0:
         return input
     if channels:
         _feature_dims(input)
@@ -93,7 +93,7 @@ _ALPHA = 1.7580993408473766
 def _alpha_dropped(input: TensorBase, p: float, train: bool, channels: bool) -> TensorBase:
     """Apply dropout that keeps mean and variance of a self-normalizing network (https://arxiv.org/abs/1706.02515)."""
     _check(p)
-    if p == 0 or not train or count_of(input._shape) == 0:
+    if p == 0 or not train or math.prod(input._shape) == 0:
         return input
     if channels:
         _feature_dims(input)

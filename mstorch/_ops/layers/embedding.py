@@ -19,7 +19,7 @@ from ..._tape.moving import beside
 from ..._tape.node import is_leaf
 from ..._tape.ways import followed, ways
 from ..._tape.windows import linear
-from .._dispatch import call, readable, shape_of, type_word, without_grad
+from .._dispatch import call, readable, type_word, without_grad
 from .._operation import operation
 from ..elementwise.compare import eq, isnan, ne, where
 from ..elementwise.elementwise import div, mul
@@ -100,18 +100,18 @@ def embedding(
     weight: TensorBase, indices: TensorBase, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> TensorBase:
     """Return the rows of ``weight`` (rows, D) at ``indices`` (*), as (*, D). With ``sparse``, a leaf's gradient is a COO tensor."""
-    if len(shape_of(weight)) != 2:
+    if len(weight._shape) != 2:
         raise RuntimeError("'weight' must be 2-D")
-    _check_indices(indices, shape_of(weight)[0], "embedding")
+    _check_indices(indices, weight._shape[0], "embedding")
     return _lookup(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
 def renorm_rows_(weight: TensorBase, indices: TensorBase, max_norm: float, norm_type: float) -> None:
     """Scale the used rows in place so that their norm is at most ``max_norm``."""
     used = np.unique(array_of(indices))
-    count = shape_of(weight)[0]
+    count = weight._shape[0]
     for index in used[(used < -count) | (used >= count)][:1]:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape_of(weight))} at dimension 0")
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(weight._shape)} at dimension 0")
     rows = array_of(weight)[used]
     norms = np.linalg.norm(rows.astype(np.float64), norm_type, axis=1).astype(rows.dtype).astype(np.float64)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
@@ -151,8 +151,8 @@ def bag_starts(
     offsets: Any, count: int, weight: TensorBase, mode: str, include_last_offset: bool, padding_idx: int | None
 ) -> Array:
     """Return the start of each bag among ``count`` indices, and the end of the last. Raise RuntimeError for invalid offsets."""
-    if len(shape_of(offsets)) != 1:
-        raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {len(shape_of(offsets))}")
+    if len(offsets._shape) != 1:
+        raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {len(offsets._shape)}")
     _check_type(offsets, "embedding_bag")
     starts = array_of(offsets).astype(np.int64)
     if include_last_offset and not starts.size:
@@ -172,10 +172,10 @@ def bag_starts(
 
 
 def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_weights: TensorBase | None, padding_idx: int | None) -> None:
-    if len(shape_of(indices)) not in (1, 2):
-        raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {len(shape_of(indices))}")
-    if len(shape_of(weight)) != 2:
-        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(shape_of(weight))}")
+    if len(indices._shape) not in (1, 2):
+        raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {len(indices._shape)}")
+    if len(weight._shape) != 2:
+        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(weight._shape)}")
     _check_type(indices, "embedding_bag")
     if per_sample_weights is not None and per_sample_weights._dtype is not weight._dtype:
         types = " does not equal ".join(f"torch.{type_word(t._dtype)}Tensor" for t in (weight, per_sample_weights))
@@ -183,7 +183,7 @@ def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_we
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
             f"{types} (while checking arguments for embedding_bag)"
         )
-    used, rows = array_of(indices).reshape(-1), shape_of(weight)[0]
+    used, rows = array_of(indices).reshape(-1), weight._shape[0]
     outside = np.flatnonzero((used < 0) | (used >= rows))
     if outside.size:
         first = used[outside[0]]
@@ -199,7 +199,7 @@ def bag(
     """Return the sum, mean or maximum of the rows in each bag; bag ``i`` has the indices ``starts[i]`` to ``starts[i + 1]``."""
     _check_bag(weight, indices, mode, per_sample_weights, padding_idx)
     rows = array_of(indices).astype(np.int64)
-    count, width = len(starts) - 1, shape_of(weight)[1]
+    count, width = len(starts) - 1, weight._shape[1]
     bags = np.repeat(np.arange(count), np.diff(starts))
     used = rows[: len(bags)]
     kept = np.ones(used.shape, bool) if padding_idx is None else used != padding_idx

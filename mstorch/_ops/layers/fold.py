@@ -9,7 +9,7 @@ from ..._backend.table import kernel
 from ..._core.dtype import bool_
 from ..._core.tensor_base import TensorBase
 from ..._tape.windows import no_view
-from .._dispatch import call, shape_of
+from .._dispatch import call
 from ..shape import views
 
 PUBLIC_IN = "nn.functional"
@@ -49,7 +49,7 @@ def im2col(
     stride: int | tuple[int, ...] = 1
 ) -> TensorBase:
     """Return sliding windows as columns: (N, C, H, W) or (C, H, W) → (N, C * kH * kW, windows)."""
-    shape = shape_of(input)
+    shape = input._shape
     kernel_, dilation, padding, stride = (_pair(v) for v in (kernel_size, dilation, padding, stride))
     _positive(kernel_, dilation, padding, stride)
     if input._dtype is bool_:
@@ -87,7 +87,7 @@ def col2im(
         return col2im(input.float(), output_size, kernel_size, dilation, padding, stride).to(bool_)
     if input._dtype.is_integral:
         raise not_for("col2im_out_cpu", input._dtype.name)
-    shape = shape_of(input)
+    shape = input._shape
     sizes, kernel_, dilation, padding, stride = (_pair(v) for v in (output_size, kernel_size, dilation, padding, stride))
     _positive(kernel_, dilation, padding, stride)
     if len(shape) not in (2, 3) or 0 in shape[-2:]:

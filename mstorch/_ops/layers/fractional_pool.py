@@ -10,7 +10,6 @@ from ..._backend.arrays import Array
 from ..._core.tensor_base import TensorBase, array_of
 from ..._tape.moving import beside
 from ..._tape.windows import no_view
-from .._dispatch import shape_of
 from .._named import node_called
 from ..elementwise.compare import isnan, where
 from ..indexing.index import gather
@@ -48,7 +47,7 @@ def _starts(samples: Array, size: int, out: int, window: int) -> Array:
 
 
 def _check_samples(samples: TensorBase, input: TensorBase, batch: int, channels: int, rank: int) -> None:
-    shape = shape_of(samples)
+    shape = samples._shape
     if samples._dtype is not input._dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     if len(shape) != 3:
@@ -72,7 +71,7 @@ def fractional_max_pool(
     name = f"fractional_max_pool{rank}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    shape = shape_of(input)
+    shape = input._shape
     if output_size is None:
         if rank == 2 and len(output_ratio) > 2:
             raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
@@ -130,10 +129,10 @@ def _pooled(
         return (flat.detach().new_full((*lead, count), float("-inf"))), beside(made(np.zeros((*lead, count), np.int64)), input)
     index = beside(made(np.ascontiguousarray(windows)), input)
     seen = gather(flat.detach(), -1, views.reshape(index, (*lead, -1)))
-    seen = views.reshape(seen, shape_of(index))
+    seen = views.reshape(seen, index._shape)
     best = argmax(seen, -1, keepdim=True)
     broken = isnan(gather(seen, -1, best))
     if bool(broken.any()):  # of several NaN torch keeps the last
-        best = where(broken, shape_of(seen)[-1] - 1 - argmax(flip(isnan(seen).to(input._dtype), (-1,)), -1, keepdim=True), best)
+        best = where(broken, seen._shape[-1] - 1 - argmax(flip(isnan(seen).to(input._dtype), (-1,)), -1, keepdim=True), best)
     chosen = views.squeeze(gather(index, -1, best), -1)
     return gather(flat, -1, chosen), chosen

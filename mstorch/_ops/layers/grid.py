@@ -18,7 +18,7 @@ from ..._core.warned import warn
 from ..._tape.ways import followed
 from ..._tape.windows import linear, no_view
 from .._autocast import FLOAT32_ON_CPU, FLOAT32_OR_WIDEST
-from .._dispatch import call, shape_of, without_grad
+from .._dispatch import call, without_grad
 from .._named import by_rank, node_called
 from .._one_dtype import expect_dtype
 from .._operation import operation
@@ -55,7 +55,7 @@ def affine_grid(theta: TensorBase, size: Sequence[int], align_corners: bool | No
         raise ValueError(f"Expected theta to have floating point type, but got {theta._dtype}")
     size = tuple(int(n) for n in size)
     rank = len(size) - 2
-    shape = shape_of(theta)
+    shape = theta._shape
     if rank not in (2, 3):
         raise NotImplementedError(
             "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
@@ -134,14 +134,15 @@ def _taken(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple
     """Return the elements at integer coordinates, (N, L) for each axis, as (N, C, L), with 0 outside; and a mask (N, L) of the coordinates
     inside.
     """
-    inside = index = None
+    inside: Any = None
+    index: Any = None
     for place, n in zip(places, sizes):
         good = logical_and(ge(place, 0), le(place, n - 1))
         position = to_dtype(where(good, place, 0.0), int64)
         inside = good if inside is None else logical_and(inside, good)
         index = position if index is None else add(mul(index, n), position)
-    n, c = shape_of(flat)[:2]
-    taken = gather(flat, 2, views.expand(views.unsqueeze(index, 1), (n, c, shape_of(index)[-1])))
+    n, c = flat._shape[:2]
+    taken = gather(flat, 2, views.expand(views.unsqueeze(index, 1), (n, c, index._shape[-1])))
     return where(views.unsqueeze(inside, 1), taken, 0.0), inside  # a factor of 0 would leave NaN and infinities
 
 
@@ -179,7 +180,7 @@ def grid_sample(
             "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
         )
         align_corners = False
-    x, g = shape_of(input), shape_of(grid)
+    x, g = input._shape, grid._shape
     rank = len(x) - 2
     if x[:1] != g[:1]:
         raise RuntimeError(
@@ -295,7 +296,7 @@ def _volume_backward(
             terms[axis].append(term if corner[axis] else neg(term))
     found = []
     for axis_terms in terms:
-        batch, channels, count = shape_of(axis_terms[0])
+        batch, channels, count = axis_terms[0]._shape
         rows = views.reshape(stack(axis_terms, 2), (batch, channels * len(corners), count))
         if modes.grad or not channels or not count:
             found.append(sum_of(rows, 1))
@@ -340,10 +341,10 @@ def grid_sampler_2d(input: TensorBase, grid: TensorBase, interpolation_mode: int
 @operation(autocast=FLOAT32_ON_CPU)
 def grid_sampler_3d(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
     """Run ``grid_sampler`` on volumes (N, C, D, H, W)."""
-    if len(shape_of(input)) != 5 or len(shape_of(grid)) != 5:
+    if len(input._shape) != 5 or len(grid._shape) != 5:
         raise RuntimeError(
             "grid_sampler(): expected 5D input and grid with same number of dimensions, but got input with sizes "
-            f"{list(shape_of(input))} and grid with sizes {list(shape_of(grid))}"
+            f"{list(input._shape)} and grid with sizes {list(grid._shape)}"
         )
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 

@@ -9,7 +9,7 @@ from ..._core.dtype import bool_
 from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
 from ..._tape.composite import record
-from .._dispatch import finish, shape_of, with_format, without_grad, wrap_dim
+from .._dispatch import finish, with_format, without_grad, wrap_dim
 from .._memory_order import in_order_of, kept_order
 from .._operation import operation
 from ..elementwise.elementwise import mul
@@ -40,7 +40,7 @@ def native_layer_norm(
     """Return ``layer_norm`` with the mean and reciprocal standard deviation (..., 1) of each normalized part."""
     wanted = tuple(normalized_shape)
     result = layer_norm(input, wanted, weight, bias, eps)
-    shape = shape_of(input)
+    shape = input._shape
     lead = shape[: len(shape) - len(wanted)]
     with without_grad():
         flat = views.reshape(input, (*lead, math.prod(wanted))) if input.numel() else input.new_zeros((*lead, 1))
@@ -74,19 +74,19 @@ def _moments_backward(
         return nothing
     groups, centre, spread = _groups(inputs[0], outputs)
     slope = gradients[0].unsqueeze(-1) - gradients[1].unsqueeze(-1) * (groups - centre) * spread**3
-    return views.reshape(slope / shape_of(groups)[2], shape_of(inputs[0])), *nothing[1:]
+    return views.reshape(slope / groups._shape[2], inputs[0]._shape), *nothing[1:]
 
 
 def _moments_forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
     if tangents[0] is None or not inputs[0].numel():
         return None, None
     groups, centre, spread = _groups(inputs[0], outputs)
-    moved = views.reshape(tangents[0], shape_of(groups))
+    moved = views.reshape(tangents[0], groups._shape)
     return mean(moved, 2), mul(-mean(moved * (groups - centre), 2), outputs[1] ** 3)
 
 
 def _groups(input: TensorBase, moments: Sequence[TensorBase]) -> tuple[Any, Any, Any]:
-    shape = shape_of(moments[0])
+    shape = moments[0]._shape
     return views.reshape(input, (*shape, -1)), views.unsqueeze(moments[0], -1), views.unsqueeze(moments[1], -1)
 
 
@@ -98,7 +98,7 @@ def native_batch_norm(
     result = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     if training:
         with without_grad():
-            dims = tuple(d for d in range(len(shape_of(input))) if d != 1)
+            dims = tuple(d for d in range(len(input._shape)) if d != 1)
             stats = _moments(input.detach(), dims, eps, False)
     else:
         stats = (empty(0, dtype=input._dtype, device=input.device), empty(0, dtype=input._dtype, device=input.device))
@@ -109,13 +109,13 @@ def batch_norm_update_stats(
     input: TensorBase, running_mean: TensorBase | None, running_var: TensorBase | None, momentum: float
 ) -> tuple[Any, Any]:
     """Return the mean and biased variance (C) of a batch, and update the running statistics in place."""
-    if len(shape_of(input)) > 1 and not input.numel():
-        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(shape_of(input))}")
-    dims = tuple(d for d in range(len(shape_of(input))) if d != 1)
+    if len(input._shape) > 1 and not input.numel():
+        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input._shape)}")
+    dims = tuple(d for d in range(len(input._shape)) if d != 1)
     with without_grad():
         plain = input.detach()
         centre, spread = mean(plain, dims), var(plain, dims, correction=0)
-        count = plain.numel() // max(shape_of(plain)[1], 1)
+        count = plain.numel() // max(plain._shape[1], 1)
         if running_mean is not None:
             running_mean.mul_(1 - momentum).add_(centre * momentum)
         if running_var is not None:
@@ -125,7 +125,7 @@ def batch_norm_update_stats(
 
 def native_dropout(input: TensorBase, p: float, train: bool | None) -> tuple[Any, Any]:
     """Return ``dropout`` and the mask of kept elements."""
-    shape, kind = shape_of(input), input._dtype
+    shape, kind = input._shape, input._dtype
     if not input.numel():
         return kept_order(mul(input, 1), input), kept_order(empty(shape, dtype=bool_, device=input.device), input)
     if train is False or p == 0:
@@ -149,7 +149,7 @@ def native_channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
 
 def norm_except_dim(v: TensorBase, pow: int = 2, dim: int = 0) -> TensorBase:
     """Return the norm over all dimensions except ``dim``, with every dimension kept; over all dimensions if ``dim`` is -1."""
-    rank = len(shape_of(v))
+    rank = len(v._shape)
     if dim == -1:
         return norm(v, pow)
     dim = wrap_dim(dim, rank)
@@ -179,9 +179,9 @@ def _pool_backward(
     gradient, source = gradients[0], inputs[0]
     if gradient is None:
         return None, None
-    lead = shape_of(source)[:-2]
+    lead = source._shape[:-2]
     flat = views.reshape(gradient, (*lead, -1)).gather(len(lead), views.reshape(indices, (*lead, -1)))
-    return views.reshape(flat, shape_of(source)), None
+    return views.reshape(flat, source._shape), None
 
 
 def max_pool2d_with_indices_backward(
@@ -189,7 +189,7 @@ def max_pool2d_with_indices_backward(
     dilation: Sequence[int], ceil_mode: bool, indices: TensorBase
 ) -> Any:
     """Return the input gradient of ``max_pool2d``, from the indices of the maxima."""
-    shape = shape_of(input)
+    shape = input._shape
     lead = shape[:-2]
     with without_grad():
         flat = zeros((*lead, shape[-2] * shape[-1]), dtype=grad_output._dtype, device=grad_output.device)

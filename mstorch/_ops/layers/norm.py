@@ -1,6 +1,7 @@
 """Normalization."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +11,12 @@ from ..._backend.host.norm import half_rms_norm
 from ..._backend.table import kernel
 from ..._core.dtype import finfo, float32
 from ..._core.modes import modes
-from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of, touch, value_of
+from ..._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of, touch, value_of
 from ..._tape.ways import fused
 from ..._tape.whole import followed, in_one_piece
 from ..._tape.windows import linear, no_view
 from .._autocast import FLOAT32_ON_DEVICES
-from .._dispatch import call, cast_tensor, refuse_dtype, shape_of, with_format, without_grad, write
+from .._dispatch import call, cast_tensor, refuse_dtype, with_format, without_grad, write
 from .._named import node_called
 from .._one_dtype import expect_parameters
 from .._operation import operation
@@ -41,8 +42,8 @@ def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float 
 
 
 def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None:
-    if tensor is not None and count_of(tensor._shape) != channels:
-        raise RuntimeError(f"{name} should contain {channels} elements not {count_of(tensor._shape)}")
+    if tensor is not None and math.prod(tensor._shape) != channels:
+        raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(tensor._shape)}")
 
 
 def _beside_singles(input: TensorBase, *parameters: TensorBase | None) -> bool:
@@ -70,7 +71,7 @@ def batch_norm(
     In training the statistics are the batch's, and the running ones are updated by ``momentum`` (with the unbiased variance); else the
     running ones are used.
     """
-    shape = shape_of(input)
+    shape = input._shape
     channels = shape[1] if len(shape) > 1 else shape[0]
     for name, tensor in (
         ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias),
@@ -110,7 +111,7 @@ def batch_norm(
     if running_mean is not None:
         _update(running_mean, batch_mean, momentum)
     if running_var is not None:
-        count = count_of(input._shape) // max(channels, 1)
+        count = math.prod(input._shape) // max(channels, 1)
         _update(running_var, batch_var, momentum, count / (count - 1) if count > 1 else float("nan"))
     if modes.saved_hooks and running_mean is not None:
         y = call(_train, operands, eps)[0]
@@ -128,7 +129,7 @@ def layer_norm(
     eps: float = 1e-05, cudnn_enable: bool = True,
 ) -> TensorBase:  # fmt: skip
     """Normalize over the last dimensions to mean 0 and variance 1 (https://arxiv.org/abs/1607.06450), times ``weight`` plus ``bias``."""
-    shape, wanted = shape_of(input), tuple(normalized_shape)
+    shape, wanted = input._shape, tuple(normalized_shape)
     _check_normalized(shape, wanted, weight, bias)
     kind = input._dtype
     expect_parameters("LayerNormKernelImpl", input, weight, bias)
@@ -154,9 +155,9 @@ def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: T
             f"normalized_shape = {list(wanted)}"
         )
     for name, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is not None and shape_of(tensor) != wanted:
+        if tensor is not None and tensor._shape != wanted:
             raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(shape_of(tensor))} and "
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor._shape)} and "
                 f"normalized_shape = {list(wanted)}"
             )
     if shape[len(shape) - len(wanted) :] != wanted:
@@ -169,7 +170,7 @@ def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: T
 @operation(autocast=FLOAT32_ON_DEVICES)
 def rms_norm(input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, eps: float | None = None) -> TensorBase:
     """Return the input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
-    shape, wanted = shape_of(input), tuple(normalized_shape)
+    shape, wanted = input._shape, tuple(normalized_shape)
     _check_normalized(shape, wanted, weight)
     kind = input._dtype
     refuse_dtype("rms_norm", kind, 2)
@@ -192,7 +193,7 @@ def group_norm(
     cudnn_enabled: bool = True
 ) -> TensorBase:
     """Normalize each group of channels of (N, C, *) to mean 0 and variance 1 (https://arxiv.org/abs/1803.08494)."""
-    shape = shape_of(input)
+    shape = input._shape
     channels = shape[1]
     if num_groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
@@ -202,27 +203,27 @@ def group_norm(
             f"{list(shape)} and num_groups={num_groups}"
         )
     for name, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is not None and shape_of(tensor) != (channels,):
+        if tensor is not None and tensor._shape != (channels,):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
-                f"{list(shape_of(tensor))} and input of shape {list(shape)}"
+                f"{list(tensor._shape)} and input of shape {list(shape)}"
             )
     expect_parameters("GroupNormKernelImpl", input, weight, bias)
     if input._dtype.itemsize == 2 and input._dtype.is_floating_point:  # half precision rounds once, at the end
         weight, bias = (item if item is None else item.float() for item in (weight, bias))
         return group_norm(input.float(), num_groups, weight, bias, eps).to(input._dtype)
-    if not count_of(input._shape):
+    if not math.prod(input._shape):
         if weight is not None and shape[0]:  # the mean of nothing is no number, and so is the gradient that it is a factor of
             weight = linear(weight, np.array, lambda gradient: gradient * np.float32(np.nan).astype(gradient.dtype), "MulBackward0")
         return _scaled(mul(input, 1), weight, bias)
     groups = views.reshape(input, (shape[0], num_groups, -1))
-    y = views.reshape(layer_norm(groups, shape_of(groups)[2:], None, None, eps), shape)
+    y = views.reshape(layer_norm(groups, groups._shape[2:], None, None, eps), shape)
     return no_view(with_format(_scaled(y, weight, bias), input))
 
 
 def _scaled(y: TensorBase, weight: TensorBase | None, bias: TensorBase | None) -> TensorBase:
     """Return ``y`` times a weight plus a bias per channel."""
-    wide = (1, -1, *([1] * (len(shape_of(y)) - 2)))
+    wide = (1, -1, *([1] * (len(y._shape) - 2)))
     if weight is not None:
         y = mul(y, views.reshape(weight, wide))
     return y if bias is None else add(y, views.reshape(bias, wide))
@@ -233,7 +234,7 @@ def instance_norm(
     running_var: TensorBase | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> TensorBase:  # fmt: skip
     """Normalize each channel of each sample of (N, C, *) to mean 0 and variance 1 (https://arxiv.org/abs/1607.08022)."""
-    shape = shape_of(input)
+    shape = input._shape
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     if not use_input_stats:
@@ -242,8 +243,8 @@ def instance_norm(
     refuse_dtype("batch_norm", input._dtype, 2)
     expect_parameters("batch_norm", input, weight, bias)
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):
-        if running is not None and count_of(running._shape) != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {count_of(running._shape)}")
+        if running is not None and math.prod(running._shape) != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(running._shape)}")
     if _beside_singles(input, weight, bias, running_mean, running_var) and n:
         wide = instance_norm(input.float(), weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
         return to_dtype(wide, input._dtype)
@@ -252,7 +253,7 @@ def instance_norm(
     flat = views.reshape(input, (1, n * channels, *shape[2:]))
     unit, zero = ones(n * channels, dtype=input._dtype, device=input.device), zeros(n * channels, dtype=input._dtype, device=input.device)
     y, batch_mean, batch_var = call(_train, (flat, unit, zero), eps)
-    count = count_of(input._shape) // max(n * channels, 1)
+    count = math.prod(input._shape) // max(n * channels, 1)
     if running_mean is not None:
         _update(running_mean, mean(views.reshape(batch_mean, (n, channels)), 0), momentum)
     if running_var is not None:

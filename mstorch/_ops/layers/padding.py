@@ -8,7 +8,7 @@ from ..._core.strides import preserved_strides
 from ..._core.tensor_base import TensorBase, strides_of
 from ..._tape.node import watch
 from .._autocast import FLOAT32_ON_CPU
-from .._dispatch import call, shape_of, with_format
+from .._dispatch import call, with_format
 from .._numbers import fitting
 from .._operation import operation
 
@@ -18,7 +18,7 @@ _pad_like = kernel("pad_like")
 
 def constant_pad_nd(input: TensorBase, pad: Sequence[int], value: float = 0) -> TensorBase:
     """Pad the last dimensions with a constant."""
-    shape, pads = shape_of(input), tuple(int(p) for p in pad)
+    shape, pads = input._shape, tuple(int(p) for p in pad)
     if len(pads) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pads)}")
     if len(pads) // 2 > len(shape):
@@ -47,7 +47,7 @@ def pad(input: TensorBase, pad: Sequence[int], mode: str = "constant", value: fl
 
     ``mode`` is ``constant`` (with ``value``), ``reflect``, ``replicate`` or ``circular``.
     """
-    shape, pads = shape_of(input), tuple(int(p) for p in pad)
+    shape, pads = input._shape, tuple(int(p) for p in pad)
     if len(pads) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if mode == "constant":

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..._core.strides import channels_last_strides, suggests_channels_last
 from ..._core.tensor_base import TensorBase, in_order
 from ..._tape.windows import no_view
-from .._dispatch import refuse_codes, shape_of
+from .._dispatch import refuse_codes
 from .._named import node_called
 from ..shape import views
 
@@ -26,7 +26,7 @@ def _like(made: TensorBase, input: TensorBase) -> TensorBase:
 @node_called("PixelShuffleBackward0")
 def pixel_shuffle(input: TensorBase, upscale_factor: int) -> TensorBase:
     """Rearrange channels to pixels: (*, C * r², H, W) → (*, C, H * r, W * r) (https://arxiv.org/abs/1609.05158)."""
-    shape, r = shape_of(input), upscale_factor
+    shape, r = input._shape, upscale_factor
     _image("pixel_shuffle", shape)
     if 0 not in shape:
         refuse_codes("pixel_shuffle", input)
@@ -47,7 +47,7 @@ def pixel_shuffle(input: TensorBase, upscale_factor: int) -> TensorBase:
 @node_called("PixelUnshuffleBackward0")
 def pixel_unshuffle(input: TensorBase, downscale_factor: int) -> TensorBase:
     """Rearrange pixels to channels: (*, C, H * r, W * r) → (*, C * r², H, W)."""
-    shape, r = shape_of(input), downscale_factor
+    shape, r = input._shape, downscale_factor
     _image("pixel_unshuffle", shape)
     if 0 not in shape:
         refuse_codes("pixel_unshuffle", input)
@@ -69,7 +69,7 @@ def pixel_unshuffle(input: TensorBase, downscale_factor: int) -> TensorBase:
 @node_called("ChannelShuffleBackward0")
 def channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
     """Interleave the channels of ``groups`` groups of (N, C, *) (https://arxiv.org/abs/1707.01083)."""
-    shape = shape_of(input)
+    shape = input._shape
     if len(shape) < 3:
         raise RuntimeError(
             f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(shape)}"

@@ -16,7 +16,7 @@ from .._named import call_node, node_called
 from .._operation import operation
 from ..memory.creation import ones_like, zeros_like
 from ..shape import views
-from .conv import expand_numbers, shape_of
+from .conv import expand_numbers
 from .padding import constant_pad_nd
 
 _max_pool = kernel("max_pool")
@@ -62,7 +62,7 @@ def _prepare(
         stride_ = _numbers(stride, rank, function, "stride")
     padding_ = _numbers(padding, rank, function, "padding")
     dilation_ = _numbers(dilation, rank, function, "dilation")
-    shape = shape_of(input)
+    shape = input._shape
     if function == "max_pool1d" and not indices:
         _check_line(shape, kernel_, stride_, padding_, dilation_)
     if len(shape) not in (rank + 1, rank + 2):
@@ -215,7 +215,7 @@ def avg_pool(
 def _adaptive(
     rank: int, name: str, input: TensorBase, output_size: int | list[Any] | tuple[TensorBase | int | None, ...]
 ) -> tuple[Any, bool, Sizes]:
-    shape = shape_of(input)
+    shape = input._shape
     if rank > 1 and isinstance(output_size, (tuple, list)) and len(output_size) >= len(shape):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if len(shape) not in (rank + 1, rank + 2):

@@ -9,7 +9,7 @@ from ..._backend.table import Kernel, kernel
 from ..._core.promotion import promote_types
 from ..._core.tensor_base import TensorBase
 from .. import _autocast
-from .._dispatch import call, shape_of
+from .._dispatch import call
 from ..elementwise.activation import relu
 from ..elementwise.elementwise import add
 from ..elementwise.math import tanh
@@ -29,7 +29,7 @@ def step(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: Ten
     """Return the next state from the input's contribution to the gates and the previous state."""
     hidden = state[0]
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
-    if len(shape_of(hidden)) == 2 and shape_of(hidden)[0] and rnn_sequence.fits(mode, (shape_of(hidden)[0],), tensors, w_hr):
+    if len(hidden._shape) == 2 and hidden._shape[0] and rnn_sequence.fits(mode, (hidden._shape[0],), tensors, w_hr):
 
         def slow(gates: TensorBase, h: TensorBase, w: TensorBase, c: TensorBase | None = None, b: Any = None) -> tuple[Any, State]:
             made = _single(mode, gates, (h,) if c is None else (h, c), w, b)
@@ -88,7 +88,7 @@ def _steps(
     initial = state
     done: list[State] = []
     size = batch_sizes[-1] if backwards else batch_sizes[0]
-    state = _rows(initial, 0, size) if size != shape_of(initial[0])[0] else initial
+    state = _rows(initial, 0, size) if size != initial[0]._shape[0] else initial
     order = range(len(parts) - 1, -1, -1) if backwards else range(len(parts))
     for t in order:
         wanted = batch_sizes[t]

@@ -23,7 +23,7 @@ from ..indexing.scatter import scatter
 from ..memory.copying import contiguous
 from ..memory.creation import zeros
 from ..shape import views
-from .conv import expand_numbers, shape_of
+from .conv import expand_numbers
 
 
 def _sizes(
@@ -58,7 +58,7 @@ def max_unpool(
         stride, rank, "stride"
     )
     padding = expand_numbers(padding, rank, "padding")
-    shape = shape_of(input)
+    shape = input._shape
     sizes = _sizes(shape, kernel, stride, padding, output_size)
     if indices._dtype is not int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices._dtype.name}")
@@ -66,10 +66,10 @@ def max_unpool(
         raise RuntimeError(
             f"Input to max_unpooling{rank}d should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor with {len(shape)} dimensions"
         )
-    if shape_of(indices) != shape:
+    if indices._shape != shape:
         raise RuntimeError(
             f"Expected shape of indices to be same as that of the input tensor ({list(shape)}) but got indices tensor with shape: "
-            f"{list(shape_of(indices))}"
+            f"{list(indices._shape)}"
         )
     lead = shape[: len(shape) - rank]
     count = int(np.prod(sizes))

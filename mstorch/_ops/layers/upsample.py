@@ -18,7 +18,7 @@ from ..._core.tensor_base import TensorBase
 from ..._core.warned import warn
 from ..._tape.ways import fused
 from .._autocast import FLOAT32_ON_DEVICES
-from .._dispatch import call, shape_of, with_format
+from .._dispatch import call, with_format
 from .._named import node_called
 from .._operation import operation
 from ..memory.copying import clone
@@ -163,7 +163,7 @@ def resize(
     input: TensorBase, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
 ) -> TensorBase:
     """Resize (N, C, *sizes) to (N, C, *out)."""
-    sizes = shape_of(input)[2:]
+    sizes = input._shape[2:]
     if any(o <= 0 for o in out) or any(n <= 0 for n in sizes):
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input ({_names(sizes)}) and output ({_names(out)})"
@@ -221,7 +221,7 @@ def _resize_bytes(
     input: TensorBase, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
 ) -> TensorBase:
     """Resize uint8 images: each pass rounds to uint8, with 16-bit integer weights, as torch and Pillow do."""
-    sizes = shape_of(input)[2:]
+    sizes = input._shape[2:]
     for i in reversed(range(len(sizes))):
         n, o, f = sizes[i], out[i], factors[i]
         if n == o:
@@ -261,7 +261,7 @@ def interpolate(
     align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Resize (N, C, *) to a size, or by factors. Modes: nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
-    shape = shape_of(input)
+    shape = input._shape
     rank = len(shape) - 2
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:

@@ -15,7 +15,7 @@ from ..._core.tensor_base import TensorBase, in_order, is_tracked
 from ..._tape.movement import Move, zeros
 from ..._tape.windows import linear
 from .._autocast import AS_GIVEN_OR_LOWER, LOWER, LOWER_ON_DEVICES
-from .._dispatch import cpp_word, finish, finish_exactly, shape_of, type_word, wrap_dim
+from .._dispatch import cpp_word, finish, finish_exactly, type_word, wrap_dim
 from .._forms import Forms, old_sum, without_out_dtype
 from .._named import node_called
 from .._numbers import fitting
@@ -57,7 +57,7 @@ def _scaled_sum(name: str, input: TensorBase, product: Any, beta: TensorBase | N
     else:
         for factor in (alpha, beta):
             fitting(factor, product._dtype)
-    shown = views.expand(input, shape_of(product))
+    shown = views.expand(input, product._shape)
     if alpha == 0 and product._dtype.category in _UNSEEN.get(name, ()):
         scaled = _nothing_of(product)
     else:
@@ -81,8 +81,8 @@ def addmm(
     """Return ``beta * input + alpha * (mat1 @ mat2)``. Raise NotImplementedError for an ``out_dtype``."""
     without_out_dtype("addmm", out_dtype)
     for number, matrix in ((1, mat1), (2, mat2)):
-        if len(shape_of(matrix)) != 2:
-            raise RuntimeError(f"mat{number} must be a matrix, got {len(shape_of(matrix))}-D tensor")
+        if len(matrix._shape) != 2:
+            raise RuntimeError(f"mat{number} must be a matrix, got {len(matrix._shape)}-D tensor")
     found = in_one_kernel(input, mat1, mat2, beta, alpha)
     if found is not None:
         return finish_exactly(found, out)
@@ -107,7 +107,7 @@ def addmv(
     input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
     """Return ``beta * input + alpha * (mat @ vec)``."""
-    m, v, own = shape_of(mat), shape_of(vec), shape_of(input)
+    m, v, own = mat._shape, vec._shape, input._shape
     if len(m) != 2 or len(v) != 1 or len(own) > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {len(own)}, {len(m)}, {len(v)}")
     if m[1] != v[0] or (own and own[0] not in (1, m[0])):
@@ -133,8 +133,8 @@ def addr(
 ) -> TensorBase:
     """Return ``beta * input + alpha * outer(vec1, vec2)``."""
     for number, vector in ((1, vec1), (2, vec2)):
-        if len(shape_of(vector)) != 1:
-            raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(shape_of(vector))}-D")
+        if len(vector._shape) != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(vector._shape)}-D")
     refuse_partly(out, vec1, vec2)
     product = outer(vec1, vec2)
     if input._dtype is not product._dtype:
@@ -162,12 +162,12 @@ def baddbmm(
 ) -> TensorBase:
     """Return ``beta * input + alpha * (batch1 @ batch2)`` with batched matrix products. Raise NotImplementedError for an ``out_dtype``."""
     without_out_dtype("baddbmm", out_dtype)
-    wrap_dim(2, len(shape_of(batch2)) if len(shape_of(batch1)) > 1 else len(shape_of(batch1)))
+    wrap_dim(2, len(batch2._shape) if len(batch1._shape) > 1 else len(batch1._shape))
     if input._dtype is not batch1._dtype:
         words = (cpp_word(tensor._dtype) for tensor in (input, batch1, batch2))
         raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*words))
     expect_dtype(batch1._dtype, batch2)
-    found = in_one_kernel(input, batch1, batch2, beta, alpha) if len(shape_of(batch1)) == len(shape_of(batch2)) == 3 else None
+    found = in_one_kernel(input, batch1, batch2, beta, alpha) if len(batch1._shape) == len(batch2._shape) == 3 else None
     if found is not None:
         return finish_exactly(found, out)
     if input._dtype.itemsize == 2 and input._dtype.is_floating_point:
@@ -186,7 +186,7 @@ def addbmm(
     input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
     """Return ``beta * input + alpha`` times the sum of the batch's matrix products."""
-    a, b = shape_of(batch1), shape_of(batch2)
+    a, b = batch1._shape, batch2._shape
     if len(a) != 3 or len(b) != 3:
         raise RuntimeError("batch1 must be a 3D tensor" if len(a) != 3 else "batch2 must be a 3D tensor")
     if a[0] != b[0]:

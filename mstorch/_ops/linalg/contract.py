@@ -1,16 +1,17 @@
 """Contractions over named or counted dimensions: einsum, tensordot, outer and inner products, matrix powers."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from ..._backend.errors import not_for
 from ..._core.formats import contiguous_format, memory_format
 from ..._core.one_device import OneDevice
-from ..._core.tensor_base import TensorBase, count_of
+from ..._core.tensor_base import TensorBase
 from .._autocast import FLOAT32_ON_CPU, LOWER_ON_DEVICES, WIDEST_ON_DEVICES
 from .._deprecated import warn_of
-from .._dispatch import finish, finish_recorded, finish_safely, shape_of, wrap_dim
+from .._dispatch import finish, finish_recorded, finish_safely, wrap_dim
 from .._named import node_called
 from .._operation import operation
 from .._overlaps import refuse_partly
@@ -33,12 +34,12 @@ def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | Non
     else:
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(len(shape_of(a)), len(shape_of(b))):
+        if dims > min(len(a._shape), len(b._shape)):
             raise RuntimeError(
                 f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
             )
         over_a, over_b = list(range(-dims, 0)), list(range(dims))
-    sa, sb = shape_of(a), shape_of(b)
+    sa, sb = a._shape, b._shape
     if len(over_a) != len(over_b):
         raise RuntimeError("both dimension lists should have same length")
     if a._dtype is not b._dtype:
@@ -52,14 +53,14 @@ def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | Non
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {sa[x]} in dim {x} and second has size {sb[y]} in dim {y}"
             )
-    sa, sb = shape_of(a), shape_of(b)
+    sa, sb = a._shape, b._shape
     over_a, over_b = [wrap_dim(d, len(sa)) for d in over_a], [wrap_dim(d, len(sb)) for d in over_b]
     rest_a = [d for d in range(len(sa)) if d not in over_a]
     rest_b = [d for d in range(len(sb)) if d not in over_b]
-    inner = count_of([sa[d] for d in over_a])
+    inner = math.prod([sa[d] for d in over_a])
     rows, columns = [sa[d] for d in rest_a], [sb[d] for d in rest_b]
-    left = views.reshape(views.permute(a, rest_a + over_a), (count_of(rows), inner))
-    right = views.reshape(views.permute(b, over_b + rest_b), (inner, count_of(columns)))
+    left = views.reshape(views.permute(a, rest_a + over_a), (math.prod(rows), inner))
+    right = views.reshape(views.permute(b, over_b + rest_b), (inner, math.prod(columns)))
     found = views.reshape(matmul(left, right), (*rows, *columns))
     words = "tensordot: Expected the output tensor to have dtype {kind}, but got an output tensor with dtype {out}"
     return found if out is None else finish_recorded(found, out, words)  # a view of the product, as in torch
@@ -68,8 +69,8 @@ def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | Non
 def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the outer product of two vectors."""
     for name, vector in (("self", input), ("vec2", vec2)):
-        if len(shape_of(vector)) != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(shape_of(vector))}-D")
+        if len(vector._shape) != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(vector._shape)}-D")
     column = views.unsqueeze(input, 1)
     return finish(column * vec2, out, column, vec2)
 
@@ -80,7 +81,7 @@ ger = outer
 @operation(one_device=OneDevice())
 def inner(input: Any, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the sum of products over the last dimension of both."""
-    a, b = shape_of(input), shape_of(other)
+    a, b = input._shape, other._shape
     if not a or not b:
         return finish(input * other, out)
     if a[-1] != b[-1]:
@@ -100,7 +101,7 @@ def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
 def kron(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the Kronecker product: blocks of ``other`` scaled by the elements of ``input``."""
     refuse_partly(out, input, other, twice=False)
-    a, b = shape_of(input), shape_of(other)
+    a, b = input._shape, other._shape
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     wide = [length for n in a for length in (n, 1)]
@@ -116,14 +117,14 @@ def trace(input: TensorBase) -> TensorBase:
     """Return the sum of the diagonal of a matrix."""
     if input._dtype.category == 0:
         raise not_for("trace", "bool")
-    if len(shape_of(input)) != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(shape_of(input))}")
+    if len(input._shape) != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(input._shape)}")
     return views.diagonal(input).sum()
 
 
 def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) -> TensorBase:
     """Return square matrices to the power ``n``."""
-    shape = shape_of(input)
+    shape = input._shape
     if len(shape) < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
     if shape[-1] != shape[-2]:
@@ -162,11 +163,11 @@ def chain_matmul(*matrices: TensorBase, out: TensorBase | None = None) -> Tensor
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for matrix in matrices:
-        if len(shape_of(matrix)) != 2:
-            raise RuntimeError(f"Tensor dimension is {len(shape_of(matrix))}, expected 2 instead.")
+        if len(matrix._shape) != 2:
+            raise RuntimeError(f"Tensor dimension is {len(matrix._shape)}, expected 2 instead.")
     if len(matrices) == 1:
         return finish(matrices[0].clone(), out)
-    lengths = [shape_of(matrices[0])[0]] + [shape_of(matrix)[1] for matrix in matrices]
+    lengths = [matrices[0]._shape[0]] + [matrix._shape[1] for matrix in matrices]
     return finish(_cheapest(matrices, lengths), out)
 
 

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..._core.tensor_base import TensorBase, count_of
+from ..._core.tensor_base import TensorBase
 from ..shape import views
 from .matmul import bmm, mm
 
@@ -209,7 +210,7 @@ class _Planner:
         columns = [label for label in union if label not in batch and label not in rows]
         if rows and columns and self.places[columns[-1]] < self.places[rows[0]] and not first and not second:
             return self.pair(b, a, keep)
-        shape = tuple(count_of([value.size(label) for label in labels]) for value, labels in (
+        shape = tuple(math.prod([value.size(label) for label in labels]) for value, labels in (
             (a, batch), (a, rows), (a, summed), (b, columns),
         ))  # fmt: skip
         start = 0 if batch else 1  # without a batch the matrices are multiplied alone

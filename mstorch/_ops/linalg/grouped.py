@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..._core.dtype import bfloat16, dtype, float16, float32, int32
 from ..._core.tensor_base import TensorBase
-from .._dispatch import shape_of, type_word
+from .._dispatch import type_word
 from ..memory.creation import zeros
 from ..shape.join import cat, stack
 from .matmul import matmul
@@ -13,9 +13,9 @@ def _check(mat_a: TensorBase, mat_b: TensorBase, offs: TensorBase | None, bias: 
     for name, matrix in (("mat_a", mat_a), ("mat_b", mat_b)):
         if matrix._dtype not in (float32, bfloat16, float16):
             raise RuntimeError(f"Expected {name} to be Float32, BFloat16 or Float16 matrix, got {type_word(matrix._dtype)}")
-        if len(shape_of(matrix)) not in (2, 3):
+        if len(matrix._shape) not in (2, 3):
             raise RuntimeError(f"{name} has to be 2 or 3d")
-    flat = 2 in (len(shape_of(mat_a)), len(shape_of(mat_b)))
+    flat = 2 in (len(mat_a._shape), len(mat_b._shape))
     if flat is (offs is None):
         raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
     if offs is not None and offs._dtype is not int32:
@@ -24,7 +24,7 @@ def _check(mat_a: TensorBase, mat_b: TensorBase, offs: TensorBase | None, bias: 
         raise RuntimeError("Bias not supported yet")
     if out_dtype not in (None, mat_a._dtype):
         raise RuntimeError("Grouped gemm output dtype must match `mat_a` dtype")
-    if shape_of(mat_a)[-1] != shape_of(mat_b)[-2]:
+    if mat_a._shape[-1] != mat_b._shape[-2]:
         raise RuntimeError("contraction dimension of mat_a and mat_b must match")
 
 
@@ -41,10 +41,10 @@ def grouped_mm(
         return matmul(mat_a, mat_b)
     ends = offs.tolist()
     groups = list(zip([0, *ends], ends))
-    rows, columns = shape_of(mat_a)[-2], shape_of(mat_b)[-1]
-    if len(shape_of(mat_a)) == 2 and len(shape_of(mat_b)) == 2:
+    rows, columns = mat_a._shape[-2], mat_b._shape[-1]
+    if len(mat_a._shape) == 2 and len(mat_b._shape) == 2:
         return stack([matmul(mat_a[:, start:end], mat_b[start:end]) for start, end in groups])
-    if len(shape_of(mat_a)) == 2:
+    if len(mat_a._shape) == 2:
         parts = [matmul(mat_a[start:end], mat_b[i]) for i, (start, end) in enumerate(groups)]
         rest = zeros((rows - ends[-1], columns), dtype=mat_a._dtype, device=mat_a.device)
         return cat([*parts, rest]) if ends[-1] < rows else cat(parts)

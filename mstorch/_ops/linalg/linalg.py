@@ -20,16 +20,7 @@ from ..._tape.operands import computed
 from ..._tape.ways import ways
 from ..._tape.windows import no_view
 from .._autocast import FLOAT32_ON_CPU, FLOAT32_ON_DEVICES
-from .._dispatch import (
-    broadcast_shape,
-    finish_exactly,
-    finish_recorded,
-    finish_safely,
-    readable,
-    shape_of,
-    type_word,
-    wrap_dim,
-)
+from .._dispatch import broadcast_shape, finish_exactly, finish_recorded, finish_safely, readable, type_word, wrap_dim
 from .._forms import Forms
 from .._named import node_called
 from .._operation import operation
@@ -73,7 +64,7 @@ def _lu_backward(
     (gradient,), (factors,) = gradients, outputs
     if gradient is None:
         return (None,)
-    rows, columns = shape_of(factors)[-2:]
+    rows, columns = factors._shape[-2:]
     size = min(rows, columns)
     lower, upper = factors[..., :size, :size], factors[..., :size, :size]
     gl, gu = tril(gradient[..., :size, :size], -1), triu(gradient[..., :size, :size])
@@ -97,7 +88,7 @@ def _lu_backward(
     return (permutation @ found,)
 
 
-@ways(absent=lambda pivots, rows, like: meta_tensor((*shape_of(pivots)[:-1], rows, rows), like))
+@ways(absent=lambda pivots, rows, like: meta_tensor((*pivots._shape[:-1], rows, rows), like))
 def permutation_of(pivots: TensorBase, rows: int, like: dtype) -> TensorBase:
     """Return the permutation matrices P of ``P @ L @ U`` from LAPACK's pivots."""
     exchanges = array_of(pivots)
@@ -116,10 +107,10 @@ def permutation_of(pivots: TensorBase, rows: int, like: dtype) -> TensorBase:
 def _factored(A: TensorBase, name: str) -> tuple[Any, Any, Any, Any]:
     """Return LU, pivots, P and LAPACK's info codes."""
     check_floating(A, name)
-    if len(shape_of(A)) < 2:
-        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead")
+    if len(A._shape) < 2:
+        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A._shape)} instead")
     found, pivots, info = computed(_lu, A)
-    permutation = beside(permutation_of(pivots, shape_of(A)[-2], A._dtype), A)
+    permutation = beside(permutation_of(pivots, A._shape[-2], A._dtype), A)
     factors = attach("LinalgLuFactorExBackward0", _lu_backward, (A,), (by_columns(found),), permutation, kept=())[0]
     return factors, pivots, permutation, info
 
@@ -155,7 +146,7 @@ def lu_factor_ex(
 
 
 def triangles(factors: TensorBase) -> tuple[Any, Any]:
-    rows, columns = shape_of(factors)[-2:]
+    rows, columns = factors._shape[-2:]
     size = min(rows, columns)
     factors = factors.contiguous()
     lower = tril(factors[..., :size], -1) + eye(rows, size, dtype=factors._dtype, device=factors.device)
@@ -172,7 +163,7 @@ def lu(A: TensorBase, *, pivot: bool = True, out: TensorBase | Sequence[TensorBa
 
 def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool) -> None:
     """Raise torch's errors unless the shapes of factors, pivots and right-hand side match."""
-    name, size = "linalg.lu_solve", shape_of(LU)[-1]
+    name, size = "linalg.lu_solve", LU._shape[-1]
     if LU._dtype is not B._dtype:
         raise RuntimeError(
             f"{name}: Expected LU and B to have the same dtype, but found LU of type {type_word(LU._dtype)} and B of type "
@@ -181,17 +172,17 @@ def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool
     if pivots._dtype.name != "int32":
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     check_matrix(B, name, "B")
-    if shape_of(B)[-2 if left else -1] != size:
-        rows, columns = shape_of(B)[-2:]
+    if B._shape[-2 if left else -1] != size:
+        rows, columns = B._shape[-2:]
         raise RuntimeError(
             f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
             f"({size}x{size} and {rows}x{columns})"
         )
-    if shape_of(pivots)[-1:] != (size,):
+    if pivots._shape[-1:] != (size,):
         raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
-    if shape_of(pivots) != shape_of(LU)[:-1]:
+    if pivots._shape != LU._shape[:-1]:
         raise RuntimeError(
-            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(shape_of(pivots))} instead"
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots._shape)} instead"
         )
     exchanges = readable(pivots)
     if exchanges is not None and not within(exchanges, 1, size):
@@ -207,7 +198,7 @@ def lu_solve(
     """Return the X of ``A @ X = B`` (``X @ A = B``, or with the adjoint of A) from the LU factors of A."""
     check_square(LU, "linalg.lu_solve", "LU")
     _check_factors(LU, pivots, B, left)
-    permutation = beside(permutation_of(pivots, shape_of(LU)[-1], LU._dtype), LU)
+    permutation = beside(permutation_of(pivots, LU._shape[-1], LU._dtype), LU)
     unit, upper = triangles(LU)
     right = B if left else B.mH
     if adjoint is left:
@@ -230,7 +221,7 @@ def _check_tolerances(name: str, **tolerances: Any) -> None:
 
 def _tolerance(values: TensorBase, shape: Sequence[int], atol: Any, rtol: Any) -> Any:
     """Return the tolerance below which a singular value counts as zero: (…, 1)."""
-    largest = reduce.amax(values, -1, True) if shape_of(values)[-1] else 0.0
+    largest = reduce.amax(values, -1, True) if values._shape[-1] else 0.0
     if rtol is None:
         given = atol is not None and not isinstance(atol, TensorBase) and atol > 0
         rtol = 0.0 if given else max(shape[-2:]) * np.finfo(values._dtype.np).eps.item()
@@ -252,7 +243,7 @@ def _pinv_backward(gradients: Any, outputs: Any, inputs: list[TensorBase]) -> An
     if gradient is None:
         return (None,)
     ph, gh = p.mH, gradient.mH
-    rows, columns = shape_of(A)[-2:]
+    rows, columns = A._shape[-2:]
     if rows <= columns:
         k = gh @ p
         kph = k @ ph
@@ -268,15 +259,15 @@ def pinv(
     rtol: TensorBase | float | None = None, out: TensorBase | None = None,
 ) -> TensorBase:
     """Return the pseudo-inverse; singular values up to the tolerance count as zero."""
-    if A._dtype.is_integral or A._dtype.itemsize < 4 or len(shape_of(A)) < 2:
+    if A._dtype.is_integral or A._dtype.itemsize < 4 or len(A._shape) < 2:
         raise RuntimeError(
-            f"linalg.pinv({type_word(A._dtype)}{{{list(shape_of(A))}}}): expected a tensor with 2 or more dimensions of float, "
+            f"linalg.pinv({type_word(A._dtype)}{{{list(A._shape)}}}): expected a tensor with 2 or more dimensions of float, "
             "double, cfloat or cdouble types"
         )
     _check_tolerances("torch.linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
     source = A.detach()
     rtol = rcond if rtol is None else rtol
-    shape = shape_of(A)
+    shape = A._shape
     if A.numel() == 0:
         found = zeros((*shape[:-2], shape[-1], shape[-2]), dtype=A._dtype, device=A.device) + A.mT * 0
         return finish_safely(found, out, "linalg.pinv")
@@ -306,9 +297,9 @@ def matrix_rank(
         atol, rtol = tol, 0.0
     _check_tolerances("torch.linalg.matrix_rank", atol=atol, rtol=rtol)
     if A.numel() == 0:
-        return finish_safely(zeros(shape_of(A)[:-2], dtype=int64, device=A.device), out, "torch.linalg.matrix_rank")
+        return finish_safely(zeros(A._shape[:-2], dtype=int64, device=A.device), out, "torch.linalg.matrix_rank")
     size = eigh_pair(source, "L", "linalg.matrix_rank")[0].abs() if hermitian else svdvals(source)
-    return finish_safely(reduce.sum((size > _tolerance(size, shape_of(A), atol, rtol)), -1), out, "torch.linalg.matrix_rank")
+    return finish_safely(reduce.sum((size > _tolerance(size, A._shape, atol, rtol)), -1), out, "torch.linalg.matrix_rank")
 
 
 @operation(autocast=FLOAT32_ON_CPU)
@@ -321,16 +312,16 @@ def cond(A: TensorBase, p: Number | str | None = None, *, out: TensorBase | None
     if p is None or p in (2, -2):
         values = svdvals(A)
         if A.numel() == 0:
-            return finish_safely(zeros(shape_of(A)[:-2], dtype=values._dtype, device=A.device), out, "linalg.cond", recorded=True)
+            return finish_safely(zeros(A._shape[:-2], dtype=values._dtype, device=A.device), out, "linalg.cond", recorded=True)
         ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
         return finish_safely(ratio, out, "linalg.cond", recorded=True)
     check_square(A, "linalg.cond")
     if A.numel() == 0:
-        return finish_safely(zeros(shape_of(A)[:-2], dtype=A._dtype.to_real(), device=A.device), out, "linalg.cond", recorded=True)
+        return finish_safely(zeros(A._shape[:-2], dtype=A._dtype.to_real(), device=A.device), out, "linalg.cond", recorded=True)
     if p == "nuc":
         values = svdvals(A)
         return finish_safely(reduce.sum(values, -1) * reduce.sum(values.reciprocal(), -1), out, "linalg.cond", recorded=True)
-    inverse, info = solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
+    inverse, info = solve_matrices(A, eye(A._shape[-1], dtype=A._dtype, device=A.device))
     found = matrix_norm(A, p) * matrix_norm(inverse, p)
     if array_of(info).any():
         found = where(info > 0, math.inf, found)
@@ -345,28 +336,28 @@ def lstsq(
 ) -> Any:
     """Return the X that minimizes ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver provides them."""
     check_floating(A, "torch.linalg.lstsq")
-    if len(shape_of(A)) < 2:
+    if len(A._shape) < 2:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
-    if not shape_of(B):
+    if not B._shape:
         raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
     if A._dtype is not B._dtype:
         raise RuntimeError(
             "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
             f"{type_word(A._dtype)} and other's dtype {type_word(B._dtype)}"
         )
-    if not 0 <= len(shape_of(A)) - len(shape_of(B)) <= 1:
+    if not 0 <= len(A._shape) - len(B._shape) <= 1:
         raise RuntimeError(
             "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
         )
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
-    shape = shape_of(A)
+    shape = A._shape
     vector = is_vector(A, B)
-    if not vector and len(shape) > len(shape_of(B)):
-        broadcast_shape(shape[:-2], shape_of(B)[:-1])
+    if not vector and len(shape) > len(B._shape):
+        broadcast_shape(shape[:-2], B._shape[:-1])
     right = views.unsqueeze(B, -1) if vector else B
-    if shape[-2] != shape_of(right)[-2]:
+    if shape[-2] != right._shape[-2]:
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
     values = svdvals(A.detach())
     limit, counted = _limits_of(driver, rcond, np.finfo(A._dtype.np).eps.item(), max(shape[-2:]))
@@ -428,7 +419,7 @@ def _in_lapack_columns(solution: TensorBase, rows: int) -> Any:
     """Return solutions in column-major order, as views of the first rows of a right-hand side of ``rows`` rows, which LAPACK overwrites
     with the solution.
     """
-    *lead, own, columns = shape_of(solution)
+    *lead, own, columns = solution._shape
     if rows <= own:
         return by_columns(solution)
     rest = zeros((*lead, rows - own, columns), dtype=solution._dtype, device=solution.device)
@@ -437,7 +428,7 @@ def _in_lapack_columns(solution: TensorBase, rows: int) -> Any:
 
 def check_scales(name: str, A: TensorBase, tau: TensorBase) -> None:
     """Raise torch's errors unless ``tau`` has a row for each matrix."""
-    a, t = shape_of(A), shape_of(tau)
+    a, t = A._shape, tau._shape
     if len(t) != len(a) - 1:
         raise RuntimeError(
             f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {len(t)} and input.ndim is "
@@ -452,23 +443,23 @@ def check_scales(name: str, A: TensorBase, tau: TensorBase) -> None:
 def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the first columns of the product of Householder reflections: vectors below the diagonal of A, factors in tau."""
     name = "torch.linalg.householder_product"
-    if len(shape_of(A)) < 2:
+    if len(A._shape) < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    if not shape_of(tau):
+    if not tau._shape:
         raise IndexError("Dimension specified as -1 but tensor has no dimensions")
-    rows, columns = shape_of(A)[-2:]
+    rows, columns = A._shape[-2:]
     if rows < columns:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    if shape_of(tau)[-1] > columns:
+    if tau._shape[-1] > columns:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     check_scales(name, A, tau)
     if tau._dtype is not A._dtype:
         raise RuntimeError(f"{name}: tau dtype {type_word(tau._dtype)} does not match input dtype {type_word(A._dtype)}")
     if A._dtype.is_integral:
         raise not_for("orgqr_cpu", A._dtype.name)
-    found = batch_of(eye(rows, columns, dtype=A._dtype, device=A.device), shape_of(A)[:-2])
+    found = batch_of(eye(rows, columns, dtype=A._dtype, device=A.device), A._shape[:-2])
     unit = tril(A, -1) + eye(rows, columns, dtype=A._dtype, device=A.device)
-    for i in reversed(range(shape_of(tau)[-1])):
+    for i in reversed(range(tau._shape[-1])):
         vector = unit[..., :, i : i + 1]
         found = found - views.unsqueeze(tau[..., i : i + 1], -1) * (vector @ (vector.mH @ found))
     return finish_safely(by_columns(found), out, "torch.linalg.householder_product")
@@ -494,15 +485,15 @@ def ldl_factor(A: TensorBase, *, hermitian: bool = False, out: TensorBase | Sequ
 
 def ldl_solve(LD: TensorBase, pivots: TensorBase, B: TensorBase, *, hermitian: bool = False, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``A @ X = B`` from the LDL factors of A."""
-    wrap_dim(-2, len(shape_of(B)))
+    wrap_dim(-2, len(B._shape))
     check_system(B, LD, "torch.linalg.ldl_solve", "torch.linalg.ldl_solve: ")
-    if shape_of(pivots) != shape_of(LD)[:-1]:
+    if pivots._shape != LD._shape[:-1]:
         raise RuntimeError(
             "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-            f"{list(shape_of(pivots))} instead"
+            f"{list(pivots._shape)} instead"
         )
-    batch = broadcast_shape(shape_of(LD)[:-2], shape_of(B)[:-2])
-    exchanged = views.expand(pivots, (*batch, shape_of(pivots)[-1]))
+    batch = broadcast_shape(LD._shape[:-2], B._shape[:-2])
+    exchanged = views.expand(pivots, (*batch, pivots._shape[-1]))
     found = computed(_ldl_solve, batch_of(LD, batch), batch_of(B, batch), exchanged, hermitian)
     return finish_exactly(by_columns(found), out)
 
@@ -534,7 +525,7 @@ def matrix_norm(
     check_matrix(A, "linalg.matrix_norm")
     if dtype is not None:
         A = A.to(dtype)
-    rank = len(shape_of(A))
+    rank = len(A._shape)
     first, second = (wrap_dim(d, rank) for d in dims)
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})")
@@ -560,11 +551,11 @@ def matrix_norm(
 
 def _most(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
     """Return the maximum of nonnegative numbers; 0 if there are none."""
-    return reduce.amax(sizes, dim, keepdim) if shape_of(sizes)[dim] else reduce.sum(sizes, dim, keepdim)
+    return reduce.amax(sizes, dim, keepdim) if sizes._shape[dim] else reduce.sum(sizes, dim, keepdim)
 
 
 def _least(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
-    if shape_of(sizes)[dim] == 0:
+    if sizes._shape[dim] == 0:
         raise IndexError(f"amin(): Expected reduction dim {dim} to have non-zero size.")
     return reduce.amin(sizes, dim, keepdim)
 
@@ -580,16 +571,16 @@ def norm(
         check_norm_out("linalg.norm", A, dtype, out)
     if dim is not None and not isinstance(dim, int) and len(dim) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
-    if dim is None and ord is not None and len(shape_of(A)) not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {len(shape_of(A))}D.")
-    two = len(dim) == 2 if isinstance(dim, (tuple, list)) else dim is None and len(shape_of(A)) == 2
+    if dim is None and ord is not None and len(A._shape) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {len(A._shape)}D.")
+    two = len(dim) == 2 if isinstance(dim, (tuple, list)) else dim is None and len(A._shape) == 2
     if ord is not None and two:
         return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype, out=out)
     if isinstance(ord, str):
         return matrix_norm(A, ord, dim if dim is not None else (-2, -1), keepdim, dtype=dtype, out=out)
     if ord is None and dim is None:
         flat = vector_norm(views.flatten(A), 2, None, False, dtype=dtype)
-        return finish_recorded(views.reshape(flat, (1,) * len(shape_of(A))) if keepdim else flat, out)
+        return finish_recorded(views.reshape(flat, (1,) * len(A._shape)) if keepdim else flat, out)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..._backend.table import kernel
 from ..._core.modes import modes
 from ..._core.tensor_base import TensorBase
-from .._dispatch import call, shape_of, values_of, without_grad
+from .._dispatch import call, values_of, without_grad
 from .._forms import Forms
 from .._operation import operation
 from ..elementwise.compare import where
@@ -52,7 +52,7 @@ _MOST_SQUARINGS = 40  # under a trace, where norms are not known
 
 
 def _product(first: Any, second: TensorBase) -> Any:
-    return call(_small, (first, second)) if shape_of(first)[-1] <= _SMALL else first @ second
+    return call(_small, (first, second)) if first._shape[-1] <= _SMALL else first @ second
 
 
 def _mixed(weights: tuple[float, ...], powers: tuple[TensorBase, ...]) -> Any:
@@ -105,7 +105,7 @@ def _by_norm(A: TensorBase, one: TensorBase, norms: TensorBase, limits: tuple[fl
 
 def _values(A: TensorBase) -> TensorBase:
     """Return the matrix exponential of float or complex matrices, without a gradient."""
-    shape = shape_of(A)
+    shape = A._shape
     if 0 in shape:
         return A.clone()
     limits = _LIMITS[8 if A._dtype.name in ("float64", "complex128") else 4]
@@ -133,7 +133,7 @@ def _exp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
     (gradient,), (A,) = gradients, inputs
     if gradient is None:
         return (None,)
-    size = shape_of(A)[-1]
+    size = A._shape[-1]
     adjoint = A.mH
     upper = cat((adjoint, gradient), -1)
     lower = cat((zeros_like(gradient), adjoint), -1)

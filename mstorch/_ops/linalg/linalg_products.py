@@ -8,7 +8,7 @@ from typing import Any
 from ..._core.dtype import int64
 from ..._core.tensor_base import TensorBase, array_of
 from .._autocast import FLOAT32_ON_CPU, LOWER, LOWER_ON_DEVICES, WIDEST_ON_DEVICES
-from .._dispatch import cpp_word, finish, finish_safely, shape_of, type_word, wrap_dim
+from .._dispatch import cpp_word, finish, finish_safely, type_word, wrap_dim
 from .._memory_order import row_major
 from .._named import node_called
 from .._operation import operation
@@ -45,13 +45,13 @@ def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | Non
 @node_called("LinalgCrossBackward0")
 def cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> TensorBase:
     """Return the cross product of vectors of length 3 along ``dim``."""
-    a, b = len(shape_of(input)), len(shape_of(other))
+    a, b = len(input._shape), len(other._shape)
     if a != b:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     wrap_dim(dim, a)
-    if shape_of(input)[dim] != 3 or shape_of(other)[dim] != 3:
+    if input._shape[dim] != 3 or other._shape[dim] != 3:
         raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape_of(input)[dim]} and {shape_of(other)[dim]}"
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input._shape[dim]} and {other._shape[dim]}"
         )
     return measure.cross(input, other, dim, out=out)
 
@@ -65,8 +65,8 @@ def vander(x: TensorBase, N: int | None = None) -> TensorBase:
     """Return the powers of each element, from 0 on, along a new last dimension."""
     if x._dtype.name == "bool":
         raise RuntimeError("Vandermonde matrix not supported for bool")
-    x = x if shape_of(x) else views.unsqueeze(x, 0)
-    shape = shape_of(x)
+    x = x if x._shape else views.unsqueeze(x, 0)
+    shape = x._shape
     count = shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
@@ -82,16 +82,16 @@ def multi_dot(tensors: Sequence[Any], *, out: TensorBase | None = None) -> Tenso
     if count < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
     items = list(tensors)
-    row, column = len(shape_of(items[0])) == 1, len(shape_of(items[-1])) == 1
+    row, column = len(items[0]._shape) == 1, len(items[-1]._shape) == 1
     items[0] = views.unsqueeze(items[0], 0) if row else items[0]
     items[-1] = views.unsqueeze(items[-1], -1) if column else items[-1]
     for i, item in enumerate(items):
-        if len(shape_of(item)) != 2:
-            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {len(shape_of(item))}D")
-    sizes = [shape_of(items[0])[0]] + [shape_of(item)[1] for item in items]
+        if len(item._shape) != 2:
+            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {len(item._shape)}D")
+    sizes = [items[0]._shape[0]] + [item._shape[1] for item in items]
     for place, (left, right) in enumerate(zip(items, items[1:])):
-        if shape_of(left)[1] != shape_of(right)[0]:
-            (a, b), (c, d) = shape_of(left), shape_of(right)
+        if left._shape[1] != right._shape[0]:
+            (a, b), (c, d) = left._shape, right._shape
             raise RuntimeError(f"multi_dot(): tensors {place} and {place + 1} with shapes [{a}, {b}] and [{c}, {d}] cannot be multiplied")
     cost = [[0] * count for _ in range(count)]
     split = [[0] * count for _ in range(count)]
@@ -107,7 +107,7 @@ def multi_dot(tensors: Sequence[Any], *, out: TensorBase | None = None) -> Tenso
 
     found = product(0, count - 1)
     if row or column:
-        found = views.reshape(found, shape_of(found)[int(row) : 1 if column else 2])
+        found = views.reshape(found, found._shape[int(row) : 1 if column else 2])
     if isinstance(out, TensorBase) and out._dtype is not found._dtype:
         raise RuntimeError(
             f"multi_dot(): expected out tensor to have dtype {cpp_word(found._dtype)} but got {cpp_word(out._dtype)}"
@@ -120,7 +120,7 @@ def tensorinv(A: TensorBase, ind: int = 2, *, out: TensorBase | None = None) -> 
     """Return the inverse of A as a linear map from its last dimensions to the first ``ind``."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
-    shape = shape_of(A)
+    shape = A._shape
     rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
     if rows != columns:
         raise RuntimeError(
@@ -141,10 +141,10 @@ def tensorinv(A: TensorBase, ind: int = 2, *, out: TensorBase | None = None) -> 
 def tensorsolve(A: TensorBase, B: TensorBase, dims: Sequence[int] | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:
-        rank = len(shape_of(A))
+        rank = len(A._shape)
         A = views.movedim(A, tuple(dims), tuple(range(rank - len(dims), rank)))
-    rest = shape_of(A)[len(shape_of(B)) :]
-    rows, columns = math.prod(rest), math.prod(shape_of(B))
+    rest = A._shape[len(B._shape) :]
+    rows, columns = math.prod(rest), math.prod(B._shape)
     if rows != columns:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "

@@ -16,15 +16,7 @@ from ..._tape.moving import beside
 from ..._tape.ways import values_if_any
 from .._autocast import FLOAT32_ON_CPU
 from .._deprecated import warn_of
-from .._dispatch import (
-    broadcast_shape,
-    finish,
-    finish_exactly,
-    finish_safely,
-    readable,
-    shape_of,
-    type_word,
-)
+from .._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, type_word
 from .._forms import Forms, accepting
 from .._named import node_called
 from .._operation import operation
@@ -68,17 +60,17 @@ def lu_unpack(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function "
             "is intended to be used with the output produced by torch.linalg.lu_factor"
         )
-    if len(shape_of(LU_data)) < 2:
-        raise RuntimeError(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(LU_data))} instead")
+    if len(LU_data._shape) < 2:
+        raise RuntimeError(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data._shape)} instead")
     exchanges = readable(LU_pivots) if unpack_pivots else None
-    if exchanges is not None and not within(exchanges, 1, shape_of(LU_data)[-2]):
+    if exchanges is not None and not within(exchanges, 1, LU_data._shape[-2]):
         raise RuntimeError(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
         )
     nothing = zeros(0, dtype=LU_data._dtype, device=LU_data.device)
     permutation = nothing
     if unpack_pivots:
-        permutation = beside(permutation_of(LU_pivots, shape_of(LU_data)[-2], LU_data._dtype), LU_data)
+        permutation = beside(permutation_of(LU_pivots, LU_data._shape[-2], LU_data._dtype), LU_data)
     lower, upper = triangles(LU_data) if unpack_data else (nothing, nothing)
     return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
 
@@ -114,12 +106,12 @@ def pinverse(input: TensorBase, rcond: float = 1e-15) -> TensorBase:
 @operation(forms=Forms({"input": "B", "input2": "L"}), autocast=FLOAT32_ON_CPU)
 def cholesky_solve(B: TensorBase, L: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``A @ X = B`` from the Cholesky factor of A."""
-    if len(shape_of(B)) < 2:
-        raise RuntimeError(f"b should have at least 2 dimensions, but has {len(shape_of(B))} dimensions instead")
-    if len(shape_of(L)) < 2:
-        raise RuntimeError(f"u should have at least 2 dimensions, but has {len(shape_of(L))} dimensions instead")
+    if len(B._shape) < 2:
+        raise RuntimeError(f"b should have at least 2 dimensions, but has {len(B._shape)} dimensions instead")
+    if len(L._shape) < 2:
+        raise RuntimeError(f"u should have at least 2 dimensions, but has {len(L._shape)} dimensions instead")
     check_system(B, L, "cholesky_solve")
-    batch = broadcast_shape(shape_of(B)[:-2], shape_of(L)[:-2])
+    batch = broadcast_shape(B._shape[:-2], L._shape[:-2])
     right, factors = batch_of(B, batch), batch_of(L, batch)
     found = triangular_pair(right.detach(), factors.detach(), upper)
     return finish_safely(attach("CholeskySolveBackward0", _solve_backward, (right, factors), (found,), upper)[0], out, "cholesky_solve")
@@ -174,7 +166,7 @@ def cholesky_inverse(L: TensorBase, upper: bool = False, *, out: TensorBase | No
     if zero is not None and zero.any():
         raise LinAlgError(_zero_of("cholesky_inverse", zero))
     factors = L.detach()
-    found = triangular_pair(batch_of(eye(shape_of(L)[-1], dtype=L._dtype, device=L.device), shape_of(L)[:-2]), factors, upper)
+    found = triangular_pair(batch_of(eye(L._shape[-1], dtype=L._dtype, device=L.device), L._shape[:-2]), factors, upper)
     return finish_safely(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out, "cholesky_inverse")
 
 
@@ -184,19 +176,19 @@ def ormqr(
     input: TensorBase, tau: TensorBase, other: TensorBase, left: bool = True, transpose: bool = False, *, out: TensorBase | None = None
 ) -> TensorBase:
     """Return ``Q @ other`` (``other @ Q``, or with the adjoint of Q) for the full Q of ``geqrf``."""
-    if len(shape_of(input)) < 2 or len(shape_of(other)) < 2:
-        raise RuntimeError(f"torch.ormqr: {'input' if len(shape_of(input)) < 2 else 'other'} must have at least 2 dimensions.")
+    if len(input._shape) < 2 or len(other._shape) < 2:
+        raise RuntimeError(f"torch.ormqr: {'input' if len(input._shape) < 2 else 'other'} must have at least 2 dimensions.")
     side = -2 if left else -1
-    if not shape_of(tau):
+    if not tau._shape:
         raise IndexError("Dimension specified as -1 but tensor has no dimensions")
-    if shape_of(tau)[-1:] != (min(shape_of(other)[side], shape_of(input)[-1]),):
+    if tau._shape[-1:] != (min(other._shape[side], input._shape[-1]),):
         raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
-    if shape_of(other)[side] != shape_of(input)[-2]:
+    if other._shape[side] != input._shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
     check_scales("torch.ormqr", input, tau)
-    if shape_of(other)[:-2] != shape_of(input)[:-2]:
+    if other._shape[:-2] != input._shape[:-2]:
         raise RuntimeError(
-            f"torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(shape_of(other)[:-2])}"
+            f"torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(other._shape[:-2])}"
         )
     for word, tensor in (("tau", tau), ("other", other)):
         if tensor._dtype is not input._dtype:
@@ -204,9 +196,9 @@ def ormqr(
                 f"torch.ormqr: Expected input and {word} to have the same dtype, but input has dtype{type_word(input._dtype)} and "
                 f"{word} has dtype {type_word(tensor._dtype)}"
             )
-    rows = shape_of(input)[-2]
-    count = shape_of(tau)[-1]
-    unit = tril(input, -1) + eye(rows, shape_of(input)[-1], dtype=input._dtype, device=input.device)
+    rows = input._shape[-2]
+    count = tau._shape[-1]
+    unit = tril(input, -1) + eye(rows, input._shape[-1], dtype=input._dtype, device=input.device)
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
         raise RuntimeError(
             "torch.ormqr: Expected input and result to have the same dtype, but input has "
@@ -236,7 +228,7 @@ def cholesky(input: TensorBase, upper: bool = False, *, out: TensorBase | None =
 def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: tuple[TensorBase, ...] | None = None) -> Any:
     """Return U, S and V with ``A = U @ diag(S) @ V.mH``."""
     if not compute_uv:
-        *batch, rows, columns = shape_of(input)
+        *batch, rows, columns = input._shape
         values = svdvals(input)
         left, right = (zeros((*batch, n, n), dtype=input._dtype, device=input.device) for n in (rows, columns))
         return finish_exactly(return_types.svd((left, values, right)), out)
@@ -259,14 +251,14 @@ def triangular_solve(
 ) -> Any:
     """Return the X of ``A @ X = b`` for triangular A, and A."""
     for word, tensor in (("b", b), ("A", A)):
-        if len(shape_of(tensor)) < 2:
+        if len(tensor._shape) < 2:
             raise RuntimeError(
-                f"torch.triangular_solve: Expected {word} to have at least 2 dimensions, but it has {len(shape_of(tensor))} "
+                f"torch.triangular_solve: Expected {word} to have at least 2 dimensions, but it has {len(tensor._shape)} "
                 "dimensions instead"
             )
     check_system(b, A, "triangular_solve")
     matrix, turned = (A.mT, not upper) if transpose else (A, upper)
-    batch = broadcast_shape(shape_of(A)[:-2], shape_of(b)[:-2])
+    batch = broadcast_shape(A._shape[:-2], b._shape[:-2])
     found = triangular(matrix, b, turned, unitriangular)
     return finish_exactly(return_types.triangular_solve((found, by_columns(batch_of(A, batch).clone()))), out)
 

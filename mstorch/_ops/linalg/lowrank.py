@@ -9,7 +9,7 @@ from ..._core.dtype import float32
 from ..._core.modes import modes
 from ..._core.tensor_base import TensorBase, is_tracked
 from .._deprecated import warn_of
-from .._dispatch import deliver, shape_of, without_grad
+from .._dispatch import deliver, without_grad
 from ..memory.creation import zeros
 from ..random.random import randn
 from ..reduce.reduce import mean
@@ -50,7 +50,7 @@ def svd_lowrank(A: TensorBase, q: int | None = 6, niter: int | None = 2, M: Tens
     """Return the ``q`` largest singular values of ``A - M`` with their vectors, by random projection: U, S and V."""
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     if M is not None:
-        M = views.broadcast_to(M, shape_of(A))
+        M = views.broadcast_to(M, A._shape)
     turned = A.shape[-2] < A.shape[-1]
     if turned:
         A, M = A.mH, None if M is None else M.mH
@@ -65,7 +65,7 @@ def svd_lowrank(A: TensorBase, q: int | None = 6, niter: int | None = 2, M: Tens
 
 def pca_lowrank(A: TensorBase, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
     """Return the principal components of the rows of A, by ``svd_lowrank`` (of the centred rows): U, S and V."""
-    rows, columns = shape_of(A)[-2:]
+    rows, columns = A._shape[-2:]
     if q is None:
         q = min(6, rows, columns)
     elif not 0 <= q <= min(rows, columns):
@@ -160,18 +160,18 @@ def lobpcg(
 
     Differs from torch: both values of ``method`` use the same orthogonalized iteration; the ``ortho_*`` parameters have no effect.
     """
-    shape = shape_of(A)
+    shape = A._shape
     if len(shape) < 2 or shape[-2] != shape[-1]:
         raise AssertionError(f"A must be square, got shape {A.shape}")
-    if B is not None and shape_of(B) != shape:
+    if B is not None and B._shape != shape:
         raise AssertionError(f"A and B must have the same shape, got {A.shape} and {B.shape}")
     if not A._dtype.is_floating_point:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {A._dtype.name} != float")
     if is_tracked(A) and modes.grad and B is not None:
         raise ValueError("lobpcg.backward() currently does not support the case of `B != None`")
     size = shape[-1]
-    count = (1 if X is None else shape_of(X)[-1]) if k is None else k
-    vectors = (count if n is None else n) if X is None else shape_of(X)[-1]
+    count = (1 if X is None else X._shape[-1]) if k is None else k
+    vectors = (count if n is None else n) if X is None else X._shape[-1]
     if size < 3 * vectors:
         raise ValueError(
             f"LOBPCG algorithm is not applicable when the number of A rows (={size}) is smaller than 3 x the number of requested "
@@ -201,8 +201,8 @@ def lobpcg(
             found = solve(plain, B, X, iK)
         else:
             flat = plain.reshape(-1, size, size)
-            others = [None if item is None else item.reshape(-1, *shape_of(item)[-2:]) for item in (B, X, iK)]
-            pairs = [solve(flat[i], *(None if o is None else o[i] for o in others)) for i in range(shape_of(flat)[0])]
-            found = tuple(cat([p[i].unsqueeze(0) for p in pairs]).reshape(*batch, *shape_of(pairs[0][i])) for i in (0, 1))
+            others = [None if item is None else item.reshape(-1, *item._shape[-2:]) for item in (B, X, iK)]
+            pairs = [solve(flat[i], *(None if o is None else o[i] for o in others)) for i in range(flat._shape[0])]
+            found = tuple(cat([p[i].unsqueeze(0) for p in pairs]).reshape(*batch, *pairs[0][i]._shape) for i in (0, 1))
     values, vecs = attach("LOBPCGBackward", _eigen_backward, (A,), tuple(item.contiguous() for item in found))
     return values, vecs

@@ -1,6 +1,7 @@
 """Matrix products."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..._backend.table import kernel
@@ -8,7 +9,7 @@ from ..._core.dtype import dtype
 from ..._core.modes import modes
 from ..._core.one_device import OneDevice
 from ..._core.strides import is_contiguous
-from ..._core.tensor_base import TensorBase, count_of, is_tracked, recording, resize, strides_of, touch
+from ..._core.tensor_base import TensorBase, is_tracked, recording, resize, strides_of, touch
 from ..._tape.node import refuse_history
 from ..._tape.windows import no_view
 from .._autocast import AS_GIVEN_OR_LOWER, LOWER, WIDEST_ON_DEVICES
@@ -21,7 +22,6 @@ from .._dispatch import (
     finish_exactly,
     refuse_codes,
     refuse_dtype,
-    shape_of,
     type_word,
 )
 from .._forms import without_out_dtype
@@ -76,7 +76,7 @@ def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> T
 def mm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the product of matrices (n, m) and (m, p). Raise NotImplementedError for an ``out_dtype``, which torch's CPU lacks, too."""
     without_out_dtype("mm", out_dtype)
-    a, b = shape_of(input), shape_of(mat2)
+    a, b = input._shape, mat2._shape
     if len(a) != 2:
         raise RuntimeError("self must be a matrix")
     if len(b) != 2:
@@ -100,7 +100,7 @@ def _product(input: TensorBase, mat2: TensorBase, out: TensorBase | None) -> Ten
 def bmm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the products of matrices (b, n, m) and (b, m, p). Raise NotImplementedError for an ``out_dtype``."""
     without_out_dtype("bmm", out_dtype)
-    a, b = shape_of(input), shape_of(mat2)
+    a, b = input._shape, mat2._shape
     if len(a) != 3:
         raise RuntimeError("batch1 must be a 3D tensor")
     if len(b) != 3:
@@ -126,7 +126,7 @@ def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase |
 @operation(autocast=AS_GIVEN_OR_LOWER)
 def mv(input: TensorBase, vec: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the product of a matrix (n, m) and a vector (m)."""
-    a, b = shape_of(input), shape_of(vec)
+    a, b = input._shape, vec._shape
     if not a:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if len(a) != 2 or len(b) != 1:
@@ -164,7 +164,7 @@ def dot(input: TensorBase, tensor: TensorBase, *, out: TensorBase | None = None)
 
 @node_called("DotBackward0")
 def _dot(input: TensorBase, tensor: TensorBase, out: TensorBase | None) -> TensorBase:
-    a, b = shape_of(input), shape_of(tensor)
+    a, b = input._shape, tensor._shape
     if len(a) != 1 or len(b) != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
@@ -190,7 +190,7 @@ def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
     if not isinstance(other, TensorBase) or not isinstance(input, TensorBase):
         wrong = other if isinstance(input, TensorBase) else input
         raise TypeError(f"matmul(): argument 'other' (position 1) must be Tensor, not {type(wrong).__name__}")
-    a, b = shape_of(input), shape_of(other)
+    a, b = input._shape, other._shape
     if not a or not b:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D")
     if out is None:
@@ -267,14 +267,14 @@ def _folds(larger: TensorBase, smaller: TensorBase, first: int, given: bool) -> 
         return True
     if first == 2:  # the batch would have to be transposed
         return False
-    if not count_of(larger._shape):
+    if not math.prod(larger._shape):
         return True
     steps, shape = strides_of(larger), larger._shape
     return all(steps[d] == steps[d + 1] * shape[d + 1] for d in range(len(shape) - 2))
 
 
 def _folded(larger: TensorBase, smaller: TensorBase, out: TensorBase | None) -> TensorBase:
-    own, rows = larger._shape, count_of(larger._shape[:-1])
+    own, rows = larger._shape, math.prod(larger._shape[:-1])
     flat = views.reshape(larger, (rows, own[-1]))
     if len(smaller._shape) == 2:
         return views.unsafe_view(_product(flat, smaller, out), (*own[:-1], smaller._shape[1]))
@@ -287,7 +287,7 @@ def _batched(input: TensorBase, other: TensorBase, out: TensorBase | None) -> Te
     a, b = input._shape, other._shape
     rows, columns = a[-2] if len(a) > 1 else 1, b[-1] if len(b) > 1 else 1
     lead = broadcast_shape(a[:-2], b[:-2])
-    count = count_of(lead)
+    count = math.prod(lead)
     left = views.reshape(views.expand(input, (*lead, rows, a[-1])), (count, rows, a[-1]))
     if len(b) == 1:
         right = views.unsqueeze(views.reshape(views.expand(other, (*lead, b[0])), (count, b[0])), 2)
@@ -318,7 +318,7 @@ def linear(input: TensorBase, weight: TensorBase, bias: TensorBase | None = None
 
 
 def _layer(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> TensorBase:
-    a, w = shape_of(input), shape_of(weight)
+    a, w = input._shape, weight._shape
     if len(w) == 1:
         product = matmul(input, weight)
         return product if bias is None else product + bias
@@ -327,7 +327,7 @@ def _layer(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> Te
     if len(w) > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(w)}D")
     if a[-1] != w[1]:
-        rows = count_of(a[:-1])
+        rows = math.prod(a[:-1])
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]})")
     if input._dtype is not weight._dtype:
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(weight._dtype)}")
@@ -342,10 +342,10 @@ def _layer(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> Te
             raise RuntimeError(
                 f"self and mat2 must have the same dtype, but got {type_word(bias._dtype)} and {type_word(input._dtype)}"
             )
-        if len(shape_of(bias)) == 1 and bias._shape[0] not in (1, w[0]):
+        if len(bias._shape) == 1 and bias._shape[0] not in (1, w[0]):
             raise RuntimeError(
                 f"The expanded size of the tensor ({w[0]}) must match the existing size ({bias._shape[0]}) at non-singleton dimension "
-                f"1.  Target sizes: [{count_of(a[:-1])}, {w[0]}].  Tensor sizes: [{bias._shape[0]}]"
+                f"1.  Target sizes: [{math.prod(a[:-1])}, {w[0]}].  Tensor sizes: [{bias._shape[0]}]"
             )
         if input._dtype.is_integral:
             product = matmul(input, views.transpose(weight, 0, 1)) + bias

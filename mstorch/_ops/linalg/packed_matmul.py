@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..._core.dtype import bfloat16, dtype, float16, float32, int8, int32, uint8
 from ..._core.tensor_base import TensorBase
-from .._dispatch import shape_of, type_word
+from .._dispatch import type_word
 from .grouped import grouped_mm
 from .matmul import matmul
 
@@ -11,10 +11,10 @@ from .matmul import matmul
 def _int_mm(input: TensorBase, mat2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the product of an int8 or uint8 matrix (M, K) and an int8 matrix (K, N), accumulated in int32."""
     for name, matrix in (("self", input), ("mat2", mat2)):
-        if len(shape_of(matrix)) != 2:
-            raise RuntimeError(f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {len(shape_of(matrix))}")
-    if shape_of(input)[1] != shape_of(mat2)[0]:
-        sizes = f"{shape_of(input)[1]} and {shape_of(mat2)[0]}"
+        if len(matrix._shape) != 2:
+            raise RuntimeError(f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {len(matrix._shape)}")
+    if input._shape[1] != mat2._shape[0]:
+        sizes = f"{input._shape[1]} and {mat2._shape[0]}"
         raise RuntimeError(f"int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got {sizes}")
     if input._dtype not in (int8, uint8):
         raise RuntimeError(f"int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got {_word(input)}")
@@ -35,8 +35,8 @@ def _weight_int8pack_mm(input: TensorBase, mat2: TensorBase, scales: TensorBase)
         raise RuntimeError("_weight_int8pack_mm_cpu : expect B to be int8 tensor.")
     if not mat2.is_contiguous():
         raise RuntimeError("_weight_int8pack_mm_cpu : expect B to be contiguous.")
-    if tuple(shape_of(scales)) != (shape_of(mat2)[0],):
-        raise RuntimeError(f"_weight_int8pack_mm_cpu : expect scales to be 1d tensor with size {shape_of(mat2)[0]}")
+    if tuple(scales._shape) != (mat2._shape[0],):
+        raise RuntimeError(f"_weight_int8pack_mm_cpu : expect scales to be 1d tensor with size {mat2._shape[0]}")
     return (matmul(input.to(float32), mat2.to(float32).T) * scales.to(float32)).to(input._dtype)
 
 

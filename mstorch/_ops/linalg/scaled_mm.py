@@ -1,13 +1,14 @@
 """Matrix products of float8 matrices, scaled as a whole or by rows and columns."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
 from ..._core.dtype import STORED_DTYPES, bfloat16, dtype, float4_e2m1fn_x2, float16, float32
-from ..._core.tensor_base import TensorBase, count_of
-from .._dispatch import finish, shape_of, type_word, wrap_dim
+from ..._core.tensor_base import TensorBase
+from .._dispatch import finish, type_word, wrap_dim
 from ..elementwise.elementwise import add, mul
 from ..memory.copying import is_contiguous, to_dtype
 from ..shape import views
@@ -19,17 +20,17 @@ def _kind_text(name: str, tensor: TensorBase) -> str:
 
 
 def _scale_text(name: str, tensor: TensorBase, joint: str) -> str:
-    sizes, steps = list(shape_of(tensor)), list(tensor.stride())
+    sizes, steps = list(tensor._shape), list(tensor.stride())
     return f"{_kind_text(name, tensor)}, {name}.size()={sizes}{joint}{name}.stride()={steps}"
 
 
 def _check_scales(input: TensorBase, mat2: TensorBase, scale_a: TensorBase, scale_b: TensorBase) -> None:
     """Raise torch's error unless the scales are one per matrix, or one per row of the first and per column of the second."""
-    rows, columns = shape_of(input)[0], shape_of(mat2)[1]
+    rows, columns = input._shape[0], mat2._shape[1]
     fit = all(matrix._dtype in STORED_DTYPES and matrix._dtype is not float4_e2m1fn_x2 for matrix in (input, mat2))
     fit = fit and scale_a._dtype is scale_b._dtype is float32
-    whole = count_of(shape_of(scale_a)) == count_of(shape_of(scale_b)) == 1
-    by_rows = shape_of(scale_a) == (rows, 1) and shape_of(scale_b) == (1, columns)
+    whole = math.prod(scale_a._shape) == math.prod(scale_b._shape) == 1
+    by_rows = scale_a._shape == (rows, 1) and scale_b._shape == (1, columns)
     by_rows = by_rows and is_contiguous(scale_a) and is_contiguous(scale_b)
     if not fit or not (whole or by_rows):
         raise ValueError(
@@ -50,7 +51,7 @@ def _scaled_mm(
 
     It is computed in float32 and rounded once. ``scale_result`` and ``use_fast_accum`` have no effect, as on torch's CPU.
     """
-    a, b = shape_of(input), shape_of(mat2)
+    a, b = input._shape, mat2._shape
     if len(a) != 2:
         raise RuntimeError("mat1 must be a matrix")
     if len(b) != 2:
@@ -58,8 +59,8 @@ def _scaled_mm(
     if a[1] != b[0]:
         raise RuntimeError(f"mat_a and mat_b shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
     _check_scales(input, mat2, scale_a, scale_b)
-    if bias is not None and count_of(shape_of(bias)) != b[1]:
-        raise RuntimeError(f"Bias must be size {b[1]} but got {count_of(shape_of(bias))}")
+    if bias is not None and math.prod(bias._shape) != b[1]:
+        raise RuntimeError(f"Bias must be size {b[1]} but got {math.prod(bias._shape)}")
     return _product(input, mat2, scale_a, scale_b, bias, out_dtype, out)
 
 
@@ -70,11 +71,11 @@ def _product(
     """Return the product in single precision, rounded once to ``kind``."""
     pair = []
     for matrix, scale in ((input, scale_a), (mat2, scale_b)):
-        scale = views.reshape(scale, ()) if count_of(shape_of(scale)) == 1 else scale
+        scale = views.reshape(scale, ()) if math.prod(scale._shape) == 1 else scale
         pair.append(mul(to_dtype(matrix.detach(), float32), scale.detach()))
     found = mm(*pair)
     if bias is not None:
-        found = add(found, views.reshape(to_dtype(bias.detach(), float32), (count_of(shape_of(bias)),)))
+        found = add(found, views.reshape(to_dtype(bias.detach(), float32), (math.prod(bias._shape),)))
     kind = kind or (out._dtype if out is not None else input._dtype)
     return finish(to_dtype(found, kind), out)
 
@@ -123,16 +124,16 @@ def _check_shapes(a: tuple[int, ...], b: tuple[int, ...], scale_a: TensorBase, s
     """Raise torch's error if a scale has another shape than its recipe says."""
     if not by_rows:
         for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
-            if count_of(shape_of(scale)) != 1:
+            if math.prod(scale._shape) != 1:
                 raise ValueError(f"{name} must have 1 Float element")
         return
-    own, other = shape_of(scale_a), shape_of(scale_b)
+    own, other = scale_a._shape, scale_b._shape
     if not own:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if own[0] != a[0] or own[wrap_dim(1, len(own))] != 1:
         raise ValueError(f"scale_a must have shape [{a[0]}, 1], got [{list(own)}]")
-    if count_of(other) != b[1]:
-        raise ValueError(f"scale_b must have {b[1]} Float elements, got {count_of(other)}")
+    if math.prod(other) != b[1]:
+        raise ValueError(f"scale_b must have {b[1]} Float elements, got {math.prod(other)}")
     step = scale_b.stride(wrap_dim(1, len(other)))
     if step != 1:
         raise ValueError(f"expected scale_b.stride(1) to be 1, but got {step}")
@@ -144,7 +145,7 @@ def _scaled_mm_v2(
     out_dtype: dtype | None, contraction_dim: Sequence[int] = (), use_fast_accum: bool = False, *, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return the product of two float8 matrices whose scales ``recipe_a`` and ``recipe_b`` describe: numbers of ``ScalingType``."""
-    a, b = shape_of(input), shape_of(mat2)
+    a, b = input._shape, mat2._shape
     for name, shape in (("mat_a", a), ("mat_b", b)):
         if len(shape) != 2:
             raise ValueError(f"{name} must be a matrix")
@@ -152,8 +153,8 @@ def _scaled_mm_v2(
         raise ValueError("contraction_dim must have exactly 2 elements")
     if a[1] != b[0]:
         raise ValueError(f"mat_a and mat_b shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
-    if bias is not None and count_of(shape_of(bias)) != b[1]:
-        raise ValueError(f"Bias must be size {b[1]} but got {count_of(shape_of(bias))}")
+    if bias is not None and math.prod(bias._shape) != b[1]:
+        raise ValueError(f"Bias must be size {b[1]} but got {math.prod(bias._shape)}")
     if bias is not None and bias._dtype not in (float32, bfloat16, float16):
         raise ValueError(f"Bias must be Float32 or BFloat16 or Half, but got {type_word(bias._dtype)}")
     if swizzle_a and swizzle_b and (swizzle_a[0] or swizzle_b[0]):  # torch looks at the first of each, where both are given

@@ -11,7 +11,7 @@ from ..._core.tensor_base import TensorBase, array_of, is_tracked
 from ..._tape.moving import beside
 from ..._tape.ways import ways
 from .._autocast import FLOAT32_ON_CPU
-from .._dispatch import call, shape_of
+from .._dispatch import call
 from .._named import watching
 from .._operation import operation
 from ..elementwise.compare import eq, isfinite, logical_and, where
@@ -55,10 +55,10 @@ def ctc_loss(
     by its target's length.
     """
     reduction = chosen(reduction, None, None)
-    single = len(shape_of(log_probs)) == 2
+    single = len(log_probs._shape) == 2
     if single:
         log_probs = views.unsqueeze(log_probs, 1)
-    steps, batch, classes = shape_of(log_probs)
+    steps, batch, classes = log_probs._shape
     if 0 in (steps, batch, classes):
         raise RuntimeError("log_probs tensor must not be empty")
     if not 0 <= blank < classes:
@@ -84,7 +84,7 @@ def _losses_of_nothing(
 def _reduced_losses(
     log_probs: TensorBase, targets: TensorBase, inputs: Array, wanted: Array, blank: int, reduction: str, zero_infinity: bool, single: bool
 ) -> TensorBase:
-    batch = shape_of(log_probs)[1]
+    batch = log_probs._shape[1]
     rows = _rows(targets, wanted, batch)
     # The kernel refuses a target that cannot fit: equal neighbours need a blank between them.
     repeats = np.array([(row[1:n] == row[: n - 1]).sum() if n > 1 else 0 for row, n in zip(rows, wanted)], np.int64)
@@ -108,7 +108,7 @@ def _infinite(log_probs: TensorBase, inputs: Array, fits: Array) -> Any:
     """Return infinite losses for targets without any alignment, with torch's gradient: NaN at each input step."""
     if not is_tracked(log_probs):
         return float("inf")
-    counted = made((np.arange(shape_of(log_probs)[0])[:, None] < inputs)[:, :, None] & ~fits[:, None])
+    counted = made((np.arange(log_probs._shape[0])[:, None] < inputs)[:, :, None] & ~fits[:, None])
     read = beside(counted, log_probs)
     return neg(log(mul(sum_of(where(logical_and(read, isfinite(log_probs.detach())), log_probs, 0.0), (0, 2)), 0.0)))
 

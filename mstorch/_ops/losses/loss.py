@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..._core.dtype import bool_, float32, float64
 from ..._core.modes import grad_set_to, modes
 from ..._core.one_device import OneDevice, found_two
 from ..._core.tangents import LEVELS, levels_of_all
-from ..._core.tensor_base import TensorBase, array_of, count_of, fresh, is_tracked
+from ..._core.tensor_base import TensorBase, array_of, fresh, is_tracked
 from ..._core.warned import warn
 from ..._quiet import quiet
 from ..._tape.composite import record
@@ -23,16 +23,7 @@ from ..._tape.ways import ways
 from ..._tape.whole import followed, in_one_piece
 from ..._tape.whole import record as record_whole
 from .._autocast import FLOAT32
-from .._dispatch import (
-    broadcast_shape,
-    call,
-    check_result_cast,
-    readable,
-    refuse_dtype,
-    result_dtype,
-    shape_of,
-    type_word,
-)
+from .._dispatch import broadcast_shape, call, check_result_cast, readable, refuse_dtype, result_dtype, type_word
 from .._memory_order import in_order_of, kept_order
 from .._named import node_called
 from .._operation import operation
@@ -54,12 +45,12 @@ _bce = kernel("binary_cross_entropy")
 
 def size_text(tensor: TensorBase) -> str:
     """Return a tensor's size as torch writes it in messages."""
-    return f"torch.Size({list(shape_of(tensor))})"
+    return f"torch.Size({list(tensor._shape)})"
 
 
 def warn_of_broadcast(input: TensorBase, target: TensorBase) -> None:
     """Warn as torch does if input and target have different sizes."""
-    if shape_of(input) != shape_of(target):
+    if input._shape != target._shape:
         warn(
             f"Using a target size ({size_text(target)}) that is different to the input size ({size_text(input)}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
@@ -119,7 +110,7 @@ def _between_arrays(
         found = reduced(fresh(np.asarray(of_array(array_of(input) - array_of(target), *rest))), reduction)
     if not followed((input, target)):
         return found
-    needed, share = (is_tracked(input), is_tracked(target)), 1 / max(count_of(input._shape), 1) if reduction == "mean" else 1.0
+    needed, share = (is_tracked(input), is_tracked(target)), 1 / max(math.prod(input._shape), 1) if reduction == "mean" else 1.0
 
     def slopes(g: Array, x: Array, y: Array) -> list[Any]:
         with quiet():
@@ -137,7 +128,7 @@ def _slopes_between(
 ) -> list[TensorBase | None]:
     (g,), (x, y) = gradients, inputs
     shape = broadcast_shape(x._shape, y._shape)
-    share = 1 / max(count_of(shape), 1) if mean else 1.0
+    share = 1 / max(math.prod(shape), 1) if mean else 1.0
     return [
         to_dtype(slope(_difference(own, other), g, share, *rest), own._dtype) if is_tracked(own) else None
         for own, other in ((x, y), (y, x))
@@ -154,7 +145,7 @@ def weighted(loss: TensorBase, input: TensorBase, weight: TensorBase | None, red
     """Return each element's loss times its weight, reduced; the mean is the weighted mean."""
     if weight is None:
         return reduced(loss, reduction)
-    if shape_of(weight) != shape_of(input):
+    if weight._shape != input._shape:
         raise ValueError("Weights and input must have the same size.")
     loss = mul(loss, weight)
     if reduction == "mean":
@@ -245,7 +236,7 @@ def binary_cross_entropy(
 ) -> TensorBase:  # fmt: skip
     """Return ``-(t * log(x) + (1 - t) * log(1 - x))`` for probabilities, reduced; logarithms are clamped to at least -100."""
     reduction = chosen(reduction, size_average, reduce)
-    if shape_of(input) != shape_of(target):
+    if input._shape != target._shape:
         raise ValueError(
             f"Using a target size ({size_text(target)}) that is different to the input size ({size_text(input)}) is deprecated. "
             "Please ensure they have the same size."
@@ -258,9 +249,9 @@ def binary_cross_entropy(
     values = readable(target if target._dtype.itemsize != 2 else target.detach().float())
     if values is not None and not within(values, 0, 1):
         raise RuntimeError("all elements of target should be between 0 and 1")
-    loss = call(_bce, (input, target)) if count_of(input._shape) else mul(input, target)
+    loss = call(_bce, (input, target)) if math.prod(input._shape) else mul(input, target)
     if weight is not None:
-        loss = mul(loss, views.expand(weight, broadcast_shape(shape_of(target), shape_of(weight))))
+        loss = mul(loss, views.expand(weight, broadcast_shape(target._shape, weight._shape)))
         check_result_cast(loss._dtype, input._dtype)
         loss = to_dtype(loss, input._dtype)
     return reduced(loss, reduction)
@@ -273,7 +264,7 @@ def binary_cross_entropy_with_logits(
 ) -> TensorBase:  # fmt: skip
     """Return the binary cross entropy of ``sigmoid(x)``, computed without overflow."""
     reduction = chosen(reduction, size_average, reduce)
-    if shape_of(input) != shape_of(target):
+    if input._shape != target._shape:
         raise ValueError(f"Target size ({size_text(target)}) must be the same as input size ({size_text(input)})")
     return _of_logits(input, target, weight, reduction, pos_weight)
 
@@ -326,7 +317,7 @@ def _logits_slopes(
         if weight is not None:
             slope.mul_(weight)
         if mean:
-            slope.div_(count_of(x._shape))
+            slope.div_(math.prod(x._shape))
     return [to_dtype(slope, item._dtype) for slope, item in zip(slopes, inputs)]
 
 
@@ -353,7 +344,7 @@ def kl_div(
     else:
         loss = sub(xlogy(target, target), mul(target, input))
     result = reduced(loss, reduction)
-    return div(result, shape_of(input)[0]) if batch and shape_of(input) else result
+    return div(result, input._shape[0]) if batch and input._shape else result
 
 
 @operation(autocast=FLOAT32)
@@ -382,12 +373,12 @@ def gaussian_nll_loss(
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = mul(filled((), 1.0, dtype=input._dtype), var) if not shape_of(input) else filled(
-            shape_of(input), float(var), dtype=input._dtype
+        var = mul(filled((), 1.0, dtype=input._dtype), var) if not input._shape else filled(
+            input._shape, float(var), dtype=input._dtype
         )
     elif (variances := readable(var.detach().float() if var._dtype.itemsize == 2 else var)) is not None and (variances < 0).any():
         raise ValueError("var has negative entry/entries")
-    x, v = shape_of(input), shape_of(var)
+    x, v = input._shape, cast("TensorBase", var)._shape
     if v != x:
         if x[:-1] == v:
             var = views.unsqueeze(var, -1)
@@ -426,4 +417,4 @@ def multilabel_soft_margin_loss(
     loss = neg(add(mul(target, logsigmoid(input)), mul(sub(1, target), logsigmoid(neg(input)))))
     if weight is not None:
         loss = mul(loss, weight)
-    return reduced(div(sum_of(loss, -1), shape_of(input)[-1]), reduction)
+    return reduced(div(sum_of(loss, -1), input._shape[-1]), reduction)

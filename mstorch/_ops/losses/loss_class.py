@@ -13,14 +13,14 @@ from ..._backend.table import Kernel, kernel
 from ..._core.dtype import dtype, float32, float64, int64, uint8
 from ..._core.one_device import OneDevice
 from ..._core.storage import home
-from ..._core.tensor_base import TensorBase, array_of, count_of, tensor_of
+from ..._core.tensor_base import TensorBase, array_of, tensor_of
 from ..._tape.moving import beside
 from ..._tape.node import Passed, edge_of, named, watch
 from ..._tape.ways import fused, in_arrays
 from ..._tape.whole import followed, in_one_piece, record
 from ..._tape.windows import linear, no_view
 from .._autocast import FLOAT32
-from .._dispatch import call, readable, refuse_dtype, shape_of, type_word
+from .._dispatch import call, readable, refuse_dtype, type_word
 from .._named import call_node, node_called
 from .._one_dtype import expect_dtype
 from .._operation import operation
@@ -59,7 +59,7 @@ def _classes(target: TensorBase, classes: int, ignore_index: int) -> tuple[Array
 
 
 def _shapes(input: TensorBase, target: TensorBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    x, t = shape_of(input), shape_of(target)
+    x, t = input._shape, target._shape
     if len(x) == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if len(x) != 1 and t and x[0] != t[0]:
@@ -95,10 +95,10 @@ def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
         if len(x) <= 2:
             raise RuntimeError(f"size mismatch (got input: {list(x)}, target: {list(t)})")
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(t)}")
-    if weight is not None and shape_of(weight) != (classes,):
+    if weight is not None and weight._shape != (classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-            f"{list(shape_of(weight))}"
+            f"{list(weight._shape)}"
         )
     if _in_one_kernel(_nll_parts, input, target, weight):
         return _by_one_kernel(_nll_parts, input, target, weight, ignore_index, reduction)
@@ -119,7 +119,7 @@ def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
         shares = np.where(counted, shares, shares.dtype.type(0))
         values = np.where(counted, values, 0)
     n = 1 if len(x) == 1 else x[0]
-    if count_of(input._shape) == 0:
+    if math.prod(input._shape) == 0:
         # Sums over no classes: zeros that remember where they come from.
         flat = sum_of(input, 0 if len(x) == 1 else 1)
     else:
@@ -175,7 +175,7 @@ def _mean_of_logits(input: TensorBase, target: TensorBase, classes: Array) -> Te
 
 def _nll_in_graph(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> TensorBase:
     """Return the nll loss in a capture: the graph computes which targets are ignored."""
-    x, t = shape_of(input), shape_of(target)
+    x, t = input._shape, target._shape
     n, classes = (1, x[0]) if len(x) == 1 else x[:2]
     count = math.prod(t) // n if n else math.prod(x[2:])
     counted, known, shares = _shares_in_graph(views.reshape(target, (n, count)), weight, ignore_index, input._dtype)
@@ -193,29 +193,29 @@ def _shares_in_graph(target: TensorBase, weight: TensorBase | None, ignore_index
     known = where(counted, to_dtype(target, int64), 0)
     shares = to_dtype(counted, kind)
     if weight is not None:
-        shares = mul(shares, views.reshape(index_select(weight, 0, views.reshape(known, (-1,))), shape_of(known)))
+        shares = mul(shares, views.reshape(index_select(weight, 0, views.reshape(known, (-1,))), known._shape))
     return counted, known, shares
 
 
 def _in_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weight: TensorBase | None) -> bool:
     """Return whether one kernel on the tensors' device computes the loss."""
-    kind, x = input._dtype, shape_of(input)
+    kind, x = input._dtype, input._shape
     if not fused(kernel_.op, kind, input, target, weight) or (weight is not None and weight._dtype is not kind):
         return False
-    fits = shape_of(target) == ((x[0], *x[2:]) if len(x) > 1 else ())
+    fits = target._shape == ((x[0], *x[2:]) if len(x) > 1 else ())
     return fits and 0 not in x and kind.name in ("float32", "float16", "bfloat16")
 
 
 def _by_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weight: Any, ignore_index: int, reduction: str) -> TensorBase:
     """Compute the loss of device tensors by one kernel; the classes are checked only if their values are known on the host."""
-    x = shape_of(input)
+    x = input._shape
     classes = x[0] if len(x) == 1 else x[1]
     if readable(target) is not None:
         _classes(target, classes, ignore_index)
     rows = input if len(x) == 2 else views.reshape(input if len(x) == 1 else views.movedim(input, 1, -1), (-1, classes))
     chosen_ = target if len(target._shape) == 1 and target._dtype is int64 else views.reshape(to_dtype(target, int64), (-1,))
     found = call(kernel_, (rows,), chosen_, weight, ignore_index, reduction)[0]
-    found = watch(no_view(views.reshape(found, shape_of(target))) if reduction == "none" and len(x) != 2 else found, target)
+    found = watch(no_view(views.reshape(found, target._shape)) if reduction == "none" and len(x) != 2 else found, target)
     return found if len(x) < 3 or found._node is None or reduction == "none" else call_node(found, "NllLoss2DBackward0")
 
 
@@ -230,20 +230,20 @@ def cross_entropy(
 ) -> TensorBase:  # fmt: skip
     """Return the cross entropy of logits (N, C, *) or (C) and classes (N, *) or (), or class probabilities of the input's shape."""
     reduction = chosen(reduction, size_average, reduce)
-    x = shape_of(input)
-    if shape_of(target) == x and not target._dtype.is_integral:
+    x = input._shape
+    if target._shape == x and not target._dtype.is_integral:
         return _probabilities(input, target, weight, reduction, label_smoothing)
-    if shape_of(target) == x:
+    if target._shape == x:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {type_word(target._dtype)}")
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     _shapes(input, target)
     _check_target(target)
-    whole = weight is None or shape_of(weight) == x[min(len(x), 2) - 1 :][:1]
+    whole = weight is None or weight._shape == x[min(len(x), 2) - 1 :][:1]
     if label_smoothing == 0 and whole and _in_one_kernel(_cross_entropy_parts, input, target, weight):
         return _by_one_kernel(_cross_entropy_parts, input, target, weight, ignore_index, reduction)
     plain = len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._dtype is float32
-    if plain and readable(target) is not None and shape_of(target) == x[:1] and count_of(input._shape):
+    if plain and readable(target) is not None and target._shape == x[:1] and 0 not in input._shape:
         values, counted = _classes(target, x[1], ignore_index)
         if counted is None or counted.all():
             if in_one_piece((input,)):
@@ -262,7 +262,7 @@ def _smoothed(
     smoothing: float, axis: int
 ) -> TensorBase:
     """Return the loss with label smoothing over all classes (https://arxiv.org/abs/1512.00567)."""
-    x = shape_of(logs)
+    x = logs._shape
     classes = x[axis]
     wide = logs if weight is None else mul(logs, views.reshape(weight, _channel_shape(len(x), axis)))
     spread = neg(sum_of(wide, axis))
@@ -293,7 +293,7 @@ def _channel_shape(rank: int, axis: int) -> tuple[int, ...]:
 
 
 def _probabilities(input: TensorBase, target: TensorBase, weight: TensorBase | None, reduction: str, smoothing: float) -> TensorBase:
-    x = shape_of(input)
+    x = input._shape
     axis = 0 if len(x) == 1 else 1
     if not 0 <= smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing:g}")
@@ -308,5 +308,5 @@ def _probabilities(input: TensorBase, target: TensorBase, weight: TensorBase | N
     total = neg(sum_of(terms))
     if reduction == "sum":
         return total
-    count = count_of(input._shape) // x[axis] if x[axis] else 0
+    count = math.prod(input._shape) // x[axis] if x[axis] else 0
     return call_node(div(total, count), "DivBackward1")

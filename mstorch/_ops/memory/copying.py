@@ -1,6 +1,7 @@
 """Copies and conversions: clone, contiguous, to, type, copy_."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,14 +41,7 @@ from ..._core.strides import (
     suggests_channels_last,
 )
 from ..._core.strides import is_contiguous as _strides_contiguous
-from ..._core.tensor_base import (
-    TensorBase,
-    count_of,
-    is_tracked,
-    strides_of,
-    touch,
-    window,
-)
+from ..._core.tensor_base import TensorBase, is_tracked, strides_of, touch, window
 from ..._core.warned import warn_once
 from ..._core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
 from ..._tape.moving import brought
@@ -252,7 +246,7 @@ def zero_(self: TensorBase) -> TensorBase:
 
 
 def _filled(self: TensorBase, value: Number | Sequence[float | str | None], label: str) -> TensorBase:
-    value = filling(python_number(value), self._dtype, count_of(self._shape))
+    value = filling(python_number(value), self._dtype, math.prod(self._shape))
     write_array(self, scalar_array(value, self._dtype), True, label)
     return self
 

@@ -1,6 +1,7 @@
 """Methods of Tensor for its memory, device and autograd state, most of them rarely used."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +19,14 @@ from ..._core.dtype import dtype, int16
 from ..._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from ..._core.public_names import IN_PYTHON
 from ..._core.size import Size
-from ..._core.tensor_base import TensorBase, count_of, is_tracked, put_array, strides_of
+from ..._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
 from ..._core.tensor_base import array_of as memory_of
 from ..._core.warned import warn
 from ..._core.writable import check_history, refuse_inference
 from ..._tape.moving import beside
 from ..._tape.writes import review
 from .._deprecated import warn_of
-from .._dispatch import cpp_word, shape_args, shape_of, type_word
+from .._dispatch import cpp_word, shape_args, type_word
 from .._forms import Forms
 from .._operation import operation
 from ..shape import views
@@ -97,7 +98,7 @@ def dim_order(self: TensorBase, *, ambiguity_check: bool | list[memory_format] =
         not isinstance(formats, list) or not all(isinstance(item, memory_format) for item in formats)
     ):
         raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
-    shape, strides = shape_of(self), strides_of(self)
+    shape, strides = self._shape, strides_of(self)
     if formats is not False:
         if formats is True:
             ambiguous = _several_orders(shape, strides)
@@ -137,14 +138,14 @@ def resize(self: TensorBase, *sizes: int) -> TensorBase:
 def resize_as(self: Any, tensor: Any) -> TensorBase:
     """Return the elements in the shape of ``tensor``. Deprecated in torch."""
     _deprecated("resize_as")
-    return _resized(self, shape_of(tensor))
+    return _resized(self, tensor._shape)
 
 
 def _resized(self: TensorBase, wanted: tuple[int, ...]) -> TensorBase:
-    own = shape_of(self)
-    if count_of(wanted) != self.numel():
+    own = self._shape
+    if math.prod(wanted) != self.numel():
         raise RuntimeError(
-            f"requested resize to {'x'.join(map(str, wanted))} ({count_of(wanted)} elements in total), but the given tensor "
+            f"requested resize to {'x'.join(map(str, wanted))} ({math.prod(wanted)} elements in total), but the given tensor "
             f"has a size of {'x'.join(map(str, own))} ({self.numel()} elements). autograd's resize can only change the shape of a "
             "given tensor, while preserving the number of elements. "
         )
@@ -204,7 +205,7 @@ def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], othe
             raise TypeError(f"{name}(): argument '{place}' (position 1) must be Tensor, not {type(other).__name__}")
         if other._dtype is not self._dtype:
             raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
-    shape = shape_of(self)
+    shape = self._shape
     columns = [views.expand(other, shape).flatten().tolist() if shape else [other.item()] for other in (self, *others)]
     array = _as_elements([function(*row) for row in zip(*columns)], self._dtype).reshape(shape)
     # As in torch, internal overlap is not looked at and the write is not counted.

@@ -23,7 +23,7 @@ from ..._core.writable import check_history, check_view, refuse_inference
 from ..._tape.composite import refuse
 from ..._tape.node import bare_twin, edge_of
 from ..._tape.refitted import refit
-from .._dispatch import cpp_word, shape_args, shape_of
+from .._dispatch import cpp_word, shape_args
 from .._forms import SIZE, Forms
 from .._operation import operation
 from ..shape import views
@@ -45,7 +45,7 @@ def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None =
         resize_(self, shape)
         self._stride, self._array = normalize(shape, steps), None
         return self
-    if shape == shape_of(self):
+    if shape == self._shape:
         return self
     resize(self, shape)
     touch(self)
@@ -67,7 +67,7 @@ def _strides_of_format(shape: tuple[int, ...], memory_format: memory_format) -> 
 @operation(forms=Forms({"input": "self"}))
 def resize_as_(self: TensorBase, the_template: TensorBase, *, memory_format: memory_format | None = None) -> TensorBase:
     """Resize in place to another tensor's size, in a format (that of the other tensor with ``preserve_format``); return the tensor."""
-    shape = shape_of(the_template)
+    shape = the_template._shape
     if memory_format is preserve_format:
         last = suggests_channels_last(shape, strides_of(the_template))
         memory_format = (channels_last if len(shape) == 4 else channels_last_3d) if last else None

@@ -37,7 +37,6 @@ from .._dispatch import (
     readable,
     refuse_codes,
     shape_args,
-    shape_of,
     type_word,
     whole,
     write,
@@ -333,7 +332,7 @@ def _store(array: Array, tensor: TensorBase) -> None:
 @ways(absent=lambda tensor, draw: np.zeros((), tensor._dtype.np))
 def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> Array:
     """Return the result of ``draw(shape, contiguous)``, arranged as torch fills the tensor; nothing is drawn without memory."""
-    shape = shape_of(tensor)
+    shape = tensor._shape
     if tensor._stride is None or is_contiguous(tensor):
         return draw(shape, True)
     order = iteration_order(shape, (strides_of(tensor),))[::-1]  # the order of the dimensions in memory, in which torch draws
@@ -408,7 +407,7 @@ def normal(
             _check_std(std)
         refuse_partly(out, mean, std)
         if isinstance(mean, TensorBase) and isinstance(std, TensorBase):
-            broadcast_shape(shape_of(mean), shape_of(std))
+            broadcast_shape(mean._shape, std._shape)
         if generator is None and any(map(draws_on_device, (mean, std))):
             return _around(mean, std, kind, out)
         return _drawn_around([item for item in (mean, std) if isinstance(item, TensorBase)], mean, std, engine, kind, out)
@@ -421,7 +420,7 @@ def normal(
     return _tensor(array, kind, requires_grad, out, "normal")
 
 
-@ways(absent=lambda given, mean, std, engine, kind, out: _sampled(np.broadcast_shapes(*map(shape_of, given)), kind, given, out))
+@ways(absent=lambda given, mean, std, engine, kind, out: _sampled(np.broadcast_shapes(*(one._shape for one in given)), kind, given, out))
 def _drawn_around(
     given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Engine, kind: dtype, out: TensorBase | None
 ) -> TensorBase:
@@ -434,7 +433,7 @@ def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
     """Return normal random numbers whose means and deviations are device tensors, without reading these tensors."""
     given = [item for item in (mean, std) if isinstance(item, TensorBase)]
     here = next(filter(draws_on_device, given))
-    shape = np.broadcast_shapes(*(shape_of(item) for item in given))
+    shape = np.broadcast_shapes(*(item._shape for item in given))
     drawn = _tensor(draw("normal", _stream(None, here, "normal"), shape, 0.0, 1.0, kind.name), kind, False, None)
     found = elementwise.add(elementwise.mul(beside(drawn, here), std), mean)
     return _sampled(value_of(found), kind, given, out)
@@ -476,7 +475,7 @@ def bernoulli_(self: TensorBase, p: TensorBase | float = 0.5, *, generator: Gene
     engine, name = _stream(generator, self, "bernoulli"), self._dtype.name
     if isinstance(p, TensorBase):
         refuse_partly(self, p)
-        return _put(self, draw("bernoulli_each", engine, _chances(p, engine, shape_of(self)), name))
+        return _put(self, draw("bernoulli_each", engine, _chances(p, engine, self._shape), name))
     return _put(self, _drawn(self, lambda shape, _: draw("bernoulli", engine, shape, float(p), name)))
 
 
@@ -527,10 +526,10 @@ def bernoulli(
 def _drawn_chances(input: TensorBase, p: float | None, engine: Engine, kind: dtype) -> Array | float:
     if p is not None:
         _check_probability(p)
-        return draw("bernoulli", engine, shape_of(input), float(p), kind.name)
-    if kind.is_integral and 0 not in shape_of(input):
+        return draw("bernoulli", engine, input._shape, float(p), kind.name)
+    if kind.is_integral and 0 not in input._shape:
         raise not_for("bernoulli_tensor_cpu_p_", kind.name)
-    return draw("bernoulli_each", engine, _chances(input, engine, shape_of(input)), kind.name)
+    return draw("bernoulli_each", engine, _chances(input, engine, input._shape), kind.name)
 
 
 @operation(draws=IN_PLACE)

@@ -12,7 +12,7 @@ from ..._core.tensor_base import TensorBase, meta_tensor
 from ..._mt19937.engine import Engine
 from ..._tape.moving import beside
 from ..._tape.ways import ways
-from .._dispatch import finish, refuse_codes, shape_of, type_word
+from .._dispatch import finish, refuse_codes, type_word
 from .._operation import BY_VALUES, operation
 from .random import _array, _draws_there, _sampled, _stream, _tensor, draw
 
@@ -22,7 +22,7 @@ def multinomial(
     input: TensorBase, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: TensorBase | None = None
 ) -> TensorBase:
     """Sample ``num_samples`` int64 indices per row of ``input``, with probabilities proportional to the row's values."""
-    shape = shape_of(input)
+    shape = input._shape
     if len(shape) not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not input._dtype.is_floating_point:

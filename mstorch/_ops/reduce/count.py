@@ -17,7 +17,7 @@ from ..._backend.table import kernel
 from ..._core.dtype import bool_, float32, float64, iinfo, int8, int32, int64, uint8
 from ..._core.one_device import OneDevice
 from ..._core.strides import normalize
-from ..._core.tensor_base import TensorBase, array_of, count_of, in_order, meta_tensor, tensor_of
+from ..._core.tensor_base import TensorBase, array_of, in_order, meta_tensor, tensor_of
 from ..._core.warned import warn_once
 from ..._tape.composite import refuse
 from ..._tape.moving import beside
@@ -32,7 +32,6 @@ from .._dispatch import (
     is_number,
     refuse_codes,
     result_dtype,
-    shape_of,
     type_word,
     wrap_dim,
 )
@@ -89,9 +88,9 @@ def unique(
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, True)
     source, input = input, input.detach()
-    shape = shape_of(input)
-    flat = views.reshape(input, (count_of(shape),))
-    count = shape_of(flat)[0]
+    shape = input._shape
+    flat = views.reshape(input, (math.prod(shape),))
+    count = flat._shape[0]
     if count == 0:
         nothing = flat.new_empty((0,), dtype=int64)
         nowhere = views.reshape(nothing, shape)
@@ -122,12 +121,12 @@ def _entry_by_entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...] | None:
     if not shape:
         return None
     inner = list(contiguous_strides((*shape[:dim], *shape[dim + 1 :])))
-    inner.insert(dim, count_of(shape) // max(shape[dim], 1))
+    inner.insert(dim, math.prod(shape) // max(shape[dim], 1))
     return normalize(shape, tuple(inner))
 
 
 def _unique_entries(input: TensorBase, dim: int, return_inverse: bool, return_counts: bool, ordered: bool) -> Any:
-    shape = shape_of(input)
+    shape = input._shape
     dim = wrap_dim(dim, len(shape))
     count = shape[dim] if shape else 1
     label, op = ("UniqueDimBackward0", "unique_dim") if ordered else ("UniqueDimConsecutiveBackward0", "unique_dim_consecutive")
@@ -152,7 +151,7 @@ def _unique_entries(input: TensorBase, dim: int, return_inverse: bool, return_co
     places, group, lengths = _groups(_starts(changes), count)
     inverse = group.scatter(0, order, group) if return_inverse else None
     found = index_select(input, dim, index_select(order, 0, places))
-    chosen = refuse(label, op, source, in_order(found, _entry_by_entry(shape_of(found), dim)))
+    chosen = refuse(label, op, source, in_order(found, _entry_by_entry(found._shape, dim)))
     return _given(chosen, inverse, lengths, return_inverse, return_counts)
 
 
@@ -166,9 +165,9 @@ def unique_consecutive(
         return _unique_entries(input, dim, return_inverse, return_counts, False)
     source, input = input, input.detach()
     label, op = "UniqueConsecutiveBackward0", "unique_consecutive"
-    shape = shape_of(input)
-    flat = views.reshape(input, (count_of(shape),))
-    count = shape_of(flat)[0]
+    shape = input._shape
+    flat = views.reshape(input, (math.prod(shape),))
+    count = flat._shape[0]
     if count == 0:
         nothing = flat.new_empty((0,), dtype=int64)
         return _given(
@@ -187,13 +186,13 @@ def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: in
         raise not_for("bincount_cpu", input._dtype.name)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    shape = shape_of(input)
+    shape = input._shape
     if shape == (0,):
         return input.new_zeros((minlength,), dtype=int64)
     array = array_of(input)
     if len(shape) != 1 or int(array.min()) < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is not None and shape_of(weights) != shape:
+    if weights is not None and weights._shape != shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     count = max(int(array.max()) + 1, minlength)
     positions = input.to(int64)
@@ -211,7 +210,7 @@ def searchsorted(
     """Return the indices at which values would be inserted in sequences sorted along the last dimension: before equal elements, or after
     them with ``right``.
     """
-    shape = shape_of(sorted_sequence)
+    shape = sorted_sequence._shape
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
@@ -221,7 +220,7 @@ def searchsorted(
     after = right or side == "right"
     if not isinstance(input, TensorBase):
         input = sorted_sequence.new_tensor(input) if sorted_sequence._dtype.is_floating_point else tensor(input)
-    own = shape_of(input)
+    own = input._shape
     if not own and len(shape) != 1:
         raise RuntimeError(
             "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
@@ -233,10 +232,10 @@ def searchsorted(
             f"input value tensor must match, but we got boundaries tensor {list(shape)} and input value tensor {list(own)}"
         )
     if sorter is not None:
-        if shape_of(sorter) != shape:
+        if sorter._shape != shape:
             raise RuntimeError(
                 "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
-                f"{list(shape)}and got sorter tensor {list(shape_of(sorter))}"
+                f"{list(shape)}and got sorter tensor {list(sorter._shape)}"
             )
         if sorter._dtype is not int64:
             raise RuntimeError(
@@ -268,8 +267,8 @@ def bucketize(
     input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False, out: TensorBase | None = None
 ) -> TensorBase:
     """Return the index of the bucket between sorted boundaries that contains each value."""
-    if len(shape_of(boundaries)) != 1:
-        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({len(shape_of(boundaries))})")
+    if len(boundaries._shape) != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({len(boundaries._shape)})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
@@ -286,26 +285,26 @@ def isin(
             raise RuntimeError("Unsupported input type encountered for isin(): Bool")
     one = elements if isinstance(elements, TensorBase) else beside(tensor(elements), test_elements)
     other = test_elements if isinstance(test_elements, TensorBase) else beside(tensor(test_elements), elements)
-    if 0 not in (*shape_of(one), *shape_of(other)) and isinstance(elements, TensorBase) and isinstance(test_elements, TensorBase):
+    if 0 not in (*one._shape, *other._shape) and isinstance(elements, TensorBase) and isinstance(test_elements, TensorBase):
         refuse_codes("isin_default_cpu", one)
-    one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (count_of(shape_of(other)),))
-    count = shape_of(other)[0]
-    if count == 0 or one._dtype.ms is None and 0 in shape_of(one):
-        found = one.new_full(shape_of(one), bool(invert), dtype=bool_)
+    one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (math.prod(other._shape),))
+    count = other._shape[0]
+    if count == 0 or one._dtype.ms is None and 0 in one._shape:
+        found = one.new_full(one._shape, bool(invert), dtype=bool_)
     elif count <= 8:
         found = views.unsqueeze(one, -1).eq(other).any(-1)
         found = found.logical_not() if invert else found
     else:
         ordered = sort(other)[0]
         place = searchsorted(ordered, one).clamp(max=count - 1)
-        found = views.reshape(index_select(ordered, 0, views.reshape(place, (-1,))), shape_of(one)).eq(one)
+        found = views.reshape(index_select(ordered, 0, views.reshape(place, (-1,))), one._shape).eq(one)
         found = found.logical_not() if invert else found
     return finish(found, out)
 
 
 def _range_of(values: TensorBase, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
     """Return the range of a histogram: the given range, or that of the data if its ends are equal. A range of length 0 is widened."""
-    if low == high and count_of(values._shape):
+    if low == high and 0 not in values._shape:
         low, high = _ends_of(values)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"{name}: range of [{_short(low)}, {_short(high)}] is not finite")
@@ -332,7 +331,7 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, 
         raise RuntimeError("torch.histc: max must be larger than min")
     if not input._dtype.is_floating_point:
         if input._dtype in (uint8, int8) and min == max:  # torch widens the range before it looks whether it counts such numbers
-            low, high = _ends_of(input.detach()) if count_of(input._shape) else (0, 0)
+            low, high = _ends_of(input.detach()) if math.prod(input._shape) else (0, 0)
             limits = iinfo(input._dtype)
             if low == high and (low == limits.min or low == limits.max):
                 raise RuntimeError(f"value cannot be converted to type {limits.dtype}_t without overflow")
@@ -346,7 +345,7 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, 
 
 @ways(absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._dtype), out))
 def _histogram(input: TensorBase, bins: int, min: float, max: float, out: TensorBase | None) -> TensorBase:
-    values = views.reshape(input.detach(), (count_of(shape_of(input)),))
+    values = views.reshape(input.detach(), (math.prod(input._shape),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
     ends = tensor_of(np.array([low, high, bins])).to(values._dtype)
     wide, (least, most, _) = (array_of(part.to(float32) if part._dtype is not float64 else part) for part in (values, ends))
@@ -374,7 +373,7 @@ def histogram(
         )
     if range is not None and len(range) != 2:
         raise RuntimeError(f"torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got {len(range)}")
-    _check_weight(weight, input, (*shape_of(input), 1))
+    _check_weight(weight, input, (*input._shape, 1))
     if isinstance(bins, TensorBase):
         if range is not None:
             raise TypeError("histogram() received an invalid combination of arguments: edges of bins have a range of their own")
@@ -382,7 +381,7 @@ def histogram(
         _check_edges(edges, input, 0)
     else:
         edges = _edges(input, bins, range, 0)
-    flat = views.reshape(input.detach(), (count_of(shape_of(input)), 1))
+    flat = views.reshape(input.detach(), (math.prod(input._shape), 1))
     counts = _binned(flat, [edges], weight, density)
     return finish(return_types.histogram((counts, edges)), out)
 
@@ -396,10 +395,10 @@ def _check_weight(weight: TensorBase | None, input: TensorBase, shape: tuple[int
             "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got "
             f"input({cpp_word(input._dtype)}), and weight({cpp_word(weight._dtype)})"
         )
-    if shape_of(weight) != shape[:-1]:
+    if weight._shape != shape[:-1]:
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
-            f"dimension, but got input with shape {list(shape)} and weight with shape {list(shape_of(weight))}"
+            f"dimension, but got input with shape {list(shape)} and weight with shape {list(weight._shape)}"
         )
 
 
@@ -410,12 +409,12 @@ def _check_edges(edges: TensorBase, input: TensorBase, place: int) -> None:
             "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
             f"{cpp_word(input._dtype)} and bins for dimension {place} with dtype {cpp_word(edges._dtype)}"
         )
-    rank = len(shape_of(edges))
+    rank = len(edges._shape)
     if rank != 1:
         raise RuntimeError(
             f"torch.histogramdd: bins tensor should have one dimension, but got {rank} dimensions in the bins tensor for dimension {place}"
         )
-    if shape_of(edges)[0] == 0:
+    if edges._shape[0] == 0:
         raise RuntimeError(
             f"torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension {place}"
         )
@@ -449,7 +448,7 @@ def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None,
     sizes = []
     for d, edge in enumerate(edges):
         column = views.select(points, 1, d)
-        count = shape_of(edge)[0] - 1
+        count = edge._shape[0] - 1
         sizes.append(count)
         place = searchsorted(edge, column, right=True) - 1
         last = views.select(edge, 0, -1)
@@ -477,7 +476,7 @@ def histogramdd(
     out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return counts of points (rows of the last two dimensions) in multi-dimensional bins, and the edges of each dimension."""
-    shape = shape_of(input)
+    shape = input._shape
     if len(shape) < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     rank = shape[-1]

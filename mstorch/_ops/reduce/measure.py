@@ -20,7 +20,6 @@ from .._dispatch import (
     finish_exactly,
     readable,
     refuse_dtype,
-    shape_of,
     type_word,
     values_of,
     wrap_dim,
@@ -81,7 +80,7 @@ _WIDER = {float16: float32, bfloat16: float32}
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES, arguments_first=True)
 def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy in which each slice along ``dim`` whose norm exceeds ``maxnorm`` is scaled down to that norm."""
-    shape = shape_of(input)
+    shape = input._shape
     dim = wrap_dim(dim, len(shape))
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
@@ -116,7 +115,7 @@ def _renorm_slope(
 
 def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None = None, aweights: TensorBase | None = None) -> Any:
     """Return the covariance matrix of the rows (variables) over the columns (observations)."""
-    shape = shape_of(input)
+    shape = input._shape
     if len(shape) > 2:
         raise RuntimeError(
             f"cov(): expected input to have two or fewer dimensions but got an input with {len(shape)} dimensions"
@@ -124,14 +123,14 @@ def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None =
     if input._dtype is bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     rows = views.reshape(input, (1, -1)) if len(shape) < 2 else input
-    count = shape_of(rows)[1]
+    count = rows._shape[1]
     weights: Any = None
     for name, given, kinds in (("fweights", fweights, (1,)), ("aweights", aweights, (2,))):
         if given is None:
             continue
-        if len(shape_of(given)) > 1:
+        if len(given._shape) > 1:
             raise RuntimeError(
-                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {len(shape_of(given))} dimensions"
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {len(given._shape)} dimensions"
             )
         if given._dtype.category not in kinds:
             what = "integral" if kinds == (1,) else "floating point"
@@ -172,13 +171,13 @@ def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None =
 
 def corrcoef(input: TensorBase) -> TensorBase:
     """Return the correlation matrix of the rows (variables) over the columns (observations)."""
-    if len(shape_of(input)) > 2:
+    if len(input._shape) > 2:
         raise RuntimeError(
             "corrcoef(): expected input to have two or fewer dimensions but got an input with "
-            f"{len(shape_of(input))} dimensions"
+            f"{len(input._shape)} dimensions"
         )
     table = cov(input)
-    if not shape_of(table):
+    if not table._shape:
         return table / table
     spread = views.diagonal(table)
     if spread._dtype.is_complex:
@@ -198,7 +197,7 @@ def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: 
         dim = int(dim)
     if isinstance(dim, TensorBase):
         raise TypeError("cross(): argument 'dim' (position 3) must be int, not Tensor")
-    a, b = shape_of(input), shape_of(other)
+    a, b = input._shape, other._shape
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if dim is None:

@@ -14,7 +14,7 @@ from ..._core.dtype import bool_, complex32, dtype, int64, uint8
 from ..._core.modes import grad_set_to, modes
 from ..._core.storage import home
 from ..._core.tangents import LEVELS
-from ..._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
+from ..._core.tensor_base import TensorBase, array_of, fresh, recording, resize
 from ..._core.warned import warn
 from ..._tape.composite import record as record_composite
 from ..._tape.node import watch
@@ -29,7 +29,6 @@ from .._dispatch import (
     finish_exactly,
     readable,
     refuse_codes,
-    shape_of,
     type_word,
     wrap_dim,
     wrap_dims,
@@ -85,7 +84,7 @@ def sum(
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = summed_dtype(input, dtype, out)
     _refuse_recorded("sum", input, out)
-    dims = wrap_dims(dim, len(shape_of(input)))
+    dims = wrap_dims(dim, len(input._shape))
     if out is not None:
         expect_out_dtype(out, dtype or out._dtype)
     if kind is bool_:
@@ -109,7 +108,7 @@ def nansum(
         return sum(input, dim, keepdim, dtype=dtype, out=out)
     if out is None and followed((input,)):
         found = nansum(input.detach(), dim, keepdim, dtype=dtype)
-        rank = len(shape_of(input))
+        rank = len(input._shape)
         dims = () if keepdim or not rank else wrap_dims(dim, rank)
         return record_composite("NansumBackward0", _nansum_slope, (input,), (found,), dims, needed=())[0]
     return sum(where(isnan(input), 0.0, input), dim, keepdim, dtype=dtype, out=out)
@@ -123,7 +122,7 @@ def _nansum_slope(
     if g is None:
         return (None,)
     if dims:
-        g = views.reshape(g, tuple(1 if d in dims else n for d, n in enumerate(shape_of(x))))
+        g = views.reshape(g, tuple(1 if d in dims else n for d, n in enumerate(x._shape)))
     return ((g * isnan(x).logical_not()).to(x._dtype),)
 
 
@@ -141,7 +140,7 @@ def mean(
             f"Got: {type_word(kind)}"
         )
     _refuse_recorded("mean", input, out)
-    dims = wrap_dims(dim, len(shape_of(input)))
+    dims = wrap_dims(dim, len(input._shape))
     return finish(call(_mean, (input,), dims, keepdim, dtype=kind, label="MeanBackward0" if dim is None else None), out)
 
 
@@ -163,7 +162,7 @@ def prod(
 ) -> TensorBase:
     """Return the product of all elements, or along ``dim``; integers accumulate in int64."""
     kind = summed_dtype(input, dtype, out)
-    rank = len(shape_of(input))
+    rank = len(input._shape)
     if isinstance(dim, (tuple, list)):
         raise TypeError(
             f"prod() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), but expected one of:\n"
@@ -195,13 +194,13 @@ def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], w
 def _extreme(
     kernel_: Kernel, name: str, input: TensorBase, dim: int | Sequence[int] | None, keepdim: bool, label: str | None = None
 ) -> Any:
-    shape = shape_of(input)
+    shape = input._shape
     dims = wrap_dims(dim, len(shape))
     _check_not_empty(name, shape, dims, dim is None or dim == ())
     if input._dtype.is_complex:
         word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")
         raise not_for(word, input._dtype.name)
-    if count_of(input._shape) == 0:
+    if math.prod(input._shape) == 0:
         return _empty_result(input, shape, dims, keepdim)
     return call(kernel_, (input,), dims, keepdim, label=label)
 
@@ -237,9 +236,9 @@ def amin(input: TensorBase, dim: int | tuple[int, ...] = (), keepdim: bool = Fal
 @node_called("AminmaxBackward0")
 def aminmax(input: TensorBase, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """Return the minimum and maximum of all elements or along ``dim``."""
-    shape = shape_of(input)
+    shape = input._shape
     dims = wrap_dims(dim, len(shape))
-    if dim is None and count_of(input._shape) == 0:
+    if dim is None and math.prod(input._shape) == 0:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     expect_parts("aminmax", out)
     for target in out or ():
@@ -251,11 +250,11 @@ def aminmax(input: TensorBase, *, dim: int | None = None, keepdim: bool = False,
 
 
 def _arg(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim: bool) -> TensorBase:
-    shape = shape_of(input)
+    shape = input._shape
     if input._dtype is bool_ or input._dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support {'bool' if input._dtype is bool_ else 'complex'} input")
     if dim is None:
-        if count_of(input._shape) == 0:
+        if math.prod(input._shape) == 0:
             raise IndexError(
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
                 "'dim' argument."
@@ -264,7 +263,7 @@ def _arg(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim
         return views.reshape(found, (1,) * len(shape)) if keepdim else found
     dim = wrap_dim(dim, len(shape))
     _check_not_empty(name, shape, (dim,), False)
-    if count_of(input._shape) == 0:
+    if math.prod(input._shape) == 0:
         return _empty_result(input.to(int64), shape, (dim,), keepdim)
     return call(kernel_, (input,), dim, keepdim)
 
@@ -283,12 +282,12 @@ def argmin(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, 
 
 def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, dim: int, keepdim: bool) -> Any:
     """Return the maxima or minima along a dimension with their indices; only the element at the returned index gets a gradient."""
-    shape = shape_of(input)
+    shape = input._shape
     dim = wrap_dim(dim, len(shape))
     if input._dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support complex input")
     _check_not_empty(name, shape, (dim,), False)
-    if count_of(input._shape) == 0:
+    if math.prod(input._shape) == 0:
         return kind((_empty_result(input, shape, (dim,), keepdim), _empty_result(input.to(int64), shape, (dim,), keepdim)))
     source = input.to(uint8) if input._dtype is bool_ else input
     indices = call(arg_kernel, (source.detach() if recording((source,)) else source,), dim, True)
@@ -332,7 +331,7 @@ def _extremes(
     if out is not None and out[0] is input and not keepdim and home(input).grows and not recording((input,)):
         place = wrap_dim(dim, len(input._shape))
         resize(input, found[0]._shape)
-        if not count_of(input._shape):
+        if not math.prod(input._shape):
             wrap_dim(place, len(input._shape))
         elif place < len(input._shape) or not input._shape:
             found = _with_indices(arg_kernel, name, kind, input, place, keepdim)
@@ -340,7 +339,7 @@ def _extremes(
 
 
 def _whole(kernel_: Kernel, name: str, input: TensorBase) -> Any:
-    if count_of(input._shape) == 0:
+    if math.prod(input._shape) == 0:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
             "argument."
@@ -354,7 +353,7 @@ def _truth(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepd
     if dim.__class__ in (tuple, list) and not dim:  # of no dimensions, where other reductions take them all
         found = input.detach().ne(0)
         return finish(found.to(uint8) if input._dtype is uint8 else found, out)
-    dims = wrap_dims(dim, len(shape_of(input)))
+    dims = wrap_dims(dim, len(input._shape))
     source = input if input._dtype is bool_ else input.detach().ne(0)
     found = call(kernel_, (source,), dims, keepdim)
     if input._dtype is uint8 and out is None or out is not None and out._dtype is uint8:
@@ -387,7 +386,7 @@ def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: 
     if input._dtype.is_integral:
         word = name if "mean" in name else "std and var"
         raise RuntimeError(f"{word} only support floating point and complex dtypes")
-    shape = shape_of(input)
+    shape = input._shape
     dims = wrap_dims(dim, len(shape))
     count = math.prod(shape[d] for d in dims) if shape else 1
     _warn_of_freedom(input, count - correction, name)
@@ -397,7 +396,7 @@ def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: 
     parts = (away.real, away.imag) if input._dtype.is_complex else (away,)  # torch's is the sum of the parts' variances
     spreads = [sum(part * part, dims if shape else None, keepdim) / (rest if rest > 0 else 0.0) for part in parts]
     variance = spreads[0] if len(spreads) == 1 else spreads[0] + spreads[1]
-    return variance, centre if keepdim else views.reshape(centre, shape_of(variance))
+    return variance, centre if keepdim else views.reshape(centre, variance._shape)
 
 
 def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
@@ -528,7 +527,7 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, ...] | None, corre
         found, centre = _rounded_once(input, both)
     if not apart:
         return found, centre
-    dims = wrap_dims(dim, len(shape_of(input)))
+    dims = wrap_dims(dim, len(input._shape))
     count = math.prod(input._shape[d] for d in dims) if input._shape else 1
     rest = None if dim is None and count <= correction else count - correction
     label = "StdMeanBackward0" if name == "std_mean" else "VarMeanBackward0"
@@ -547,7 +546,7 @@ def _of_halves(input: TensorBase, dim: int | tuple[int, ...] | None, correction:
 
 def _running(centre: TensorBase, x: TensorBase, dims: tuple[int, ...]) -> TensorBase:
     """Return means, with NaN where torch, which updates a mean element by element, gives NaN after the first infinite element."""
-    if not count_of(centre._shape) or not (infinite := centre.isinf()).any():
+    if not math.prod(centre._shape) or not (infinite := centre.isinf()).any():
         return centre
     last, every = x, x.isinf()
     for dim in dims if x._shape else ():

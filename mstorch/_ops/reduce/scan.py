@@ -1,6 +1,7 @@
 """Cumulative sums, products and extremes along a dimension; differences and integrals."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ from ... import return_types
 from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bool_, by_name, dtype, int64
-from ..._core.tensor_base import TensorBase, count_of
+from ..._core.tensor_base import TensorBase
 from ..._core.writable import refuse_partial_overlap
 from ..._tape.composite import record
 from .._autocast import FLOAT32_ON_DEVICES
@@ -20,7 +21,6 @@ from .._dispatch import (
     finish,
     finish_exactly,
     refuse_dtype,
-    shape_of,
     type_word,
     without_grad,
     wrap_dim,
@@ -46,7 +46,7 @@ _logcumsumexp = kernel("logcumsumexp")
 
 
 def _scan(kernel_: Kernel, input: TensorBase, dim: int, kind: dtype | None, out: TensorBase | None) -> TensorBase:
-    dim = wrap_dim(dim, len(shape_of(input)))
+    dim = wrap_dim(dim, len(input._shape))
     if kind is not None and out is not None:
         expect_out_dtype(out, kind)
     kind = summed_dtype(input, kind, out)
@@ -85,7 +85,7 @@ def _scan_in_place(input: TensorBase, kernel_: Kernel, dim: int, kind: dtype | N
         raise RuntimeError(
             f"Bad in-place call: input tensor dtype {cpp_word(input._dtype)} and output tensor dtype {cpp_word(kind)} should match"
         )
-    if count_of(input._shape) == 0 or not input._shape:
+    if math.prod(input._shape) == 0 or not input._shape:
         wrap_dim(dim, len(input._shape))
         return input.clone()
     return _scan(kernel_, input, dim, input._dtype, None)
@@ -95,7 +95,7 @@ def _running(kernel_: Kernel, name: str, kind: type, input: TensorBase, dim: int
     if input._dtype.is_complex:
         raise not_for(f"{name}_cpu", input._dtype.name)
     # As in torch, nothing is looked at where there is nothing.
-    dim = wrap_dim(dim, len(input._shape)) if count_of(input._shape) else 0
+    dim = wrap_dim(dim, len(input._shape)) if math.prod(input._shape) else 0
     asked = input._dtype.name
     ranked = cast_tensor(input.detach(), by_name(_WIDER[asked])) if asked in _WIDER else input.detach()
     indices = call(kernel_, (ranked,), dim)
@@ -126,7 +126,7 @@ def cummin(input: TensorBase, dim: int, *, out: TensorBase | Sequence[TensorBase
 @operation(numpy_names=True)
 def logcumsumexp(input: TensorBase, dim: int, *, out: TensorBase | None = None) -> TensorBase:
     """Return the logarithm of the cumulative sums of exponentials along ``dim``."""
-    dim = wrap_dim(dim, len(shape_of(input)))
+    dim = wrap_dim(dim, len(input._shape))
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
         raise RuntimeError(f"expected scalar_type {type_word(input._dtype)} but found {type_word(out._dtype)}")
     refuse_dtype("logcumsumexp_out_cpu", input._dtype, below=2)
@@ -136,7 +136,7 @@ def logcumsumexp(input: TensorBase, dim: int, *, out: TensorBase | None = None) 
             found = call(_logcumsumexp, (input.detach(),), dim)
 
         def forward(tangents: Sequence[TensorBase], outputs: tuple[TensorBase, ...], inputs: tuple[TensorBase, ...]) -> Any:
-            if not shape_of(inputs[0]):
+            if not inputs[0]._shape:
                 return tangents
             weights = exp(inputs[0])  # as in torch, without regard to an overflow
             return (cumsum(weights * tangents[0], dim) / cumsum(weights, dim),)
@@ -146,7 +146,7 @@ def logcumsumexp(input: TensorBase, dim: int, *, out: TensorBase | None = None) 
 
 
 def _logcumsumexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], dim: int) -> Any:
-    if not shape_of(inputs[0]):
+    if not inputs[0]._shape:
         return gradients
     behind = flip(logcumsumexp(flip(log(gradients[0]) - outputs[0].conj_physical(), (dim,)), dim), (dim,))
     return (exp(behind + inputs[0].conj_physical()),)
@@ -158,20 +158,20 @@ def diff(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """Return the differences of neighbours along ``dim``, ``n`` times."""
-    shape = shape_of(input)
+    shape = input._shape
     if not shape:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     dim = wrap_dim(dim, len(shape))
     for extra in (prepend, append):
-        if extra is not None and len(shape_of(extra)) != len(shape):
+        if extra is not None and len(extra._shape) != len(shape):
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     refuse_partly(out, input, prepend, append)
     if n == 0:
         return finish(input.clone(), out)
     for extra in (prepend, append):
-        for place, (own, other) in enumerate(zip(shape, () if extra is None else shape_of(extra))):
+        for place, (own, other) in enumerate(zip(shape, () if extra is None else extra._shape)):
             if own != other and place != dim:
                 raise RuntimeError(
                     "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension;"
@@ -180,8 +180,8 @@ def diff(
     parts = [part for part in (prepend, input, append) if part is not None]
     current = cat(parts, dim) if len(parts) > 1 else input
     # As in torch, no more times than there are entries, and not at all where there is none.
-    for _ in range(min(n, shape_of(current)[dim])):
-        length = shape_of(current)[dim]
+    for _ in range(min(n, current._shape[dim])):
+        length = current._shape[dim]
         ahead = views.slice_dim(current, dim, 1, length, 1)
         behind = views.slice_dim(current, dim, 0, max(length - 1, 0), 1)
         current = ahead.logical_xor(behind) if current._dtype is bool_ else ahead - behind
@@ -190,21 +190,21 @@ def diff(
 
 
 def _pairs(y: TensorBase, dim: int) -> tuple[Any, Any]:
-    length = shape_of(y)[dim]
+    length = y._shape[dim]
     return views.slice_dim(y, dim, 1, length, 1), views.slice_dim(y, dim, 0, length - 1, 1)
 
 
 def _steps(x: TensorBase, y: TensorBase, dim: int, name: str) -> TensorBase:
     """Return the distances between the sample points, shaped to multiply slices of ``y``."""
-    shape = shape_of(y)
-    if not shape_of(x):
+    shape = y._shape
+    if not x._shape:
         raise RuntimeError("trapezoid() x must be at least one-dimensional")
-    if len(shape_of(x)) == 1 and (len(shape) > 1 or shape_of(x) != shape):
-        if shape_of(x)[0] != shape[dim]:
+    if len(x._shape) == 1 and (len(shape) > 1 or x._shape != shape):
+        if x._shape[0] != shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         return views.reshape(diff(x), (1,) * dim + (-1,) + (1,) * (len(shape) - dim - 1))
-    if len(shape_of(x)) < len(shape):
-        x = views.reshape(x, (1,) * (len(shape) - len(shape_of(x))) + shape_of(x))
+    if len(x._shape) < len(shape):
+        x = views.reshape(x, (1,) * (len(shape) - len(x._shape)) + x._shape)
     return diff(x, dim=dim)
 
 
@@ -221,7 +221,7 @@ def _refuse_truth(name: str, y: TensorBase, x: TensorBase | None) -> None:
 
 
 def _integral(y: TensorBase, x: TensorBase | None, dx: float | None, dim: int, running: bool) -> TensorBase:
-    shape = shape_of(y)
+    shape = y._shape
     if x is not None and not isinstance(x, TensorBase):
         x, dx = None, x
     name = "cumulative_trapezoid" if running else "trapezoid"
@@ -232,7 +232,7 @@ def _integral(y: TensorBase, x: TensorBase | None, dx: float | None, dim: int, r
     if running:
         _refuse_truth("cumulative_trapezoid", y, x)
     if not shape:
-        if running and (x is None or not shape_of(x)):
+        if running and (x is None or not x._shape):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"Dimension specified as {dim if x is None else 0} but tensor has no dimensions")
     dim = wrap_dim(dim, len(shape))
@@ -266,7 +266,7 @@ def gradient(
     input: TensorBase, *, spacing: float | Sequence[TensorBase | float] = 1, dim: int | tuple[int, ...] | None = None, edge_order: int = 1
 ) -> tuple[Any, ...]:
     """Return numerical derivatives along each of ``dim``: central differences, and one-sided ones at the ends."""
-    shape = shape_of(input)
+    shape = input._shape
     spacing = 1 if spacing is None else spacing
     dims = _gradient_dims(dim, len(shape))
     if isinstance(spacing, TensorBase):
@@ -300,13 +300,13 @@ def _over(difference: Any, step: TensorBase | float) -> TensorBase:
 
 
 def _derivative(input: TensorBase, dim: int, step: TensorBase | float, edge_order: int) -> TensorBase:
-    length = shape_of(input)[dim]
+    length = input._shape[dim]
 
     def part(start: int, stop: int) -> Any:
         return views.slice_dim(input, dim, start, stop, 1)
 
     if isinstance(step, TensorBase):
-        along = views.reshape(diff(step), (1,) * dim + (-1,) + (1,) * (len(shape_of(input)) - dim - 1))
+        along = views.reshape(diff(step), (1,) * dim + (-1,) + (1,) * (len(input._shape) - dim - 1))
 
         def gap(start: int, stop: int) -> Any:
             return views.slice_dim(along, dim, start, stop, 1)

@@ -1,17 +1,18 @@
 """softmax, log_softmax and logsumexp."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import dtype, finfo, float32
 from ..._core.modes import grad_set_to
-from ..._core.tensor_base import TensorBase, count_of
+from ..._core.tensor_base import TensorBase
 from ..._tape.composite import record
 from ..._tape.ways import followed
 from .._autocast import FLOAT32_ON_DEVICES
-from .._dispatch import call, finish, finish_exactly, shape_of, wrap_dim, wrap_dims
+from .._dispatch import call, finish, finish_exactly, wrap_dim, wrap_dims
 from .._memory_order import row_major
 from .._operation import operation
 from ..elementwise.elementwise import neg
@@ -56,8 +57,8 @@ def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = Fal
     """Return the logarithm of the sum of exponentials, computed relative to the maximum."""
     if input._dtype.is_integral:
         input = input.to(float32)
-    dims = wrap_dims(dim, len(shape_of(input)))
-    if count_of(input._shape) == 0:
+    dims = wrap_dims(dim, len(input._shape))
+    if math.prod(input._shape) == 0:
         return finish(sum_of(input.exp(), dims, keepdim).log(), out)
     if not followed((input,)):
         return finish(_log_of_sums(input, dims, keepdim), out)
@@ -72,7 +73,7 @@ def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> Ten
     limits = finfo(largest._dtype)
     largest = largest.clamp(limits.min, limits.max)
     total = sum_of((input - largest).exp(), dims, keepdim).log()
-    return total + (largest if keepdim else views.reshape(largest, shape_of(total)))
+    return total + (largest if keepdim else views.reshape(largest, total._shape))
 
 
 def _shares(gradients: Any, outputs: Any, inputs: list[TensorBase], dims: tuple[int, ...], keepdim: bool) -> tuple[TensorBase, ...]:

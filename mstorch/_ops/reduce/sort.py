@@ -15,7 +15,7 @@ from ..._backend.host.sort import numpy_loose_order
 from ..._backend.table import kernel
 from ..._core.dtype import bool_, by_name, float32, float64, int32, int64
 from ..._core.formats import contiguous_format
-from ..._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, strides_of, tensor_of, touch
+from ..._core.tensor_base import TensorBase, array_of, is_tracked, recording, strides_of, tensor_of, touch
 from ..._tape import composite
 from ..._tape.moving import beside
 from ..._tape.node import refuse_history
@@ -30,7 +30,6 @@ from .._dispatch import (
     finish,
     finish_recorded,
     readable,
-    shape_of,
     type_word,
     whole,
     wrap_dim,
@@ -84,7 +83,7 @@ def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -
     """Return the indices of torch's sort. Long integer vectors are sorted by radix sort, and expanded tensors keep their order; both are
     stable.
     """
-    shape = shape_of(input)
+    shape = input._shape
     if input._stride is not None and shape and not input._stride[dim]:
         stable = True
     if len(shape) == 1 and shape[0] >= _BY_DIGITS and not descending and input._dtype.category == 1:
@@ -126,7 +125,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
     """
     if not isinstance(dim, int) and dim is None:
         dim = -1
-    axis = wrap_dim(dim, len(shape_of(input)))
+    axis = wrap_dim(dim, len(input._shape))
     _expect_kinds("sort", input, out)
     refuse_parts(out, input, input._shape)
     indices = _sorted_order(input, axis, bool(descending), bool(stable))
@@ -152,7 +151,7 @@ def argsort(
     input: TensorBase, dim: int = -1, descending: bool = False, stable: bool = False, *, out: TensorBase | None = None
 ) -> TensorBase:
     """Return the indices that sort the values along ``dim``."""
-    order = _sorted_order(input, wrap_dim(dim, len(shape_of(input))), bool(descending), bool(stable))
+    order = _sorted_order(input, wrap_dim(dim, len(input._shape)), bool(descending), bool(stable))
     return finish(keep_layout(input, order), out)
 
 
@@ -167,7 +166,7 @@ def msort(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 @node_called("TopkBackward0")
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
     """Return the ``k`` largest (or smallest) values along ``dim`` and their indices: in order, unless ``sorted`` is False."""
-    shape = shape_of(input)
+    shape = input._shape
     dim, k = wrap_dim(whole(dim), len(shape)), whole(k)
     if not 0 <= k <= (shape[dim] if shape else 1):
         raise RuntimeError("selected index k out of range")
@@ -197,7 +196,7 @@ def _zeros(shape: tuple[int, ...]) -> Array:
 
 def _picked(input: TensorBase, dim: int, indices: TensorBase, keepdim: bool, kind: type[Any]) -> Any:
     """Return values and indices, given one index per row (``dim`` has length 1)."""
-    keepdim = keepdim or not shape_of(indices)
+    keepdim = keepdim or not indices._shape
     shown = indices if keepdim else without_dim(indices, dim)
     return kind((values_at(input, dim, indices, _LABELS[kind], shown, keepdim), shown))
 
@@ -233,7 +232,7 @@ def kthvalue(
     input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *, out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return the ``k``-th smallest value along ``dim`` and its index."""
-    shape = shape_of(input)
+    shape = input._shape
     dim, k = wrap_dim(dim, len(shape)), whole(k)
     _check_rows("kthvalue", shape, dim)
     if not 1 <= k <= (shape[dim] if shape else 1):
@@ -291,13 +290,13 @@ _NAN_AS_INTEGER = {bool_: True, int32: -(2**31), int64: -(2**63)}  # what proces
 def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
     name = "nanmedian" if ignore_nan else "median"
     kind = return_types.nanmedian if ignore_nan else return_types.median
-    shape = shape_of(input)
+    shape = input._shape
     if dim is not None:
         _check_rows(name, shape, wrap_dim(dim, len(shape)))
-    if dim is not None or count_of(shape):
+    if dim is not None or 0 not in shape:
         _refuse_kinds("median_cpu" if dim is None else "median_out", input, "bool")
     if dim is None:
-        if count_of(shape) == 0:
+        if math.prod(shape) == 0:
             if input._node is not None or input.requires_grad:
                 return input.sum() + math.nan  # it depends on the input, as far as autograd is concerned
             if input._dtype.is_integral:
@@ -357,7 +356,7 @@ def nanmedian(
 @operation(numpy_names=True)
 def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
     """Return the most frequent value along ``dim`` (the smallest if there are several), and the index of its last occurrence."""
-    shape = shape_of(input)
+    shape = input._shape
     dim = wrap_dim(dim, len(shape))
     _check_rows("mode", shape, dim)
     expect_parts("mode", out)
@@ -405,12 +404,12 @@ def _quantile(
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
         )
-    shape = shape_of(input)
-    if count_of(shape) == 0:
+    shape = input._shape
+    if math.prod(shape) == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if input._dtype not in (float32, float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
-    if len(shape_of(q)) > 1:
+    if len(q._shape) > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q._dtype is not input._dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
@@ -422,11 +421,11 @@ def _quantile(
     dim = wrap_dim(0 if whole else dim, 1 if whole else rank)
     rows = views.reshape(input, (-1,)) if whole or not shape else views.movedim(input, dim, -1)
     ordered = sort(rows)[0]
-    length = shape_of(ordered)[-1]
-    lead = shape_of(ordered)[:-1]
+    length = ordered._shape[-1]
+    lead = ordered._shape[:-1]
     nan = ordered.detach().isnan()
     points = views.reshape(q, (-1,))
-    count_q = shape_of(points)[0]
+    count_q = points._shape[0]
     if ignore_nan:
         count = (nan.logical_not().sum(-1, True).to(input._dtype) - 1).clamp(min=0.0)
         ranks = points * count
@@ -443,20 +442,20 @@ def _quantile(
     below = ranks.detach().to(int64)
     found = gather(ordered, -1, below)
     if interpolation in ("linear", "midpoint"):
-        weight = ranks - below if interpolation == "linear" else ranks.new_full(shape_of(ranks), 0.5)
+        weight = ranks - below if interpolation == "linear" else ranks.new_full(ranks._shape, 0.5)
         above = gather(ordered, -1, ranks.detach().ceil().to(int64))
         found = found.lerp(above, weight)
-    found = views.movedim(found, -1, 0) if shape_of(found) else found
+    found = views.movedim(found, -1, 0) if found._shape else found
     # The quantiles' own dimension leads; that of the reduction goes, or stays with length 1.
     if keepdim:
         if whole:
             found = views.reshape(found, (count_q, *(1,) * rank))
         elif shape:
             found = views.unsqueeze(found, dim + 1)
-    if not shape_of(q):
+    if not q._shape:
         found = views.squeeze(found, 0)
     if out is None:  # torch makes it by so many writes
-        found._counter.version += (3 if shape_of(q) else 1) + (interpolation in ("linear", "midpoint"))
+        found._counter.version += (3 if q._shape else 1) + (interpolation in ("linear", "midpoint"))
     return finish_recorded(found, out, "quantile() out tensor must be same dtype as the input tensor")
 
 

@@ -12,7 +12,7 @@ from ..._core.tensor_base import TensorBase, recording
 from ..._tape.composite import record
 from ..._tape.ways import followed, fused
 from .._autocast import FLOAT32_ON_DEVICES
-from .._dispatch import call, finish_exactly, shape_of, type_word, wrap_dims
+from .._dispatch import call, finish_exactly, type_word, wrap_dims
 from .._operation import operation
 from ..elementwise.compare import where
 from ..elementwise.complex_views import imag, real
@@ -37,7 +37,7 @@ def vector_norm(
         )
     if dtype is not None:
         x = x.to(dtype)
-    shape = shape_of(x)
+    shape = x._shape
     dims = wrap_dims(dim, len(shape))
     if (math.isinf(ord) or ord < 0) and any(shape[d] == 0 for d in dims):
         name = "inf" if math.isinf(ord) else f"{ord:g}"
@@ -70,7 +70,7 @@ def norm_slope(
     if p == 0 or g is None:
         return (None,)
     if dims and not keepdim:
-        around = [1 if d in dims else n for d, n in enumerate(shape_of(x))]
+        around = [1 if d in dims else n for d, n in enumerate(x._shape)]
         g, y = g.reshape(around), y.reshape(around)
     if p == 1:
         return (x.sgn() * g,)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..._core.promotion import can_cast, promote_types
 from ..._core.size import Size
 from ..._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from ..._core.tangents import LEVELS
-from ..._core.tensor_base import TensorBase, array_of, count_of, in_order, meta_tensor, tensor_of
+from ..._core.tensor_base import TensorBase, array_of, in_order, meta_tensor, tensor_of
 from ..._tape.apply import apply
 from ..._tape.movement import Move, cloned, flipped, permuted
 from ..._tape.moving import beside
@@ -33,7 +34,6 @@ from .._dispatch import (
     cast_tensor,
     finish,
     shape_args,
-    shape_of,
     type_word,
     whole,
     with_format,
@@ -87,7 +87,7 @@ def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None =
     tensors = tensor_list(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    shapes = [shape_of(tensor) for tensor in tensors]
+    shapes = [tensor._shape for tensor in tensors]
     for number, shape in enumerate(shapes):
         if not shape:
             raise RuntimeError(f"zero-dimensional tensor (at position {number}) cannot be concatenated")
@@ -134,11 +134,11 @@ def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None
     tensors = tensor_list(tensors, "stack")
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    first = shape_of(tensors[0])
+    first = tensors[0]._shape
     for number, tensor in enumerate(tensors):
-        if shape_of(tensor) != first:
+        if tensor._shape != first:
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(shape_of(tensor))} at "
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(tensor._shape)} at "
                 f"entry {number}"
             )
     axis = wrap_dim(dim, len(first) + 1)
@@ -160,7 +160,7 @@ def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None
 
 
 def _at_least(tensor: TensorBase, rank: int) -> TensorBase:
-    own = len(shape_of(tensor))
+    own = len(tensor._shape)
     if own >= rank:
         return tensor
     if rank == 1:
@@ -198,7 +198,7 @@ def atleast_3d(*tensors: Any) -> Any:
 def hstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
     """Concatenate the tensors along the second dimension, vectors along the first."""
     parts = [_at_least(t, 1) for t in _nonempty(tensors, "hstack")]
-    return cat(parts, 0 if len(shape_of(parts[0])) == 1 else 1, out=out)
+    return cat(parts, 0 if len(parts[0]._shape) == 1 else 1, out=out)
 
 
 def vstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
@@ -218,8 +218,8 @@ def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None
     """Concatenate the tensors along the second dimension, vectors as columns."""
     parts = []
     for tensor in _nonempty(tensors, "column_stack"):
-        rank = len(shape_of(tensor))
-        parts.append(views.reshape(tensor, (count_of(shape_of(tensor)), 1)) if rank <= 1 else tensor)
+        rank = len(tensor._shape)
+        parts.append(views.reshape(tensor, (math.prod(tensor._shape), 1)) if rank <= 1 else tensor)
     return cat(parts, 1, out=out)
 
 
@@ -238,19 +238,19 @@ def _nothing(height: int, width: int, block: TensorBase, kind: dtype) -> TensorB
 def block_diag(*tensors: Any) -> TensorBase:
     """Return a block-diagonal matrix of the tensors (of at most two dimensions)."""
     for number, tensor in enumerate(tensors):
-        if len(shape_of(tensor)) > 2:
+        if len(tensor._shape) > 2:
             raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {number} has {len(shape_of(tensor))} "
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {number} has {len(tensor._shape)} "
                 "dimensions"
             )
     if not tensors:
         return zeros((1, 0))
     blocks = [_at_least(tensor, 2) for tensor in tensors]
     kind = _common(blocks)
-    width = sum(shape_of(block)[1] for block in blocks)
+    width = sum(block._shape[1] for block in blocks)
     rows, before = [], 0
     for block in blocks:
-        height, own = shape_of(block)
+        height, own = block._shape
         sides = (_nothing(height, before, block, kind), block, _nothing(height, width - before - own, block, kind))
         rows.append(cat(sides, 1))
         before += own
@@ -261,7 +261,7 @@ def block_diag(*tensors: Any) -> TensorBase:
 def repeat(self: TensorBase, *repeats: int | Sequence[int]) -> TensorBase:
     """Repeat the tensor along each dimension; more repeats than dimensions add dimensions in front."""
     counts = shape_args(repeats, "repeat")
-    own = shape_of(self)
+    own = self._shape
     if len(counts) < len(own):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     for count in counts:
@@ -270,10 +270,10 @@ def repeat(self: TensorBase, *repeats: int | Sequence[int]) -> TensorBase:
     return call(_tile, (views.reshape(self, ((1,) * (len(counts) - len(own)) + own)),), counts)
 
 
-def tile(input: TensorBase | int, dims: int | Sequence[int]) -> TensorBase:
+def tile(input: TensorBase, dims: int | Sequence[int]) -> TensorBase:
     """Repeat the tensor along each dimension; missing repeats in front are 1."""
     counts = shape_args((dims,))
-    lead = len(shape_of(input)) - len(counts)
+    lead = len(input._shape) - len(counts)
     return repeat(input, ((1,) * lead + counts))
 
 
@@ -286,12 +286,12 @@ def repeat_interleave(
         counts = input
         if counts._dtype not in (int32, int64):
             raise not_for("repeat_interleave_cpu", counts._dtype.name)
-        if len(shape_of(counts)) != 1:
+        if len(counts._shape) != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        return _interleaved(arange(shape_of(counts)[0], device=counts.device), counts, 0, output_size).to(counts._dtype)
+        return _interleaved(arange(counts._shape[0], device=counts.device), counts, 0, output_size).to(counts._dtype)
     if dim is None:
         input, dim = views.flatten(input), 0
-    shape = shape_of(input)
+    shape = input._shape
     dim = wrap_dim(dim, len(shape))
     if not isinstance(repeats, TensorBase):
         if isinstance(repeats, (list, tuple)):
@@ -305,13 +305,13 @@ def repeat_interleave(
             return views.flatten(spread.clone(memory_format=_contiguous()), dim, dim + 1)
     if repeats._dtype not in (int32, int64):
         raise RuntimeError("repeats has to be Long or Int tensor")
-    if len(shape_of(repeats)) > 1:
+    if len(repeats._shape) > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
-    if shape_of(repeats) in ((), (1,)):
+    if repeats._shape in ((), (1,)):
         return no_view(repeat_interleave(input, int(repeats), dim))
-    if shape_of(repeats)[0] != shape[dim]:
+    if repeats._shape[0] != shape[dim]:
         raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {shape_of(repeats)[0]} and "
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._shape[0]} and "
             f"input.size({dim}) = {shape[dim]}"
         )
     return _interleaved(input, repeats, dim, output_size)
@@ -342,7 +342,7 @@ def flip(input: TensorBase, dims: Sequence[int]) -> TensorBase:
     """Return a copy flipped along the dimensions."""
     if not isinstance(dims, (list, tuple)):
         raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
-    rank = len(shape_of(input))
+    rank = len(input._shape)
     axes = wrap_dims(dims, rank) if dims else ()
     strides = None if input._stride is None else preserved_strides(input._shape, input._stride)
     return call(_flip, (input,), axes, strides=strides)
@@ -362,14 +362,14 @@ def _tile_method(self: TensorBase, *dims: Any, **named: Any) -> TensorBase:
 
 def fliplr(input: TensorBase) -> TensorBase:
     """Return a copy with the columns in reverse order."""
-    if len(shape_of(input)) < 2:
+    if len(input._shape) < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
 
 
 def flipud(input: TensorBase) -> TensorBase:
     """Return a copy with the rows in reverse order."""
-    if not shape_of(input):
+    if not input._shape:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, (0,))
 
@@ -383,17 +383,17 @@ def roll(input: TensorBase, shifts: Any, dims: int | Sequence[int] | None = None
         raise RuntimeError("`shifts` required")
     axes: tuple[int, ...] = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     if not axes and len(moves) == 1:
-        shape = shape_of(input)
+        shape = input._shape
         if shape == (0,):
             return input.clone()
-        flat = views.reshape(input, (-1,) if count_of(shape) else (0,))
+        flat = views.reshape(input, (-1,) if math.prod(shape) else (0,))
         return no_view(views.reshape(call(_roll, (flat,), moves, (0,)), shape))
     if len(axes) != len(moves):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
-    rank = len(shape_of(input))
+    rank = len(input._shape)
     if not rank:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    if 0 in shape_of(input):
+    if 0 in input._shape:
         return input.clone()
     return with_format(call(_roll, (input,), moves, tuple(wrap_dim(d, rank) for d in axes)), input)
 
@@ -401,7 +401,7 @@ def roll(input: TensorBase, shifts: Any, dims: int | Sequence[int] | None = None
 def rot90(input: TensorBase, k: int = 1, dims: Any = (0, 1)) -> TensorBase:
     """Return the tensor rotated by 90 degrees ``k`` times, from the first towards the second of ``dims``."""
     dims, k = tuple(dims), whole(k)
-    rank = len(shape_of(input))
+    rank = len(input._shape)
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if rank < 2:
@@ -467,7 +467,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
         if tensor.device != tensors[0].device:
             raise RuntimeError("meshgrid expects all tensors to have the same device")
-        if len(shape_of(tensor)) > 1:
+        if len(tensor._shape) > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor}")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
@@ -476,7 +476,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
-    lengths = tuple(count_of(shape_of(tensor)) for tensor in tensors)
+    lengths = tuple(math.prod(tensor._shape) for tensor in tensors)
     rank = len(tensors)
     grids = [
         views.expand(views.reshape(tensor, (1,) * i + (-1,) + (1,) * (rank - i - 1)) if lengths[i] else
@@ -491,16 +491,16 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
 def cartesian_prod(*tensors: TensorBase) -> TensorBase:
     """Return the Cartesian product of vectors, one combination per row."""
     for tensor in tensors:
-        if len(shape_of(tensor)) != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape_of(tensor))}")
+        if len(tensor._shape) != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._shape)}")
     if len(tensors) == 1:
         return tensors[0]
-    return stack([views.reshape(grid, (count_of(shape_of(grid)),)) for grid in meshgrid(*tensors, indexing="ij")], 1)
+    return stack([views.reshape(grid, (math.prod(grid._shape),)) for grid in meshgrid(*tensors, indexing="ij")], 1)
 
 
 def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) -> TensorBase:
     """Return all combinations of ``r`` elements of a vector in order, one per row."""
-    shape = shape_of(input)
+    shape = input._shape
     if len(shape) != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape)}")
     if r < 0:
@@ -518,8 +518,8 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
         tensors = tuple(tensors[0])
     shape: tuple[int, ...] = ()
     for tensor in tensors:
-        shape = broadcast_shape(shape, shape_of(tensor))
-    return tuple(t if shape_of(t) == tuple(shape) else views.expand(t, shape) for t in tensors)
+        shape = broadcast_shape(shape, tensor._shape)
+    return tuple(t if t._shape == tuple(shape) else views.expand(t, shape) for t in tensors)
 
 
 def broadcast_shapes(*shapes: Any) -> Sequence[int]:

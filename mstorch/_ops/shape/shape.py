@@ -1,6 +1,7 @@
 """Diagonals and triangles, splits, copies of views, and methods that change a tensor's own view."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,13 +15,7 @@ from ..._core.device_tensors import as_asked
 from ..._core.dtype import dtype, int64
 from ..._core.formats import contiguous_format, layout
 from ..._core.strides import beyond_storage
-from ..._core.tensor_base import (
-    TensorBase,
-    count_of,
-    strides_of,
-    tensor_of,
-    whole_storage,
-)
+from ..._core.tensor_base import TensorBase, strides_of, tensor_of, whole_storage
 from ..._core.writable import check_history, refuse_inference
 from ..._tape.apply import of_sizes
 from ..._tape.composite import record
@@ -28,17 +23,7 @@ from ..._tape.node import named
 from ..._tape.windows import set_apart
 from ..._tape.writes import review
 from .._deprecated import warn_of
-from .._dispatch import (
-    call,
-    contiguous_copy,
-    finish,
-    finish_exactly,
-    shape_args,
-    shape_of,
-    type_word,
-    whole,
-    wrap_dim,
-)
+from .._dispatch import call, contiguous_copy, finish, finish_exactly, shape_args, type_word, whole, wrap_dim
 from .._forms import SECTIONS, SIZE, Forms
 from .._in_place import in_place_form
 from .._named import node_called
@@ -60,7 +45,7 @@ _triangle = kernel("triangle")
 
 def _triangular(name: str, input: TensorBase, diagonal: int, lower: bool, out: TensorBase | None) -> TensorBase:
     diagonal = whole(diagonal)
-    if len(shape_of(input)) < 2:
+    if len(input._shape) < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     return finish_exactly(call(_triangle, (input,), diagonal, lower, label=f"{name.capitalize()}Backward0"), out)
 
@@ -114,12 +99,12 @@ def _beside(src: TensorBase, input: TensorBase) -> TensorBase:
 
 def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
     """Return a copy of ``input`` with the view that ``part`` returns replaced by ``src``."""
-    shape = shape_of(input)
-    places = part(tensor_of(np.arange(count_of(shape), dtype=np.int64).reshape(shape)))
-    if shape_of(src) != shape_of(places):
+    shape = input._shape
+    places = part(tensor_of(np.arange(math.prod(shape), dtype=np.int64).reshape(shape)))
+    if src._shape != places._shape:
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
-            f"{list(shape_of(src))}, slice size = {list(shape_of(places))}"
+            f"{list(src._shape)}, slice size = {list(places._shape)}"
         )
     return keep_gaps(input, of_sizes(put_flat(input, places, _beside(src, input).to(input._dtype), False)))
 
@@ -144,9 +129,9 @@ def slice_scatter(
     out: TensorBase | None = None
 ) -> TensorBase:
     """Return a copy with ``src`` in a slice of a dimension."""
-    length = shape_of(input)[wrap_dim(dim, len(shape_of(input)))]
+    length = input._shape[wrap_dim(dim, len(input._shape))]
     first, last, _ = slice(start, end, step).indices(length)
-    axis = wrap_dim(dim, len(shape_of(input)))
+    axis = wrap_dim(dim, len(input._shape))
     return finish(_scattered(input, src, lambda every: views.slice_dim(every, axis, first, max(first, last), step)), out)
 
 
@@ -155,7 +140,7 @@ def as_strided_scatter(
 ) -> TensorBase:
     """Return a copy with ``src`` in the elements that ``as_strided`` views."""
     offset = input._offset if storage_offset is None else storage_offset
-    shape, own = shape_of(input), strides_of(input)
+    shape, own = input._shape, strides_of(input)
     positions = flat_index(tuple(size), tuple(stride), offset)
     limit = whole_storage(input).numel()
     if positions.size and positions.max() >= limit:
@@ -169,10 +154,10 @@ def as_strided_scatter(
         places = order[np.searchsorted(mine[order], positions).clip(0, max(mine.size - 1, 0))]
         hit = mine[places] == positions  # what lies between the elements is no part of the result
         positions = places
-    if shape_of(src) != tuple(size):
+    if src._shape != tuple(size):
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
-            f"{list(shape_of(src))}, slice size = {list(size)}"
+            f"{list(src._shape)}, slice size = {list(size)}"
         )
     src = _beside(src, input)
     if hit is not None and not hit.all():
@@ -200,7 +185,7 @@ def _as_strided_scatter_backward(gradients: Any, outputs: list[Any], inputs: lis
 @node_called("DiagEmbedBackward0")
 def diag_embed(input: TensorBase, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Return matrices in ``dim1`` and ``dim2`` with the last dimension on a diagonal, zeros elsewhere."""
-    shape, offset = shape_of(input), whole(offset)
+    shape, offset = input._shape, whole(offset)
     rank = len(shape) + 1
     dim1, dim2 = wrap_dim(dim1, rank), wrap_dim(dim2, rank)
     if dim1 == dim2:
@@ -213,7 +198,7 @@ def diag_embed(input: TensorBase, offset: int = 0, dim1: int = -2, dim2: int = -
 
 def diag(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> TensorBase:
     """Return the matrix with a vector on its diagonal, or the diagonal of a matrix."""
-    rank = len(shape_of(input))
+    rank = len(input._shape)
     if rank not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
     made = diag_embed(input, diagonal) if rank == 1 else diagonal_copy(input, diagonal)
@@ -222,12 +207,12 @@ def diag(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None)
 
 def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
     """Return the matrix with all elements of the flattened input on its diagonal."""
-    return diag_embed(views.reshape(input, (count_of(shape_of(input)),)), offset)
+    return diag_embed(views.reshape(input, (math.prod(input._shape),)), offset)
 
 
 def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) -> TensorBase:
     """Set the diagonal to one value; with ``wrap``, the diagonal of a tall matrix starts again below. Return the tensor."""
-    shape, strides = shape_of(self), strides_of(self)
+    shape, strides = self._shape, strides_of(self)
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) > 1:
@@ -243,7 +228,7 @@ def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) ->
 
 def vander(x: TensorBase, N: int | None = None, increasing: bool = False) -> TensorBase:
     """Return the powers of a vector as the columns of a matrix, decreasing unless ``increasing``."""
-    shape = shape_of(x)
+    shape = x._shape
     if len(shape) != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     count = shape[0] if N is None else N
@@ -266,7 +251,7 @@ def vander(x: TensorBase, N: int | None = None, increasing: bool = False) -> Ten
 @operation(forms=Forms({**SECTIONS.names, "tensor_indices_or_sections": "indices_or_sections"}), numpy_names=True)
 def tensor_split(input: TensorBase, indices_or_sections: TensorBase | int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Split along a dimension into a number of nearly equal chunks, or at the indices in a list."""
-    shape = shape_of(input)
+    shape = input._shape
     if not shape:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap_dim(dim, len(shape))
@@ -276,10 +261,10 @@ def tensor_split(input: TensorBase, indices_or_sections: TensorBase | int | Sequ
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
                 f"{type_word(indices_or_sections._dtype)}"
             )
-        if len(shape_of(indices_or_sections)) > 1:
+        if len(indices_or_sections._shape) > 1:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got "
-                f"a tensor with {len(shape_of(indices_or_sections))} dims"
+                f"a tensor with {len(indices_or_sections._shape)} dims"
             )
         indices_or_sections = indices_or_sections.tolist()
     length = shape[dim]
@@ -301,7 +286,7 @@ def tensor_split(input: TensorBase, indices_or_sections: TensorBase | int | Sequ
 
 
 def _directed_split(name: str, input: TensorBase, sections: int | Sequence[int], dim: int, least: int) -> tuple[Any, ...]:
-    shape = shape_of(input)
+    shape = input._shape
     if len(shape) < least:
         raise RuntimeError(
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {len(shape)} dimensions!"
@@ -329,7 +314,7 @@ def _counts(first: TensorBase | float | Sequence[Any], rest: tuple[Any, ...]) ->
 @operation(forms=SECTIONS)
 def hsplit(input: TensorBase, indices_or_sections: TensorBase | float | Sequence[float | str | None], *more: int) -> tuple[Any, ...]:
     """Split along the second dimension, a vector along the first."""
-    dim = 0 if len(shape_of(input)) == 1 else 1
+    dim = 0 if len(input._shape) == 1 else 1
     return _directed_split("hsplit", input, _counts(indices_or_sections, more), dim, 1)
 
 
@@ -375,23 +360,23 @@ def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...
 def ravel(input: TensorBase) -> TensorBase:
     """Return all elements as a 1-d tensor; a copy only if they are not contiguous."""
     whole = input if input._stride is None or input.is_contiguous() else contiguous_copy(input)
-    return views.reshape(whole, (count_of(shape_of(input)),))
+    return views.reshape(whole, (math.prod(input._shape),))
 
 
 def numel(input: TensorBase) -> int:
     """Return the number of elements."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    return int(count_of(input._shape))
+    return int(math.prod(input._shape))
 
 
 def adjoint(input: TensorBase) -> TensorBase:
     """Return the conjugate transpose of the last two dimensions."""
-    if not shape_of(input):
+    if not input._shape:
         return input.conj() if input._dtype.is_complex else input
-    if len(shape_of(input)) < 2:
+    if len(input._shape) < 2:
         raise RuntimeError(
-            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(shape_of(input))}-D tensor."
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(input._shape)}-D tensor."
         )
     flipped = views.transpose(input, -2, -1)
     return flipped.conj() if input._dtype.is_complex else flipped
@@ -399,11 +384,11 @@ def adjoint(input: TensorBase) -> TensorBase:
 
 def _matrix_transpose(self: TensorBase) -> TensorBase:
     """Return the transpose of the last two dimensions."""
-    if not shape_of(self):
+    if not self._shape:
         return self
-    if len(shape_of(self)) < 2:
+    if len(self._shape) < 2:
         raise RuntimeError(
-            f"tensor.mT is only supported on matrices or batches of matrices. Got {len(shape_of(self))}-D tensor."
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {len(self._shape)}-D tensor."
         )
     return views.transpose(self, -2, -1)
 
@@ -412,12 +397,12 @@ def _all_reversed(self: TensorBase) -> TensorBase:
     """Return the tensor with its dimensions in reverse order."""
     if len(self._shape) not in (0, 2):
         warn_of("T")
-    return views.permute(self, tuple(range(len(shape_of(self)) - 1, -1, -1)))
+    return views.permute(self, tuple(range(len(self._shape) - 1, -1, -1)))
 
 
 def _hermitian(self: TensorBase) -> TensorBase:
     """Return the conjugate transpose of a matrix."""
-    rank = len(shape_of(self))
+    rank = len(self._shape)
     if rank not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor. For batches of matrices, consider using "
@@ -429,7 +414,7 @@ def _hermitian(self: TensorBase) -> TensorBase:
 @operation(forms=SIZE)
 def sum_to_size(self: TensorBase, *size: int | Sequence[int]) -> TensorBase:
     """Return the sum over the dimensions that broadcasting from this size would have expanded."""
-    target, own = shape_args(size), shape_of(self)
+    target, own = shape_args(size), self._shape
     lead = len(own) - len(target)
     if lead < 0 or any(n != 1 and n != own[lead + i] for i, n in enumerate(target)):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(own)}}}.")
@@ -466,8 +451,8 @@ def _copied(part: TensorBase) -> TensorBase:
 
 
 def _slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> TensorBase:
-    axis = wrap_dim(dim, len(shape_of(input)))
-    first, last, _ = slice(start, end, step).indices(shape_of(input)[axis])
+    axis = wrap_dim(dim, len(input._shape))
+    first, last, _ = slice(start, end, step).indices(input._shape[axis])
     return views.slice_dim(input, axis, first, max(first, last), step)
 
 
@@ -488,7 +473,7 @@ _narrow_copy = _copying(views.narrow, "narrow_copy")
 @operation(numpy_names=True)
 def narrow_copy(input: TensorBase, dim: int, start: int, length: int, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy of ``narrow``'s view."""
-    shape = shape_of(input)
+    shape = input._shape
     if dim >= max(len(shape), 1):
         raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.")
     if shape and length < 0:

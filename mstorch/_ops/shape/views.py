@@ -1,6 +1,7 @@
 """Views: another shape, order or part of the same storage, through which writes are visible."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,10 +16,10 @@ from ..._core.dtype import dtype
 from ..._core.promotion import type_text
 from ..._core.storage import Counter
 from ..._core.strides import beyond_storage, is_contiguous, view_strides
-from ..._core.tensor_base import TensorBase, count_of, make_view, strides_of, whole_storage
+from ..._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from ..._tape import movement, windows
 from ..._tape.vocabulary import sum_array
-from .._dispatch import call, shape_args, shape_of, whole, wrap_dim
+from .._dispatch import call, shape_args, whole, wrap_dim
 from .._forms import SIZE, Forms
 from .._operation import operation
 from ..memory._view_dtype import view_dtype
@@ -81,7 +82,7 @@ def view(self: TensorBase, *shape: Any, **named: Any) -> TensorBase:
         shape = tuple(named.values())
     if len(shape) == 1 and isinstance(shape[0], dtype):
         return view_dtype(self, shape[0])
-    wanted = infer_size(shape_args(shape, "view"), count_of(shape_of(self)))
+    wanted = infer_size(shape_args(shape, "view"), math.prod(self._shape))
     return _as_shape(self, wanted, _strides_as(self, wanted))
 
 
@@ -89,7 +90,7 @@ def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides with which a tensor has another shape without a copy. Raise torch's error if there are none."""
     if self._stride is None:
         return contiguous_strides(shape)
-    strides = view_strides(shape_of(self), self._stride, shape)
+    strides = view_strides(self._shape, self._stride, shape)
     if strides is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
@@ -101,8 +102,8 @@ def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
 @operation(forms=Forms(star="shape"))
 def reshape(input: TensorBase, *shape: int | Sequence[int]) -> Any:
     """Return the elements in another shape: a view where the strides allow it, else a copy."""
-    own = shape_of(input)
-    wanted = infer_size(shape_args(shape, "reshape"), count_of(own))
+    own = input._shape
+    wanted = infer_size(shape_args(shape, "reshape"), math.prod(own))
     strides = contiguous_strides(wanted) if input._stride is None else view_strides(own, input._stride, wanted)
     if strides is not None:
         rows = input._stride is None or is_contiguous(own, input._stride)
@@ -125,7 +126,7 @@ def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -
 
 def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> TensorBase:
     """Merge dimensions ``start_dim`` to ``end_dim``; a view where the strides allow it."""
-    own = shape_of(input)
+    own = input._shape
     first, last = wrap_dim(start_dim, len(own)), wrap_dim(end_dim, len(own))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
@@ -133,13 +134,13 @@ def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> TensorB
         return reshape(input, (1,))
     if first == last:
         return input
-    return reshape(input, (*own[:first], count_of(own[first : last + 1]), *own[last + 1 :]))
+    return reshape(input, (*own[:first], math.prod(own[first : last + 1]), *own[last + 1 :]))
 
 
 @operation(numpy_names=True)
 def unflatten(input: TensorBase, dim: int, sizes: Sequence[int]) -> TensorBase:
     """Split dimension ``dim`` into several."""
-    own = shape_of(input)
+    own = input._shape
     dim = wrap_dim(dim, len(own))
     sizes = shape_args((sizes,), "unflatten")
     if not sizes:
@@ -159,7 +160,7 @@ def unflatten(input: TensorBase, dim: int, sizes: Sequence[int]) -> TensorBase:
 def permute(input: TensorBase, *dims: int | Sequence[int]) -> TensorBase:
     """Return a view with permuted dimensions."""
     order = shape_args(dims, "permute")
-    own = shape_of(input)
+    own = input._shape
     if len(order) != len(own):
         raise RuntimeError(
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
@@ -195,7 +196,7 @@ def transpose(input: TensorBase, dim0: int, dim1: int) -> TensorBase:
 
 
 def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBase:
-    rank = len(shape_of(input))
+    rank = len(input._shape)
     dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
     order = list(range(rank))
     if rank:
@@ -205,7 +206,7 @@ def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBas
 
 def t(input: TensorBase) -> TensorBase:
     """Return the transpose of a matrix; tensors of fewer dimensions unchanged."""
-    shape = shape_of(input)
+    shape = input._shape
     if len(shape) == 2:  # as _permuted, at the least cost
         (rows, columns), own = shape, input._stride
         steps = (1, columns or 1) if own is None else (own[1], own[0])
@@ -234,7 +235,7 @@ def detach(input: Any) -> Any:
 
 def movedim(input: TensorBase, source: int | Sequence[int], destination: Any) -> TensorBase:
     """Return a view with dimensions ``source`` moved to the positions ``destination``."""
-    rank = len(shape_of(input))
+    rank = len(input._shape)
     sources = [source] if isinstance(source, int) else list(source)
     destinations = [destination] if isinstance(destination, int) else list(destination)
     if len(sources) != len(destinations):
@@ -260,7 +261,7 @@ def movedim(input: TensorBase, source: int | Sequence[int], destination: Any) ->
 @operation(numpy_names=True)
 def squeeze(input: TensorBase, dim: int | None = None) -> TensorBase:
     """Return a view without the dimensions of length 1: without all of them, or those in ``dim``."""
-    own, strides = shape_of(input), strides_of(input)
+    own, strides = input._shape, strides_of(input)
     if dim is None:
         gone = set(range(len(own)))
     else:
@@ -276,7 +277,7 @@ def squeeze(input: TensorBase, dim: int | None = None) -> TensorBase:
 @operation(numpy_names=True)
 def unsqueeze(input: TensorBase, dim: int) -> Any:
     """Return a view with a dimension of length 1 inserted at ``dim``."""
-    own, strides = shape_of(input), strides_of(input)
+    own, strides = input._shape, strides_of(input)
     dim = wrap_dim(dim, len(own) + 1)
     step = own[dim] * strides[dim] if dim < len(own) else 1
     return _as_shape(input, (*own[:dim], 1, *own[dim:]), (*strides[:dim], step, *strides[dim:]), "UnsqueezeBackward0")
@@ -285,7 +286,7 @@ def unsqueeze(input: TensorBase, dim: int) -> Any:
 @operation(forms=SIZE)
 def expand(input: TensorBase, *size: int | Sequence[int], implicit: bool = False) -> Any:
     """Expand dimensions of length 1 without a copy (stride 0); -1 keeps a length; new dimensions are prepended."""
-    own, strides = shape_of(input), strides_of(input)
+    own, strides = input._shape, strides_of(input)
     wanted = shape_args(size, "expand")
     lead = len(wanted) - len(own)
     if lead < 0:
@@ -328,17 +329,17 @@ _EXPANDED = windows.Sort(
 
 def expand_as(self: TensorBase, other: TensorBase) -> TensorBase:
     """Expand to the size of ``other``."""
-    return expand(self, shape_of(other))
+    return expand(self, other._shape)
 
 
 def view_as(self: TensorBase, other: TensorBase) -> TensorBase:
     """Return a view with the size of ``other``."""
-    return view(self, shape_of(other))
+    return view(self, other._shape)
 
 
 def reshape_as(self: TensorBase, other: TensorBase) -> TensorBase:
     """Reshape to the size of ``other``."""
-    return reshape(self, shape_of(other))
+    return reshape(self, other._shape)
 
 
 @operation(forms=Forms({"shape": "size"}))
@@ -355,7 +356,7 @@ def narrowed(own: tuple[int, ...], dim: int, start: TensorBase | int, length: in
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     dim = wrap_dim(dim, len(own))
-    if isinstance(start, TensorBase) and (shape_of(start) or start._dtype.category != 1):
+    if isinstance(start, TensorBase) and (start._shape or start._dtype.category != 1):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     start = int(start)
     if not -own[dim] <= start <= own[dim]:
@@ -372,13 +373,13 @@ def narrowed(own: tuple[int, ...], dim: int, start: TensorBase | int, length: in
 @operation(numpy_names=True)
 def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) -> TensorBase:
     """Return a view of ``length`` elements of dimension ``dim`` from ``start`` on."""
-    dim, start, length = narrowed(shape_of(input), dim, start, length)
+    dim, start, length = narrowed(input._shape, dim, start, length)
     return slice_dim(input, dim, start, start + length, 1)
 
 
 def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:
     """Return the view ``input[start:stop:step]`` in one dimension; bounds are within it and ``step`` is positive."""
-    own, strides = shape_of(input), strides_of(input)
+    own, strides = input._shape, strides_of(input)
     length = max(0, -((start - stop) // step))
     shape = (*own[:dim], length, *own[dim + 1 :])
     steps = (*strides[:dim], strides[dim] * step, *strides[dim + 1 :])
@@ -404,7 +405,7 @@ _SLICED = windows.Sort(lambda name, argument: lambda raw: _slice[name](raw, *arg
 @operation(numpy_names=True)
 def select(input: TensorBase, dim: int, index: int) -> TensorBase:
     """Return a view of index ``index`` in dimension ``dim``, which is removed."""
-    own, strides = shape_of(input), strides_of(input)
+    own, strides = input._shape, strides_of(input)
     if not own:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, len(own))
@@ -438,7 +439,7 @@ _SELECTED = windows.Sort(lambda name, argument: lambda raw: _select[name](raw, *
 @operation(numpy_names=True)
 def unbind(input: TensorBase, dim: int = 0) -> tuple[Any, ...]:
     """Return the slices along a dimension as views."""
-    own = shape_of(input)
+    own = input._shape
     if not own:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     dim = wrap_dim(dim, len(own))
@@ -454,7 +455,7 @@ def unbind(input: TensorBase, dim: int = 0) -> tuple[Any, ...]:
 @operation(numpy_names=True)
 def split(tensor: TensorBase, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Split along a dimension into views of one size (the last may be smaller) or of the sizes in a list."""
-    own = shape_of(tensor)
+    own = tensor._shape
     if not own:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     dim = wrap_dim(dim, len(own))
@@ -493,7 +494,7 @@ def split(tensor: TensorBase, split_size_or_sections: Any, dim: int = 0) -> tupl
 @operation(numpy_names=True)
 def chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """Split along a dimension into at most ``chunks`` views of equal size."""
-    own, chunks = shape_of(input), whole(chunks)
+    own, chunks = input._shape, whole(chunks)
     if not own:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -507,7 +508,7 @@ def chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 
 def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """Return a view of the diagonal of two dimensions, as the last dimension."""
-    own, strides, offset = shape_of(input), strides_of(input), whole(offset)
+    own, strides, offset = input._shape, strides_of(input), whole(offset)
     dim1, dim2 = wrap_dim(dim1, len(own)), wrap_dim(dim2, len(own))
     if dim1 == dim2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -525,7 +526,7 @@ def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -
 
 def unfold(self: TensorBase, dimension: int, size: int, step: int) -> TensorBase:
     """Return a view of sliding windows of ``size`` along a dimension, with stride ``step``, as a new last dimension."""
-    own, strides = shape_of(self), strides_of(self)
+    own, strides = self._shape, strides_of(self)
     dimension = wrap_dim(dimension, len(own))
     length = own[dimension] if own else 1
     if size < 0:
@@ -565,7 +566,7 @@ def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], st
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     limit, item = whole_storage(input).numel(), input._dtype.itemsize
     last = offset + sum((length - 1) * step for length, step in zip(size, stride))
-    if count_of(size) and last >= limit:
+    if math.prod(size) and last >= limit:
         raise beyond_storage(size, stride, offset, item, limit * item)
     return windows.window_on(input, size, stride, offset, "AsStridedBackward0")
 

@@ -15,7 +15,7 @@ from ..._core.strides import normalize
 from ..._core.tensor_base import TensorBase, in_order, strides_of
 from ..._tape.node import watch
 from .._autocast import FLOAT32_ON_CPU
-from .._dispatch import call, finish, shape_of, type_word, wrap_dim
+from .._dispatch import call, finish, type_word, wrap_dim
 from .._memory_order import row_major
 from .._named import call_node, node_called
 from .._operation import operation
@@ -71,7 +71,7 @@ def _check_real(input: TensorBase, name: str) -> None:
 
 def _resized(input: TensorBase, dim: int, length: int) -> TensorBase:
     """Return the first ``length`` elements along ``dim``, padded with zeros."""
-    shape = shape_of(input)
+    shape = input._shape
     if length < shape[dim]:
         return views.narrow(input, dim, 0, length)
     if length > shape[dim]:
@@ -85,7 +85,7 @@ def _check_length(length: int) -> None:
 
 
 def _run(input: TensorBase, dims: Sequence[int], inverse: bool, norm: str) -> TensorBase:
-    return call(_fft, (input,), tuple(dims), inverse, norm, strides=_strides(input, shape_of(input), _outer_first(input, dims)))
+    return call(_fft, (input,), tuple(dims), inverse, norm, strides=_strides(input, input._shape, _outer_first(input, dims)))
 
 
 def _outer_first(input: TensorBase, dims: Sequence[int]) -> list[int]:
@@ -114,7 +114,7 @@ def _check_rank(rank: int, dim: tuple[int, ...] | None) -> None:
 
 def _dims(input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ...] | None) -> tuple[list[int], list[int | None]]:
     """Return the dimensions to transform and the requested lengths (None: unchanged)."""
-    rank = len(shape_of(input))
+    rank = len(input._shape)
     if isinstance(s, int):
         s = (s,)
     if isinstance(dim, int):
@@ -135,7 +135,7 @@ def _dims(input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ..
     else:
         dims = list(range(rank))
     lengths: list[int | None] = [None] * len(dims) if s is None else [None if n == -1 else int(n) for n in s]
-    shape = shape_of(input)
+    shape = input._shape
     for d, n in zip(dims, lengths):
         if n is not None or shape:
             _check_length(shape[d] if n is None else n)
@@ -170,7 +170,7 @@ def _real_n(
         if n is not None:
             x = _resized(x, d, n)
     rest, last = dims[:-1], dims[-1]
-    real, shape = x, shape_of(x)
+    real, shape = x, x._shape
     half = shape[last] // 2 + 1
     order = _strides(x, (*shape[:last], half, *shape[last + 1 :]), [last] if inverse else [*_outer_first(x, rest), last])
     x = views.narrow(watch(_run(_floating(x, True), (last,), inverse, mode), real), last, 0, half)
@@ -199,7 +199,7 @@ def _to_real_n(
     last = dims[-1]
     length = lengths[-1]
     if length is None:
-        length = 2 * (shape_of(x)[last] - 1)
+        length = 2 * (x._shape[last] - 1)
     _check_length(length)
     for d, n in zip(dims[:-1], lengths[:-1]):
         if n is not None:
@@ -208,7 +208,7 @@ def _to_real_n(
     if len(dims) > 1:
         x = _run(x, dims[:-1], inverse, mode)
     mirrored = (length - 1) // 2
-    shape = shape_of(x)
+    shape = x._shape
     order = _strides(x, (*shape[:last], length, *shape[last + 1 :]), [last])
     if mirrored:
         x = cat((x, flip(views.narrow(x, last, 1, mirrored), (last,)).conj_physical()), last)
@@ -242,7 +242,7 @@ def _along_one(input: TensorBase, n: int | None, dim: int, norm: str | None, inv
     found = _complex_n(input, _length(n), _one(dim), norm, inverse)
     if not input._dtype.is_complex and found._node is not None:
         call_node(found, "FftR2CBackward0")
-        if n is None or n <= shape_of(input)[dim]:  # else torch saves a copy that is padded
+        if n is None or n <= input._shape[dim]:  # else torch saves a copy that is padded
             watch(found, input)
     return found
 
@@ -386,7 +386,7 @@ def ihfft2(
 
 def _frequencies(found: Any, requires_grad: bool, out: TensorBase | None) -> TensorBase:
     if out is not None:
-        return arange(0, shape_of(found)[0], out=out).copy_(found)  # sized, and warned about, as a range is
+        return arange(0, found._shape[0], out=out).copy_(found)  # sized, and warned about, as a range is
     return found.requires_grad_() if requires_grad else found
 
 
@@ -410,7 +410,7 @@ def rfftfreq(
 
 
 def _shifted(input: TensorBase, dim: int | tuple[int, ...] | None, step: Callable[..., Any]) -> TensorBase:
-    shape = shape_of(input)
+    shape = input._shape
     dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
     places = tuple(wrap_dim(d, len(shape)) for d in dims)
     return roll(input, tuple(step(shape[d]) for d in places), places) if places else input.clone()

@@ -12,7 +12,7 @@ from ..._core.warned import warn
 from ..._tape.moving import beside
 from ..._tape.windows import no_view
 from .._autocast import FLOAT32_ON_CPU
-from .._dispatch import shape_of, type_word
+from .._dispatch import type_word
 from .._operation import operation
 from ..elementwise.complex_views import view_as_complex, view_as_real
 from ..indexing.scatter import index_add
@@ -32,7 +32,7 @@ _ONESIDED = "Cannot have onesided output if window or input is complex"
 def _window_text(window: TensorBase | None) -> str:
     if window is None:
         return "None"
-    return f"torch.{type_word(window._dtype)}Tensor{{{list(shape_of(window))}}}"
+    return f"torch.{type_word(window._dtype)}Tensor{{{list(window._shape)}}}"
 
 
 def _flag(value: float | None) -> int | None:
@@ -41,7 +41,7 @@ def _flag(value: float | None) -> int | None:
 
 def _centred(window: TensorBase, n_fft: int) -> Any:
     """Return the window padded with zeros on both sides to ``n_fft`` elements."""
-    length = shape_of(window)[0]
+    length = window._shape[0]
     if length == n_fft:
         return window
     left = (n_fft - length) // 2
@@ -71,11 +71,11 @@ def stft(
     if center:
         if align_to_window is not None:
             raise RuntimeError("stft align_to_window should only be set when center = false")
-        rank = len(shape_of(input))
+        rank = len(input._shape)
         side = n_fft // 2
-        wide = views.view(input, (*([1] * (3 - rank)), *shape_of(input)))
+        wide = views.view(input, (*([1] * (3 - rank)), *input._shape))
         padded = pad(wide, (side, side), pad_mode)
-        input = views.view(padded, shape_of(padded)[3 - rank if rank < 3 else 0 :])
+        input = views.view(padded, padded._shape[3 - rank if rank < 3 else 0 :])
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     _check_stft(input, n_fft, hop, length, window, normalized, onesided, return_complex, align_to_window)
@@ -93,7 +93,7 @@ def stft(
             "which is known to cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are "
             "recommended to reduce spectral leakage."
         )
-    single = len(shape_of(input)) == 1
+    single = len(input._shape) == 1
     signal = views.unsqueeze(input, 0) if single else input
     weights = None if window is None else window
     if weights is None and length < n_fft:
@@ -122,7 +122,7 @@ def _check_stft(
     input: TensorBase, n_fft: int, hop: int, length: int, window: TensorBase | None, normalized: bool, onesided: bool | None,
     return_complex: bool | None, align: Any
 ) -> None:
-    shape = shape_of(input)
+    shape = input._shape
     problem = ""
     if input._dtype.is_integral:
         problem = "expected a tensor of floating point or complex values"
@@ -134,9 +134,9 @@ def _check_stft(
         problem = f"expected hop_length > 0, but got hop_length={hop}"
     elif not 0 < length <= n_fft:
         problem = f"expected 0 < win_length <= n_fft, but got win_length={length}"
-    elif window is not None and shape_of(window) != (length,):
+    elif window is not None and window._shape != (length,):
         problem = (
-            f"expected a 1D window tensor of size equal to win_length={length}, but got window with size {list(shape_of(window))}"
+            f"expected a 1D window tensor of size equal to win_length={length}, but got window with size {list(window._shape)}"
         )
     if problem:
         raise RuntimeError(
@@ -152,7 +152,7 @@ def _overlapped(frames: TensorBase, hop: int) -> TensorBase:
         parts = view_as_real(frames)
         pair = [_overlapped(views.select(parts, -1, i), hop) for i in (0, 1)]
         return view_as_complex(stack(pair, -1))
-    batch, count, size = shape_of(frames)
+    batch, count, size = frames._shape
     places = (np.arange(count)[:, None] * hop + np.arange(size)).reshape(-1).astype(np.int64)
     whole = zeros((batch, size + hop * (count - 1)), dtype=frames._dtype, device=frames.device)
     return index_add(whole, 1, beside(tensor_of(places), frames), views.reshape(frames, (batch, count * size)))
@@ -173,19 +173,19 @@ def istft(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
     call = (
-        f"istft(CPU{type_word(input._dtype)}Type{list(shape_of(input))}, n_fft={n_fft}, hop_length={hop}, win_length={size}, "
+        f"istft(CPU{type_word(input._dtype)}Type{list(input._shape)}, n_fft={n_fft}, hop_length={hop}, win_length={size}, "
         f"window={_window_text(window)}, center={int(center)}, normalized={int(normalized)}, onesided={_flag(onesided)}, "
         f"length={length}, return_complex={int(return_complex)}) "
     )
     _check_istft(call, input, n_fft, hop, size, window, onesided)
     complex_window = window is not None and window.is_complex()
     if onesided is None:
-        onesided = n_fft != shape_of(input)[-2]
+        onesided = n_fft != input._shape[-2]
     if return_complex and onesided:
         raise RuntimeError(_ONESIDED)
     if not return_complex and complex_window:
         raise RuntimeError("Complex windows are incompatible with return_complex=False")
-    single = len(shape_of(input)) == 2
+    single = len(input._shape) == 2
     spectrum = views.transpose(views.unsqueeze(input, 0) if single else input, 1, 2)
     norm = "ortho" if normalized else "backward"
     if return_complex:
@@ -193,7 +193,7 @@ def istft(
     else:
         frames = fft.irfft(views.slice_dim(spectrum, 2, 0, n_fft // 2 + 1, 1), n=n_fft, dim=-1, norm=norm)
     weights = _centred(ones(size, dtype=input._dtype.to_real(), device=input.device) if window is None else window, n_fft)
-    count = shape_of(frames)[1]
+    count = frames._shape[1]
     signal = _overlapped(frames * weights, hop)
     envelope = _overlapped(views.unsqueeze(views.expand(weights * weights, (count, n_fft)), 0), hop)
     whole = n_fft + hop * (count - 1)
@@ -214,7 +214,7 @@ def istft(
 
 
 def _check_istft(call: str, input: TensorBase, n_fft: int, hop: int, size: int, window: TensorBase | None, onesided: bool | None) -> None:
-    shape = shape_of(input)
+    shape = input._shape
     problem = ""
     if not math.prod(shape):
         problem = "input tensor cannot be empty."
@@ -234,7 +234,7 @@ def _check_istft(call: str, input: TensorBase, n_fft: int, hop: int, size: int, 
         problem = "expected 0 < hop_length <= win_length"
     elif not 0 < size <= n_fft:
         problem = "expected 0 < win_length <= n_fft"
-    elif window is not None and shape_of(window) != (size,):
+    elif window is not None and window._shape != (size,):
         problem = "Invalid window shape. window has to be 1D and length of `win_length`"
     if problem:
         raise RuntimeError(f"{call}: {problem}")

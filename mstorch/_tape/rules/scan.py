@@ -1,6 +1,7 @@
 """Gradients of cumulative sums and products."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from ..._backend.arrays import Array
 from ..._backend.raw import from_numpy, to_numpy
 from ..._backend.table import kernel
 from ..._core.dtype import finfo
-from ..._core.tensor_base import TensorBase, count_of
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
@@ -33,7 +34,7 @@ def _from_behind(value: Operand, dim: int) -> Operand:
 @rule("cumsum")
 def cumsum(node: Applied, g: Operand) -> Operand:
     shape, dim = node.shapes[0], node.args[0]
-    return g if not shape or shape[dim] == 1 or count_of(shape) < 2 else _from_behind(g, dim)
+    return g if not shape or shape[dim] == 1 or math.prod(shape) < 2 else _from_behind(g, dim)
 
 
 @rule("running_sum", label="CumsumBackward0")

@@ -12,7 +12,6 @@ from ..._core.dtype import dtype
 from ..._core.generator import Generator, engine_of
 from ..._core.tensor_base import TensorBase, array_of, is_meta, tensor_of, value_of, wrap
 from ..._core.warned import warn
-from ..._ops._dispatch import shape_of
 from ..._ops._in_place import in_place, in_place_form
 from ..._ops._memory_order import row_major
 from ..._ops._named import node_called
@@ -239,7 +238,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Return the first half along ``dim`` times the sigmoid of the second half (https://arxiv.org/abs/1612.08083)."""
-    if not shape_of(input):
+    if not input._shape:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     return acts.glu(input, dim)
 

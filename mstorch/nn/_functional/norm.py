@@ -1,11 +1,11 @@
 """Normalization with torch.nn.functional's signatures."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..._core.tensor_base import TensorBase, count_of
-from ..._ops._dispatch import shape_of
+from ..._core.tensor_base import TensorBase
 from ..._ops.elementwise.elementwise import add, div, mul, square
 from ..._ops.elementwise.elementwise import pow as power
 from ..._ops.layers import norm as norms
@@ -17,12 +17,12 @@ from ..._tensor import Tensor
 
 
 def _verify_batch_size(size: tuple[int, ...]) -> None:
-    if count_of((size[0], *size[2:])) == 1:
+    if math.prod((size[0], *size[2:])) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(size)})")
 
 
 def _verify_spatial_size(size: tuple[int, ...]) -> None:
-    if count_of(size[2:]) == 1:
+    if math.prod(size[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size torch.Size({list(size)})")
 
 
@@ -32,8 +32,8 @@ def batch_norm(
 ) -> Any:  # fmt: skip
     """Normalize each channel of (N, C, *) to mean 0 and variance 1 over the batch (https://arxiv.org/abs/1502.03167)."""
     if training:
-        if shape_of(input):
-            _verify_batch_size(shape_of(input))
+        if input._shape:
+            _verify_batch_size(input._shape)
     if eps <= 0.0:
         raise ValueError(f"batch_norm eps must be positive, but got {eps}")
     return norms.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -45,7 +45,7 @@ def instance_norm(
 ) -> TensorBase:  # fmt: skip
     """Normalize each channel of each sample of (N, C, *) to mean 0 and variance 1."""
     if use_input_stats:
-        _verify_spatial_size(shape_of(input))
+        _verify_spatial_size(input._shape)
     return norms.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
@@ -63,7 +63,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """Normalize each group of channels of (N, C, *) to mean 0 and variance 1."""
-    shape = shape_of(input)
+    shape = input._shape
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     _verify_batch_size((shape[0] * shape[1] // num_groups, num_groups, *shape[2:]))
@@ -72,13 +72,13 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> TensorBase:
     """Return the input divided by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
-    shape = shape_of(input)
+    shape = input._shape
     rank = len(shape)
     if rank < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {rank} dimensions)")
-    if not count_of(shape):
+    if not math.prod(shape):
         return input
-    squares = views.reshape(square(input), (shape[0], 1, shape[1], count_of(shape[2:])))
+    squares = views.reshape(square(input), (shape[0], 1, shape[1], math.prod(shape[2:])))
     padded = constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2))
     means = views.reshape(avg_pool2d(padded, (size, 1), stride=1), shape)
     return div(input, power(add(mul(means, alpha), k), beta))

@@ -9,7 +9,6 @@ from ..._core.dtype import int64
 from ..._core.one_device import OneDevice, table_elsewhere
 from ..._core.tensor_base import TensorBase, array_of, value_of
 from ..._core.warned import warn
-from ..._ops._dispatch import shape_of
 from ..._ops._named import node_called
 from ..._ops._operation import operation
 from ..._ops.layers import embedding as emb
@@ -32,7 +31,7 @@ def embedding(
 def _padding(padding_idx: int | None, weight: Tensor) -> int:
     if padding_idx is None:
         return -1
-    rows = shape_of(weight)[0]
+    rows = weight._shape[0]
     if not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")
     return padding_idx + rows if padding_idx < 0 else padding_idx
@@ -52,14 +51,14 @@ def embedding_bag(
             "and should now be `embedding_bag(input, weight, ...)`.",
         )
         input, weight = weight, input
-    if per_sample_weights is not None and shape_of(input) != shape_of(per_sample_weights):
+    if per_sample_weights is not None and input._shape != per_sample_weights._shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as "
             f"the input ({input.shape})"
         )
-    if len(shape_of(weight)) != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(shape_of(weight))}")
-    shape = shape_of(input)
+    if len(weight._shape) != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(weight._shape)}")
+    shape = input._shape
     if len(shape) == 2:
         if offsets is not None:
             raise ValueError(
@@ -73,7 +72,7 @@ def embedding_bag(
     elif len(shape) == 1:
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
-        if len(shape_of(offsets)) != 1:
+        if len(offsets._shape) != 1:
             raise ValueError("offsets has to be a 1D Tensor")
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {len(shape)}")
