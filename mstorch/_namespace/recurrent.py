@@ -41,10 +41,10 @@ def _run(mode: str, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         data, hx, params, has_biases, layers, dropout, train, bidirectional, batch_first = args
         if batch_first:
             data = views.transpose(data, 0, 1)
-        length, batch = data._shape[:2]
+        length, batch = data._ms_shape[:2]
         sizes, data = [batch] * length, views.reshape(data, (length * batch, -1))
     state = tuple(hx) if mode == "LSTM" else (hx,)
-    projects = mode == "LSTM" and state[0]._shape[2] != state[1]._shape[2]
+    projects = mode == "LSTM" and state[0]._ms_shape[2] != state[1]._ms_shape[2]
     weights = _layers(params, has_biases, layers, 2 if bidirectional else 1, projects)
     output, last = rnn.run(mode, data, sizes, state, weights, layers, bidirectional, dropout, train)
     if not packed:
@@ -93,12 +93,12 @@ def rnn_relu(*args: Any, **named: Any) -> tuple[Any, Any]:
 def _cell(
     mode: str, input: Tensor, state: tuple[Any, ...], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
 ) -> tuple[Any, ...]:
-    if input._shape[1] != w_ih._shape[1]:
-        raise RuntimeError(f"input has inconsistent input_size: got {input._shape[1]} expected {w_ih._shape[1]}")
+    if input._ms_shape[1] != w_ih._ms_shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input._ms_shape[1]} expected {w_ih._ms_shape[1]}")
     for number, part in enumerate(state):
-        if part._shape[1] != w_hh._shape[1]:
+        if part._ms_shape[1] != w_hh._ms_shape[1]:
             raise RuntimeError(
-                f"hidden{number} has inconsistent hidden_size: got {part._shape[1]}, expected {w_hh._shape[1]}"
+                f"hidden{number} has inconsistent hidden_size: got {part._ms_shape[1]}, expected {w_hh._ms_shape[1]}"
             )
     return rnn.step(mode, linear(input, w_ih, b_ih), state, w_hh, b_hh)
 
@@ -134,11 +134,11 @@ def embedding_bag(
     These are the bag of each index, the size of each bag and the index of each maximum; as in torch they are empty or zero for sums.
     """
     words = ("sum", "mean", "max")
-    if len(indices._shape) == 2:
+    if len(indices._ms_shape) == 2:
         indices = indices.reshape(-1)
-    count = indices._shape[0]
+    count = indices._ms_shape[0]
     starts = np.zeros(1)
-    if len(indices._shape) == 1:
+    if len(indices._ms_shape) == 1:
         starts = embedding.bag_starts(offsets, count, weight, words[mode], include_last_offset, padding_idx)
     result = embedding.bag(weight, indices, starts, words[mode], scale_grad_by_freq, per_sample_weights, padding_idx, sparse)
     bags = len(starts) - 1
@@ -150,7 +150,7 @@ def embedding_bag(
     sizes = np.bincount(bag_of[kept], minlength=bags).astype(np.int64)
     if mode == 1:
         return result, made(bag_of.astype(np.int64)), made(sizes), made(sizes.copy())
-    width = weight._shape[1]
+    width = weight._ms_shape[1]
     best = np.zeros((bags, width), np.int64)
     rows = array_of(weight)
     for bag in range(len(starts) - 1):

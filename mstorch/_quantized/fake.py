@@ -40,11 +40,11 @@ def _within(steps: Tensor, low: int, high: int) -> Tensor:
 
 def _wide(input: Tensor) -> Tensor:
     """Return the tensor in the dtype of the computation: float32 for half precision."""
-    return copying.to(input, float32) if input._dtype in (float16, bfloat16) else input
+    return copying.to(input, float32) if input._ms_dtype in (float16, bfloat16) else input
 
 
 def _back(values: Tensor, kind: dtype) -> Tensor:
-    return values if values._dtype is kind else copying.to(values, kind)
+    return values if values._ms_dtype is kind else copying.to(values, kind)
 
 
 def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: int, by_int64: bool) -> tuple[Any, Any]:
@@ -54,7 +54,7 @@ def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: i
     """
     work = _wide(input)
     inverse = elementwise.reciprocal(scale) if isinstance(scale, TensorBase) else float(np.float32(1) / np.float32(scale))
-    floating = by_int64 and point._dtype.is_floating_point
+    floating = by_int64 and point._ms_dtype.is_floating_point
     if floating:
         steps = math.round(elementwise.add(elementwise.mul(work, inverse), point))
     else:
@@ -65,9 +65,9 @@ def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: i
     steps = _clamped(steps, low, high)
     # The last product is one of single precision, also where the tensor is of double; of double in the kernel by channels, where an
     # integer times a scale is rounded once in either.
-    last = float64 if floating or (by_int64 and input._dtype is float64) else float32
+    last = float64 if floating or (by_int64 and input._ms_dtype is float64) else float32
     found = elementwise.mul(elementwise.sub(_back(steps, last), point), scale)
-    return _back(found, input._dtype), inside
+    return _back(found, input._ms_dtype), inside
 
 
 class _Straight(Function):
@@ -94,13 +94,13 @@ def _check_range(low: int, high: int) -> None:
 
 
 def _check_floating(input: Tensor, kernel: str) -> None:
-    if input._dtype not in (float16, bfloat16, float32, float64):
-        raise not_for(kernel, input._dtype.name)
+    if input._ms_dtype not in (float16, bfloat16, float32, float64):
+        raise not_for(kernel, input._ms_dtype.name)
 
 
 def _single(value: Any) -> Tensor:
     """Return the only element of a tensor as a 0-d float32 tensor."""
-    count = prod(value._shape)
+    count = prod(value._ms_shape)
     if count != 1:
         raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
     return views.reshape(copying.to(views.detach(value), float32), ())
@@ -142,11 +142,11 @@ def _by_channel(value: Tensor | Number, axis: int, rank: int) -> Tensor:
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int) -> Tensor:
     """Run ``fake_quantize_per_tensor_affine`` with a scale and a zero point for each slice along ``axis``."""
     scale, zero_point = views.detach(scale), views.detach(zero_point)
-    own, scales, points = input._shape, scale._shape, zero_point._shape
-    if scale._dtype not in (float32, bfloat16):
-        raise RuntimeError(f"Scale must be Float or BFloat16, found {type_word(scale._dtype)}")
-    if zero_point._dtype not in (int32, float32, float16):
-        raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {type_word(zero_point._dtype)}")
+    own, scales, points = input._ms_shape, scale._ms_shape, zero_point._ms_shape
+    if scale._ms_dtype not in (float32, bfloat16):
+        raise RuntimeError(f"Scale must be Float or BFloat16, found {type_word(scale._ms_dtype)}")
+    if zero_point._ms_dtype not in (int32, float32, float16):
+        raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {type_word(zero_point._ms_dtype)}")
     if len(scales) != 1:
         raise RuntimeError("scale should be a 1-D tensor")
     if len(points) != 1:
@@ -157,7 +157,7 @@ def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: T
     if scales[0] != own[axis]:
         raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
     _check_range(quant_min, quant_max)
-    if zero_point._dtype is int32 and points[0]:
+    if zero_point._ms_dtype is int32 and points[0]:
         least, greatest = (part.item() for part in reduce.aminmax(zero_point))
         if least < quant_min or greatest > quant_max:
             raise RuntimeError(_WRONG_POINT)
@@ -197,7 +197,7 @@ class _Learnable(Function):
         by_scale = elementwise.mul(compare.where(inside, kept, elementwise.mul(g, edge)), factor)
         moved = elementwise.mul(elementwise.mul(elementwise.neg(g), own_scale), factor)
         by_point = compare.where(inside, 0.0, moved)
-        dims = tuple(place for place in range(len(input._shape)) if place != axis)
+        dims = tuple(place for place in range(len(input._ms_shape)) if place != axis)
         found = [part if axis is not None and not dims else reduce.sum(part, dims) for part in (by_scale, by_point)]
         if axis is None:
             found = [views.reshape(part, (1,)) for part in found]
@@ -209,7 +209,7 @@ def _qparams(input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low:
     if axis is None:
         scale, point = views.select(scale, 0, 0), views.select(point, 0, 0)
     else:
-        scale, point = (_by_channel(part, axis, len(input._shape)) for part in (scale, point))
+        scale, point = (_by_channel(part, axis, len(input._ms_shape)) for part in (scale, point))
     point = math.round(point) if rounded else elementwise.add(point, 0.5)
     return scale, math.trunc(compare.clamp(point, low, high))
 
@@ -226,7 +226,7 @@ def _fake_quantize_learnable_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int, grad_factor: float = 1.0
 ) -> TensorBase:
     """Run ``fake_quantize_per_channel_affine`` with gradients for scales and zero points, multiplied by ``grad_factor``."""
-    given = (input, scale, zero_point, wrap_dim(axis, len(input._shape)), quant_min, quant_max, grad_factor)
+    given = (input, scale, zero_point, wrap_dim(axis, len(input._ms_shape)), quant_min, quant_max, grad_factor)
     return call_node(_Learnable.apply(*given), "FakeQuantizeLearnablePerChannelAffineBackward0")
 
 
@@ -248,7 +248,7 @@ def fused_moving_avg_obs_fake_quant(
     symmetric_quant: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Update ``running_min`` and ``running_max`` by a tensor, determine scale and zero point from them, and fake-quantize the tensor."""
-    own = input._shape
+    own = input._ms_shape
     if 0 in own:
         return copying.clone(input)
     if ch_axis >= len(own):
@@ -274,24 +274,24 @@ def _choose_for(low: Tensor, high: Tensor, scale: Tensor, point: Tensor, limits:
     bounds = [np.asarray(part.detach().cpu().numpy(), np.float32) for part in (low, high)]
     scales, points = choose(bounds[0], bounds[1], limits[0], limits[1], symmetric)
     for target, values in ((scale, scales), (point, points)):
-        target.copy_(views.reshape(target.new_tensor(values.tolist(), dtype=float64), target._shape))
+        target.copy_(views.reshape(target.new_tensor(values.tolist(), dtype=float64), target._ms_shape))
 
 
 def _observe(input: Tensor, running_min: Tensor, running_max: Tensor, share: float, axis: int | None, qparams: tuple[Any, Any]) -> None:
     """Update the running bounds by those of a tensor: over all elements, or for each slice along an axis."""
-    own = input._shape
+    own = input._ms_shape
     if axis is None:
         bounds = reduce.aminmax(input)
     else:
         count = own[axis]
-        if not prod(running_min._shape):
+        if not prod(running_min._ms_shape):
             running_min.resize_(count).fill_(float("inf"))
             running_max.resize_(count).fill_(float("-inf"))
             qparams[0].resize_(count)
             qparams[1].resize_(count)
         bounds = reduce.aminmax(views.reshape(views.movedim(input, axis, 0), (count, -1)), dim=1)
     for running, now in zip((running_min, running_max), bounds):
-        now = views.reshape(copying.to(now, running._dtype), running._shape)
+        now = views.reshape(copying.to(now, running._ms_dtype), running._ms_shape)
         moved = elementwise.add(running, elementwise.mul(elementwise.sub(now, running), share))
         running.copy_(compare.where(compare.isinf(running), now, moved))
 

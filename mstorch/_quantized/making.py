@@ -53,8 +53,8 @@ def _check(name: str, input: Tensor, kind: dtype) -> None:
     if kind not in INTEGERS:
         word = type_word(kind) if kind.name not in WORDS else WORDS[kind.name]
         raise RuntimeError(f"ScalarType {word} is not supported in new_qtensor.")
-    if input._dtype is not float32:
-        raise RuntimeError(f"Quantize only works on Float Tensor, got {type_word(input._dtype)}")
+    if input._ms_dtype is not float32:
+        raise RuntimeError(f"Quantize only works on Float Tensor, got {type_word(input._ms_dtype)}")
 
 
 def _check_point(name: str, point: int, kind: dtype) -> None:
@@ -73,7 +73,7 @@ def _one(input: Tensor, scale: float, point: int, kind: dtype) -> Tensor:
 
 def _in_rows(integers: Tensor, input: Tensor) -> Tensor:
     """Return the integers densely in memory: channels last if the input is, else row-major."""
-    return integers if integers._stride is None or integers.is_contiguous() else copying.clone(integers)
+    return integers if integers._ms_stride is None or integers.is_contiguous() else copying.clone(integers)
 
 
 def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: dtype) -> Any:
@@ -95,17 +95,17 @@ def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: dtype
 
 def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Sequence[int]) -> Quantizer:
     """Return the quantizer of a scale and zero point for each slice along an axis; floating zero points make the parameters floating."""
-    if len(scales._shape) != 1:
+    if len(scales._ms_shape) != 1:
         raise RuntimeError("scale tensor must have dimension 1")
-    if len(zero_points._shape) != 1:
+    if len(zero_points._ms_shape) != 1:
         raise RuntimeError("zero_points tensor must have dimension 1")
-    if scales._shape != zero_points._shape:
+    if scales._ms_shape != zero_points._ms_shape:
         raise RuntimeError("number of elements in scales and zero_points must match")
     if not 0 <= axis < len(shape):
         raise RuntimeError(f"Channel axis out of range in per channel affine quantization. Got: {axis}Expected: [0, {len(shape)})")
-    if scales._shape[0] != shape[axis]:
-        raise RuntimeError(f"length of scales must equal to channel, expected {shape[axis]} got, {scales._shape[0]}")
-    floating = zero_points._dtype.is_floating_point
+    if scales._ms_shape[0] != shape[axis]:
+        raise RuntimeError(f"length of scales must equal to channel, expected {shape[axis]} got, {scales._ms_shape[0]}")
+    floating = zero_points._ms_dtype.is_floating_point
     kinds = (float32, float32) if floating else (float64, int64)
     scale, point = (copying.clone(copying.to(views.detach(part), kind)) for part, kind in zip((scales, zero_points), kinds))
     return Quantizer(per_channel_affine_float_qparams if floating else per_channel_affine, scale, point, axis)
@@ -114,8 +114,8 @@ def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Seq
 def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: dtype) -> Tensor:
     """Quantize ``input`` with a scale and a zero point for each slice along ``axis``."""
     _check("quantize_per_channel", input, dtype)
-    own = channel_quantizer(scales, zero_points, axis, input._shape)
-    if own.scheme is per_channel_affine and scales._shape[0]:
+    own = channel_quantizer(scales, zero_points, axis, input._ms_shape)
+    if own.scheme is per_channel_affine and scales._ms_shape[0]:
         low, high = (int(part.item()) for part in reduce.aminmax(own.point))
         _check_point("quantize_tensor_per_channel_affine", low, dtype)
         _check_point("quantize_tensor_per_channel_affine", high, dtype)
@@ -123,7 +123,7 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
 
 
 def _bounds(input: Tensor) -> tuple[float, float]:
-    if not math.prod(input._shape):
+    if not math.prod(input._ms_shape):
         raise RuntimeError(
             "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
         )
@@ -181,11 +181,11 @@ def empty_quantized(
     """Return an uninitialized quantized tensor with another's quantizer."""
     if not is_quantized(qtensor):
         return _refuse_empty(size, qtensor)
-    return _empty(size, qtensor._quantizer, qtensor._dtype, device or qtensor.device, memory_format)
+    return _empty(size, qtensor._quantizer, qtensor._ms_dtype, device or qtensor.device, memory_format)
 
 
 def _of_integers(input: Tensor, own: Quantizer) -> Tensor:
-    if input._dtype not in OF_INTEGERS:
+    if input._ms_dtype not in OF_INTEGERS:
         raise RuntimeError(_NEEDS_KIND)
     return quantized(copying.clone(input), own)
 
@@ -197,7 +197,7 @@ def _make_per_tensor_quantized_tensor(input: Tensor, scale: float, zero_point: i
 
 def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int) -> Tensor:
     """Return a quantized tensor of the integers in ``input``, with a scale and a zero point for each slice along ``axis``."""
-    return _of_integers(input, channel_quantizer(scale, zero_point, axis, input._shape))
+    return _of_integers(input, channel_quantizer(scale, zero_point, axis, input._ms_shape))
 
 
 __all__ = [

@@ -106,14 +106,14 @@ def _layers(
 
 def _layer(step: Step, two: bool) -> Callable[..., Any]:
     def function(*given: Any, dtype: dtype | None = None, use_dynamic: bool = False) -> Any:
-        packed = len(given[1]._shape) == 1 if not isinstance(given[1], (tuple, list)) else False
+        packed = len(given[1]._ms_shape) == 1 if not isinstance(given[1], (tuple, list)) else False
         if packed:
             data, batch_sizes, hx, params, _, num_layers, dropout, train, bidirectional = given
             sizes, rows, batch_first = [int(size) for size in batch_sizes.tolist()], data, False
         else:
             data, hx, params, _, num_layers, dropout, train, bidirectional, batch_first = given
             data = views.transpose(data, 0, 1) if batch_first else data
-            steps, batch, width = data._shape
+            steps, batch, width = data._ms_shape
             sizes, rows = [batch] * steps, views.reshape(data, (steps * batch, width))
         states = tuple(hx) if two else (hx,)
         out, ends = _layers(rows, sizes, states, params, step, num_layers, dropout, train, bidirectional)

@@ -26,10 +26,10 @@ def canonical_dims(dim: int | tuple[int, ...] | None, rank: int) -> tuple[int, .
 
 def input_mask(input: Tensor, mask: Any) -> Tensor:
     """Return the boolean mask broadcast to the shape of the input; raise IndexError if it has more dimensions."""
-    if len(mask._shape) > len(input._shape):
+    if len(mask._ms_shape) > len(input._ms_shape):
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
-    mask = mask if mask._dtype is bool_ else mask != 0
-    return mask if mask._shape == input._shape else mask.broadcast_to(input._shape)
+    mask = mask if mask._ms_dtype is bool_ else mask != 0
+    return mask if mask._ms_shape == input._ms_shape else mask.broadcast_to(input._ms_shape)
 
 
 def lowest(name: str, kind: dtype) -> float:
@@ -48,7 +48,7 @@ def highest(name: str, kind: dtype) -> float:
 
 def filled(input: Tensor, mask: Tensor | None, neutral: float, dtype: dtype | None) -> Tensor:
     """Return the input in ``dtype`` (by default its own), with ``neutral`` where the mask is False."""
-    if dtype is not None and input._dtype is not dtype:
+    if dtype is not None and input._ms_dtype is not dtype:
         input = input.to(dtype)
     return input if mask is None else above.torch.where(input_mask(input, mask), input, neutral)
 
@@ -75,7 +75,7 @@ def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         raise ValueError(f"_output_mask expected masked operation (got callable {op.__module__}.{name})")
     if name == "norm":
         args = args[1:]
-    dims = canonical_dims(args[0] if args else kwargs.get("dim"), len(input._shape))
+    dims = canonical_dims(args[0] if args else kwargs.get("dim"), len(input._ms_shape))
     marked = _input_mask(input, *args, **kwargs)
     return marked.any(dims, bool(kwargs.get("keepdim", False))) if dims else marked
 

@@ -28,7 +28,7 @@ from ..shape.join import cat, stack
 
 def unravel_index(indices: TensorBase, shape: int | Sequence[int]) -> tuple[Any, ...]:
     """Return a tuple of index tensors, one per dimension, for flat indices in a tensor of ``shape``."""
-    kind = indices._dtype if isinstance(indices, TensorBase) else None
+    kind = indices._ms_dtype if isinstance(indices, TensorBase) else None
     if kind is None:
         raise AttributeError(f"'{type(indices).__name__}' object has no attribute 'is_complex'")
     if kind.category != 1:
@@ -62,7 +62,7 @@ def segment_reduce(
     axis: int = 0, unsafe: bool = False, initial: float | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return the sum, mean, max, min or product of segments along a dimension, given by lengths or offsets."""
-    shape = data._shape
+    shape = data._ms_shape
     axis = wrap_dim(axis, len(shape))
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
@@ -70,12 +70,12 @@ def segment_reduce(
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if not data._dtype.is_floating_point:
-        raise not_for("_segment_reduce_cpu", data._dtype.name)
+    if not data._ms_dtype.is_floating_point:
+        raise not_for("_segment_reduce_cpu", data._ms_dtype.name)
     given = lengths if offsets is None else offsets
-    if given._dtype.category != 1:
-        raise not_for("_segment_reduce_lengths_cpu_kernel1", given._dtype.name)
-    if len(given._shape) - 1 != axis:
+    if given._ms_dtype.category != 1:
+        raise not_for("_segment_reduce_lengths_cpu_kernel1", given._ms_dtype.name)
+    if len(given._ms_shape) - 1 != axis:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.")
     counts = array_of(given).astype(np.int64)
     if offsets is not None:
@@ -99,7 +99,7 @@ def segment_reduce(
             parts.append(_segment(views.slice_dim(rows, 0, *spans[-1], 1), reduce, initial, rest))
             start += int(count)
     if not parts:
-        return zeros((*lead, counts.shape[-1], *rest), dtype=data._dtype, device=data.device)
+        return zeros((*lead, counts.shape[-1], *rest), dtype=data._ms_dtype, device=data.device)
     found = no_view(views.reshape(stack(parts), (*lead, counts.shape[-1], *rest)))
     return found if own is data else record("SegmentReduceBackward0", _segment_slopes, (data,), (found,), reduce, axis, spans, initial)[0]
 
@@ -114,7 +114,7 @@ def _segment_slopes(
     (g,), (y,), (x,) = gradients, outputs, inputs
     if g is None:
         return (None,)
-    rest = x._shape[axis + 1 :]
+    rest = x._ms_shape[axis + 1 :]
     values, slopes, results = (wide(array_of(item)).reshape(-1, *rest) for item in (x, g, y))
     found = np.zeros_like(values)
     with quiet():
@@ -131,15 +131,15 @@ def _segment_slopes(
             else:
                 chosen = (part == result) | np.isnan(part) & np.isnan(result)
                 found[start:end] = np.where(chosen, slope / np.maximum(chosen.sum(0), 1).astype(part.dtype), part.dtype.type(0))
-    made = tensor_of(found.reshape(x._shape).astype(array_of(x).dtype)).to(x.device)
+    made = tensor_of(found.reshape(x._ms_shape).astype(array_of(x).dtype)).to(x.device)
     error = RuntimeError("derivative for aten::_segment_reduce_backward is not implemented")
     return (refuse("NotImplemented", "_segment_reduce_backward", g, made, error, x),)
 
 
 def _segment(part: TensorBase, reduce: str, initial: float | None, rest: tuple[int, ...]) -> TensorBase:
-    count = part._shape[0]
+    count = part._ms_shape[0]
     if initial is not None:
-        first = full((1, *rest), initial, dtype=part._dtype, device=part.device)
+        first = full((1, *rest), initial, dtype=part._ms_dtype, device=part.device)
         part = cat((first, part))
     elif not count:
         value = np.nan if reduce == "mean" else _REDUCTIONS[reduce]
@@ -158,9 +158,9 @@ def hash_tensor(
     """Return the bitwise xor of the elements (floating ones as float64, integers as int64), as uint64."""
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    if input._dtype.is_complex:
-        raise not_for("xor_sum_cpu", input._dtype.name)
-    shape = input._shape
+    if input._ms_dtype.is_complex:
+        raise not_for("xor_sum_cpu", input._ms_dtype.name)
+    shape = input._ms_shape
     dims = wrap_dims(dim, len(shape))
     if 0 in shape:
         if isinstance(dim, (tuple, list)) and not dim:
@@ -172,12 +172,12 @@ def hash_tensor(
             if shape[d] == 0:
                 raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
     plain = input.detach()
-    bits = view_dtype(plain.to(float64).contiguous(), int64) if input._dtype.is_floating_point else plain.to(int64)
+    bits = view_dtype(plain.to(float64).contiguous(), int64) if input._ms_dtype.is_floating_point else plain.to(int64)
     dims = tuple(d for d in dims if d < len(shape))
     kept = [d for d in range(len(shape)) if d not in dims]
     bits = views.reshape(views.permute(bits, (*kept, *dims)), (*(shape[d] for d in kept), -1) if bits.numel() else (0,))
-    while bits.numel() and bits._shape[-1] > 1:
-        count = bits._shape[-1]
+    while bits.numel() and bits._ms_shape[-1] > 1:
+        count = bits._ms_shape[-1]
         half = count // 2
         folded = bitwise_xor(views.narrow(bits, -1, 0, half), views.narrow(bits, -1, half, half))
         bits = cat((folded, views.narrow(bits, -1, count - 1, 1)), -1) if count % 2 else folded
@@ -187,13 +187,13 @@ def hash_tensor(
 
 def slice_of(self: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> TensorBase:
     """Return the view ``self[start:end:step]`` along one dimension."""
-    rank = len(self._shape)
+    rank = len(self._ms_shape)
     if not rank:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, rank)
     if step <= 0:
         raise RuntimeError("slice step must be positive")
-    first, last, step = builtins.slice(start, end, step).indices(self._shape[dim])
+    first, last, step = builtins.slice(start, end, step).indices(self._ms_shape[dim])
     return views.slice_dim(self, dim, first, max(first, last), step)
 
 
@@ -201,7 +201,7 @@ def slice_inverse(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> TensorBase:
     """Return a view of ``input``'s storage with the size and strides of ``src``, of which ``input`` is a slice."""
-    return views.as_strided(input, src._shape, src.stride(), src.storage_offset())
+    return views.as_strided(input, src._ms_shape, src.stride(), src.storage_offset())
 
 
 _segment_reduce = segment_reduce

@@ -95,11 +95,11 @@ def _check(
             f"Given groups={groups}, weight of size {list(w)}, expected input{list(x)} to have {w[1] * groups} channels, but "
             f"got {x[1]} channels instead"
         )
-    if bias is not None and bias._shape != (out_channels,):
+    if bias is not None and bias._ms_shape != (out_channels,):
         words = "Given transposed=1, weight" if transposed else "Given weight"
         raise RuntimeError(
             f"{words} of size {list(w)}, expected bias to be 1-dimensional with {out_channels} elements, but got bias of "
-            f"size {list(bias._shape)} instead"
+            f"size {list(bias._ms_shape)} instead"
         )
     if not transposed:
         padded = tuple(n + 2 * p for n, p in zip(x[2:], padding))
@@ -112,22 +112,22 @@ def _check(
 
 
 def _check_types(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> None:
-    if input._dtype is not weight._dtype:
+    if input._ms_dtype is not weight._ms_dtype:
         raise RuntimeError(
-            f"Input type (torch.{type_word(input._dtype)}Tensor) and weight type (torch.{type_word(weight._dtype)}Tensor) should "
+            f"Input type (torch.{type_word(input._ms_dtype)}Tensor) and weight type (torch.{type_word(weight._ms_dtype)}Tensor) should "
             "be the same or input should be a MKLDNN tensor and weight is a dense tensor"
         )
-    if bias is not None and bias._dtype is not input._dtype:
+    if bias is not None and bias._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
-            f"Input type ({cpp_word(input._dtype)}) and bias type ({cpp_word(bias._dtype)}) should be "
+            f"Input type ({cpp_word(input._ms_dtype)}) and bias type ({cpp_word(bias._ms_dtype)}) should be "
             "the same"
         )
-    if input._dtype.name == "bool":
+    if input._ms_dtype.name == "bool":
         raise not_for("slow_conv2d_cpu", "bool")
 
 
 def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:
-    shape = input._shape
+    shape = input._ms_shape
     if len(shape) == rank + 2:
         return input, False
     if len(shape) == rank + 1:
@@ -142,7 +142,7 @@ def _same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation: Sizes)
     """
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
-    totals = tuple(d * (k - 1) for k, d in zip(weight._shape[2:], dilation))
+    totals = tuple(d * (k - 1) for k, d in zip(weight._ms_shape[2:], dilation))
     if any(total % 2 for total in totals):
         extra = []
         for total in reversed(totals):
@@ -170,11 +170,11 @@ def _convolve(
             padding = (0,) * rank
     else:
         padding = expand_numbers(padding, rank, "padding")
-    _check(input._shape, weight._shape, bias, stride, padding, dilation, groups, False)
+    _check(input._ms_shape, weight._ms_shape, bias, stride, padding, dilation, groups, False)
     _check_types(input, weight, bias)
-    if not input._shape[1]:
+    if not input._ms_shape[1]:
         result = _without_channels(input, weight, bias, stride, padding, dilation)
-    elif _is_direct(input, rank < 3) and math.prod(input._shape) and math.prod(weight._shape):
+    elif _is_direct(input, rank < 3) and math.prod(input._ms_shape) and math.prod(weight._ms_shape):
         result = _direct(rank, input, weight, bias, stride, padding, dilation, groups)
     elif bias is None:
         result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
@@ -188,8 +188,8 @@ def _without_channels(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> TensorBase:
     """Return what torch makes of an input of no channels: a result of none, whatever the weight's number of outputs."""
-    sizes = zip(input._shape[2:], weight._shape[2:], stride, padding, dilation)
-    shape = (input._shape[0], 0, *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes))
+    sizes = zip(input._ms_shape[2:], weight._ms_shape[2:], stride, padding, dilation)
+    shape = (input._ms_shape[0], 0, *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes))
     parts = [views.reshape(part, (-1,))[:0] for part in (input, weight, bias) if part is not None]
     return views.reshape(cat(parts), shape)
 
@@ -209,7 +209,7 @@ def _any_rank(input: TensorBase) -> bool:
 
 
 def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
-    kind = input._dtype.name
+    kind = input._ms_dtype.name
     return (plain or _any_rank(input)) and (kind in _DIRECT or (_BESIDE and kind == "float64"))
 
 
@@ -218,7 +218,7 @@ def _is_direct(input: TensorBase, plain: bool) -> bool:
     """Return whether the kernel that has its own gradient rule supports the dtype and the call; ``plain`` marks calls that every such
     kernel supports.
     """
-    return plain and input._dtype.name in _DIRECT
+    return plain and input._ms_dtype.name in _DIRECT
 
 
 def _direct(
@@ -229,14 +229,14 @@ def _direct(
     if lifted:
         input, weight = views.unsqueeze(input, 2), views.unsqueeze(weight, 2)
         stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
-    sizes = zip(input._shape[2:], weight._shape[2:], stride, padding, dilation)
+    sizes = zip(input._ms_shape[2:], weight._ms_shape[2:], stride, padding, dilation)
     if any(n + 2 * p < d * (k - 1) + 1 for n, k, s, p, d in sizes):
         raise RuntimeError("Kernel size can't be greater than actual input size")
     tensors = (input, weight) if bias is None else (input, weight, bias)
     if bias is None:
-        found = apply(_conv2d, input._dtype, (*tensors, None), (stride, padding, dilation, groups))
+        found = apply(_conv2d, input._ms_dtype, (*tensors, None), (stride, padding, dilation, groups))
     else:
-        found = apply(_conv2d, input._dtype, tensors, (stride, padding, dilation, groups))
+        found = apply(_conv2d, input._ms_dtype, tensors, (stride, padding, dilation, groups))
     return views.squeeze(found, 2) if lifted else found
 
 
@@ -252,7 +252,7 @@ def _convolve_transposed(
     padding = expand_numbers(padding, rank, "padding")
     dilation = expand_numbers(dilation, rank, "dilation")
     output_padding = expand_numbers(output_padding, rank, "output_padding")
-    x, w = input._shape, weight._shape
+    x, w = input._ms_shape, weight._ms_shape
     _check(x, w, bias, stride, padding, dilation, groups, True)
     _check_types(input, weight, bias)
     if any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
@@ -266,9 +266,9 @@ def _convolve_transposed(
         )
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {words}")
     args = (stride, padding, output_padding, dilation, groups)
-    if _is_direct(input, rank == 2 and groups == 1) and math.prod(input._shape) and math.prod(weight._shape):
+    if _is_direct(input, rank == 2 and groups == 1) and math.prod(input._ms_shape) and math.prod(weight._ms_shape):
         tensors = (input, weight, bias)
-        result = apply(_conv_transpose2d, input._dtype, tensors, args)
+        result = apply(_conv_transpose2d, input._ms_dtype, tensors, args)
     elif bias is None:
         result = call(_conv_transpose, (input, weight), None, *args)
     else:
@@ -343,7 +343,7 @@ def convolution(
     transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> TensorBase:  # fmt: skip
     """Return a convolution of any rank, transposed or not."""
-    rank = len(weight._shape) - 2
+    rank = len(weight._ms_shape) - 2
     if transposed:
         return _convolve_transposed(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)
     return _convolve(rank, input, weight, bias, stride, padding, dilation, groups)

@@ -36,10 +36,10 @@ _embedding = kernel("embedding")
 
 
 def _check_type(input: TensorBase, name: str) -> None:
-    if input._dtype not in (int64, int32):
+    if input._ms_dtype not in (int64, int32):
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{type_word(input._dtype)}Tensor instead (while checking arguments for {name})"
+            f"torch.{type_word(input._ms_dtype)}Tensor instead (while checking arguments for {name})"
         )
 
 
@@ -71,11 +71,11 @@ def _rows_gradient(
     rows = views.reshape(indices, (-1,))
     if not weight.numel():
         rows = rows[:0]  # a table without elements has a gradient that names no row
-    values = views.reshape(gradient, (indices.numel(), weight._shape[1]))[: len(rows)]
+    values = views.reshape(gradient, (indices.numel(), weight._ms_shape[1]))[: len(rows)]
     if padding >= 0:
         kept = ne(rows, padding)
         rows, values = rows[kept], values[kept]
-    return (MAKERS["coo"](views.unsqueeze(rows, 0), values, weight._shape),)
+    return (MAKERS["coo"](views.unsqueeze(rows, 0), values, weight._ms_shape),)
 
 
 def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: bool, sparse: bool = False) -> TensorBase:
@@ -100,18 +100,18 @@ def embedding(
     weight: TensorBase, indices: TensorBase, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> TensorBase:
     """Return the rows of ``weight`` (rows, D) at ``indices`` (*), as (*, D). With ``sparse``, a leaf's gradient is a COO tensor."""
-    if len(weight._shape) != 2:
+    if len(weight._ms_shape) != 2:
         raise RuntimeError("'weight' must be 2-D")
-    _check_indices(indices, weight._shape[0], "embedding")
+    _check_indices(indices, weight._ms_shape[0], "embedding")
     return _lookup(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
 def renorm_rows_(weight: TensorBase, indices: TensorBase, max_norm: float, norm_type: float) -> None:
     """Scale the used rows in place so that their norm is at most ``max_norm``."""
     used = np.unique(array_of(indices))
-    count = weight._shape[0]
+    count = weight._ms_shape[0]
     for index in used[(used < -count) | (used >= count)][:1]:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(weight._shape)} at dimension 0")
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(weight._ms_shape)} at dimension 0")
     rows = array_of(weight)[used]
     norms = np.linalg.norm(rows.astype(np.float64), norm_type, axis=1).astype(rows.dtype).astype(np.float64)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
@@ -122,7 +122,7 @@ def renorm_rows_(weight: TensorBase, indices: TensorBase, max_norm: float, norm_
 
 def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
     """Return an int64 one-hot tensor: (*) → (*, num_classes)."""
-    if tensor._dtype is not int64:
+    if tensor._ms_dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     classes = readable(tensor) if num_classes > 0 else array_of(tensor)
     if classes is None:
@@ -143,7 +143,7 @@ def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
     hot = np.zeros((classes.size, num_classes), np.int64)
     hot[np.arange(classes.size), classes.reshape(-1)] = 1
     found = beside(made(hot.reshape(*classes.shape, num_classes)), tensor)
-    found._counter.version += 2  # torch fills it with zeros, then with ones
+    found._ms_counter.version += 2  # torch fills it with zeros, then with ones
     return found
 
 
@@ -151,8 +151,8 @@ def bag_starts(
     offsets: Any, count: int, weight: TensorBase, mode: str, include_last_offset: bool, padding_idx: int | None
 ) -> Array:
     """Return the start of each bag among ``count`` indices, and the end of the last. Raise RuntimeError for invalid offsets."""
-    if len(offsets._shape) != 1:
-        raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {len(offsets._shape)}")
+    if len(offsets._ms_shape) != 1:
+        raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {len(offsets._ms_shape)}")
     _check_type(offsets, "embedding_bag")
     starts = array_of(offsets).astype(np.int64)
     if include_last_offset and not starts.size:
@@ -166,24 +166,24 @@ def bag_starts(
         raise RuntimeError(f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {starts[-1]}")
     if not include_last_offset:
         return np.append(starts, count)
-    if mode == "sum" and padding_idx is None and weight._dtype is not float64:
+    if mode == "sum" and padding_idx is None and weight._ms_dtype is not float64:
         return starts
     return np.append(starts[:-1], count)  # only torch's fast sums believe the last offset
 
 
 def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_weights: TensorBase | None, padding_idx: int | None) -> None:
-    if len(indices._shape) not in (1, 2):
-        raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {len(indices._shape)}")
-    if len(weight._shape) != 2:
-        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(weight._shape)}")
+    if len(indices._ms_shape) not in (1, 2):
+        raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {len(indices._ms_shape)}")
+    if len(weight._ms_shape) != 2:
+        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(weight._ms_shape)}")
     _check_type(indices, "embedding_bag")
-    if per_sample_weights is not None and per_sample_weights._dtype is not weight._dtype:
-        types = " does not equal ".join(f"torch.{type_word(t._dtype)}Tensor" for t in (weight, per_sample_weights))
+    if per_sample_weights is not None and per_sample_weights._ms_dtype is not weight._ms_dtype:
+        types = " does not equal ".join(f"torch.{type_word(t._ms_dtype)}Tensor" for t in (weight, per_sample_weights))
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
             f"{types} (while checking arguments for embedding_bag)"
         )
-    used, rows = array_of(indices).reshape(-1), weight._shape[0]
+    used, rows = array_of(indices).reshape(-1), weight._ms_shape[0]
     outside = np.flatnonzero((used < 0) | (used >= rows))
     if outside.size:
         first = used[outside[0]]
@@ -199,7 +199,7 @@ def bag(
     """Return the sum, mean or maximum of the rows in each bag; bag ``i`` has the indices ``starts[i]`` to ``starts[i + 1]``."""
     _check_bag(weight, indices, mode, per_sample_weights, padding_idx)
     rows = array_of(indices).astype(np.int64)
-    count, width = len(starts) - 1, weight._shape[1]
+    count, width = len(starts) - 1, weight._ms_shape[1]
     bags = np.repeat(np.arange(count), np.diff(starts))
     used = rows[: len(bags)]
     kept = np.ones(used.shape, bool) if padding_idx is None else used != padding_idx
@@ -219,7 +219,7 @@ def bag(
     total = _sums(taken, bags, count, width)
     if mode == "sum":
         return total
-    counts = np.maximum(np.bincount(bags, minlength=count), 1).astype(weight._dtype.np)
+    counts = np.maximum(np.bincount(bags, minlength=count), 1).astype(weight._ms_dtype.np)
     return div(total, beside(made(counts.reshape(-1, 1)), total))
 
 
@@ -233,7 +233,7 @@ def _shares(used: Array) -> Array:
 
 
 def _sums(taken: TensorBase, bags: Array, count: int, width: int) -> TensorBase:
-    empty = zeros((count, width), dtype=taken._dtype, device=taken.device)
+    empty = zeros((count, width), dtype=taken._ms_dtype, device=taken.device)
     if not count or not width:
         return mul(empty, sum_of(taken))  # index_add would not look at what it has no place for
     return index_add(empty, 0, beside(made(bags.astype(np.int64)), taken), taken)

@@ -47,8 +47,8 @@ def _starts(samples: Array, size: int, out: int, window: int) -> Array:
 
 
 def _check_samples(samples: TensorBase, input: TensorBase, batch: int, channels: int, rank: int) -> None:
-    shape = samples._shape
-    if samples._dtype is not input._dtype:
+    shape = samples._ms_shape
+    if samples._ms_dtype is not input._ms_dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     if len(shape) != 3:
         raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {len(shape)}")
@@ -71,14 +71,14 @@ def fractional_max_pool(
     name = f"fractional_max_pool{rank}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    shape = input._shape
+    shape = input._ms_shape
     if output_size is None:
         if rank == 2 and len(output_ratio) > 2:
             raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
         ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * rank
         output_size = [int(shape[len(shape) - rank + d] * ratios[d]) for d in range(rank)]
     if samples is None:
-        samples = rand(1 if len(shape) == rank + 1 else shape[0], input.size(-rank - 1), rank, dtype=input._dtype)
+        samples = rand(1 if len(shape) == rank + 1 else shape[0], input.size(-rank - 1), rank, dtype=input._ms_dtype)
     function = name if rank == 2 else f"{name}_out"
     kernel = _sizes("kernel_size", kernel_size, rank, name)
     outs = _sizes("output_size", output_size, rank, name)
@@ -129,10 +129,10 @@ def _pooled(
         return (flat.detach().new_full((*lead, count), float("-inf"))), beside(made(np.zeros((*lead, count), np.int64)), input)
     index = beside(made(np.ascontiguousarray(windows)), input)
     seen = gather(flat.detach(), -1, views.reshape(index, (*lead, -1)))
-    seen = views.reshape(seen, index._shape)
+    seen = views.reshape(seen, index._ms_shape)
     best = argmax(seen, -1, keepdim=True)
     broken = isnan(gather(seen, -1, best))
     if bool(broken.any()):  # of several NaN torch keeps the last
-        best = where(broken, seen._shape[-1] - 1 - argmax(flip(isnan(seen).to(input._dtype), (-1,)), -1, keepdim=True), best)
+        best = where(broken, seen._ms_shape[-1] - 1 - argmax(flip(isnan(seen).to(input._ms_dtype), (-1,)), -1, keepdim=True), best)
     chosen = views.squeeze(gather(index, -1, best), -1)
     return gather(flat, -1, chosen), chosen

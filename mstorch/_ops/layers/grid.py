@@ -51,11 +51,11 @@ def affine_grid(theta: TensorBase, size: Sequence[int], align_corners: bool | No
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended "
             "use case of affine_grid. See the documentation of affine_grid for details."
         )
-    if not theta._dtype.is_floating_point:
-        raise ValueError(f"Expected theta to have floating point type, but got {theta._dtype}")
+    if not theta._ms_dtype.is_floating_point:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta._ms_dtype}")
     size = tuple(int(n) for n in size)
     rank = len(size) - 2
-    shape = theta._shape
+    shape = theta._ms_shape
     if rank not in (2, 3):
         raise NotImplementedError(
             "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
@@ -69,7 +69,7 @@ def affine_grid(theta: TensorBase, size: Sequence[int], align_corners: bool | No
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got torch.Size({list(size)})")
-    kind = theta._dtype.np
+    kind = theta._ms_dtype.np
     axes = []
     for n in size[2:]:
         steps = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
@@ -125,9 +125,9 @@ def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
     if not is_tracked(x):
         return where(known, clamp(x, 0, n - 1), float(unknown))
     inside = logical_not(logical_or(le(at, 0), ge(at, n - 1)))
-    most = finfo(x._dtype).max
+    most = finfo(x._ms_dtype).max
     finite = clamp(x, -most, most)
-    return where(known, add(clamp(at, 0, n - 1), mul(sub(finite, finite.detach()), to_dtype(inside, x._dtype))), float(unknown))
+    return where(known, add(clamp(at, 0, n - 1), mul(sub(finite, finite.detach()), to_dtype(inside, x._ms_dtype))), float(unknown))
 
 
 def _taken(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
@@ -141,8 +141,8 @@ def _taken(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple
         position = to_dtype(where(good, place, 0.0), int64)
         inside = good if inside is None else logical_and(inside, good)
         index = position if index is None else add(mul(index, n), position)
-    n, c = flat._shape[:2]
-    taken = gather(flat, 2, views.expand(views.unsqueeze(index, 1), (n, c, index._shape[-1])))
+    n, c = flat._ms_shape[:2]
+    taken = gather(flat, 2, views.expand(views.unsqueeze(index, 1), (n, c, index._ms_shape[-1])))
     return where(views.unsqueeze(inside, 1), taken, 0.0), inside  # a factor of 0 would leave NaN and infinities
 
 
@@ -180,7 +180,7 @@ def grid_sample(
             "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
         )
         align_corners = False
-    x, g = input._shape, grid._shape
+    x, g = input._ms_shape, grid._ms_shape
     rank = len(x) - 2
     if x[:1] != g[:1]:
         raise RuntimeError(
@@ -204,10 +204,10 @@ def grid_sample(
         )
     if mode == "bicubic" and rank == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    if input._dtype not in (float32, float64, float16, bfloat16):
+    if input._ms_dtype not in (float32, float64, float16, bfloat16):
         own = "grid_sampler_2d_cpu_kernel_impl" if rank == 2 else "grid_sampler3d_cpu"
-        raise not_for(own, input._dtype.name)
-    expect_dtype(input._dtype, grid)
+        raise not_for(own, input._ms_dtype.name)
+    expect_dtype(input._ms_dtype, grid)
     sizes = x[2:]
     positions = views.reshape(grid, (g[0], math.prod(g[1:-1]), rank))
     # The grid names x first, the axes of the image come the other way round.
@@ -296,7 +296,7 @@ def _volume_backward(
             terms[axis].append(term if corner[axis] else neg(term))
     found = []
     for axis_terms in terms:
-        batch, channels, count = axis_terms[0]._shape
+        batch, channels, count = axis_terms[0]._ms_shape
         rows = views.reshape(stack(axis_terms, 2), (batch, channels * len(corners), count))
         if modes.grad or not channels or not count:
             found.append(sum_of(rows, 1))
@@ -341,10 +341,10 @@ def grid_sampler_2d(input: TensorBase, grid: TensorBase, interpolation_mode: int
 @operation(autocast=FLOAT32_ON_CPU)
 def grid_sampler_3d(input: TensorBase, grid: TensorBase, interpolation_mode: int, padding_mode: int, align_corners: bool) -> TensorBase:
     """Run ``grid_sampler`` on volumes (N, C, D, H, W)."""
-    if len(input._shape) != 5 or len(grid._shape) != 5:
+    if len(input._ms_shape) != 5 or len(grid._ms_shape) != 5:
         raise RuntimeError(
             "grid_sampler(): expected 5D input and grid with same number of dimensions, but got input with sizes "
-            f"{list(input._shape)} and grid with sizes {list(grid._shape)}"
+            f"{list(input._ms_shape)} and grid with sizes {list(grid._ms_shape)}"
         )
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 

@@ -28,10 +28,10 @@ from .pixel import channel_shuffle
 
 def _moments(input: TensorBase, dims: tuple[int, ...], eps: float, keepdim: bool) -> tuple[Any, Any]:
     """Return the mean and the reciprocal standard deviation over some dimensions."""
-    wide = input.float() if input._dtype.itemsize == 2 else input
+    wide = input.float() if input._ms_dtype.itemsize == 2 else input
     centre = mean(wide, dims, keepdim)
     spread = (var(wide, dims, correction=0, keepdim=keepdim) + eps).rsqrt()
-    return centre.to(input._dtype), spread.to(input._dtype)
+    return centre.to(input._ms_dtype), spread.to(input._ms_dtype)
 
 
 def native_layer_norm(
@@ -40,7 +40,7 @@ def native_layer_norm(
     """Return ``layer_norm`` with the mean and reciprocal standard deviation (..., 1) of each normalized part."""
     wanted = tuple(normalized_shape)
     result = layer_norm(input, wanted, weight, bias, eps)
-    shape = input._shape
+    shape = input._ms_shape
     lead = shape[: len(shape) - len(wanted)]
     with without_grad():
         flat = views.reshape(input, (*lead, math.prod(wanted))) if input.numel() else input.new_zeros((*lead, 1))
@@ -58,7 +58,7 @@ def native_group_norm(
         if input.numel():
             centre, spread = _moments(views.reshape(input.detach(), (N, group, -1)), (2,), eps, False)
         else:
-            made = {"dtype": input._dtype, "device": input.device}
+            made = {"dtype": input._ms_dtype, "device": input.device}
             centre, spread = zeros((N, group), **made), full((N, group), math.nan, **made)
     # To torch they come of the result's node, so that they take part in autograd as soon as a weight does.
     given = tuple(item for item in (input, weight, bias) if item is not None)
@@ -74,19 +74,19 @@ def _moments_backward(
         return nothing
     groups, centre, spread = _groups(inputs[0], outputs)
     slope = gradients[0].unsqueeze(-1) - gradients[1].unsqueeze(-1) * (groups - centre) * spread**3
-    return views.reshape(slope / groups._shape[2], inputs[0]._shape), *nothing[1:]
+    return views.reshape(slope / groups._ms_shape[2], inputs[0]._ms_shape), *nothing[1:]
 
 
 def _moments_forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
     if tangents[0] is None or not inputs[0].numel():
         return None, None
     groups, centre, spread = _groups(inputs[0], outputs)
-    moved = views.reshape(tangents[0], groups._shape)
+    moved = views.reshape(tangents[0], groups._ms_shape)
     return mean(moved, 2), mul(-mean(moved * (groups - centre), 2), outputs[1] ** 3)
 
 
 def _groups(input: TensorBase, moments: Sequence[TensorBase]) -> tuple[Any, Any, Any]:
-    shape = moments[0]._shape
+    shape = moments[0]._ms_shape
     return views.reshape(input, (*shape, -1)), views.unsqueeze(moments[0], -1), views.unsqueeze(moments[1], -1)
 
 
@@ -98,10 +98,10 @@ def native_batch_norm(
     result = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     if training:
         with without_grad():
-            dims = tuple(d for d in range(len(input._shape)) if d != 1)
+            dims = tuple(d for d in range(len(input._ms_shape)) if d != 1)
             stats = _moments(input.detach(), dims, eps, False)
     else:
-        stats = (empty(0, dtype=input._dtype, device=input.device), empty(0, dtype=input._dtype, device=input.device))
+        stats = (empty(0, dtype=input._ms_dtype, device=input.device), empty(0, dtype=input._ms_dtype, device=input.device))
     return finish((result, *stats), out)
 
 
@@ -109,13 +109,13 @@ def batch_norm_update_stats(
     input: TensorBase, running_mean: TensorBase | None, running_var: TensorBase | None, momentum: float
 ) -> tuple[Any, Any]:
     """Return the mean and biased variance (C) of a batch, and update the running statistics in place."""
-    if len(input._shape) > 1 and not input.numel():
-        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input._shape)}")
-    dims = tuple(d for d in range(len(input._shape)) if d != 1)
+    if len(input._ms_shape) > 1 and not input.numel():
+        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input._ms_shape)}")
+    dims = tuple(d for d in range(len(input._ms_shape)) if d != 1)
     with without_grad():
         plain = input.detach()
         centre, spread = mean(plain, dims), var(plain, dims, correction=0)
-        count = plain.numel() // max(plain._shape[1], 1)
+        count = plain.numel() // max(plain._ms_shape[1], 1)
         if running_mean is not None:
             running_mean.mul_(1 - momentum).add_(centre * momentum)
         if running_var is not None:
@@ -125,7 +125,7 @@ def batch_norm_update_stats(
 
 def native_dropout(input: TensorBase, p: float, train: bool | None) -> tuple[Any, Any]:
     """Return ``dropout`` and the mask of kept elements."""
-    shape, kind = input._shape, input._dtype
+    shape, kind = input._ms_shape, input._ms_dtype
     if not input.numel():
         return kept_order(mul(input, 1), input), kept_order(empty(shape, dtype=bool_, device=input.device), input)
     if train is False or p == 0:
@@ -139,7 +139,7 @@ def native_dropout(input: TensorBase, p: float, train: bool | None) -> tuple[Any
 @operation(one_device=OneDevice("_native_dropout_backward"))
 def native_dropout_backward(grad_output: TensorBase, mask: TensorBase, scale: float) -> TensorBase:
     """Return the gradient of ``native_dropout``: ``grad_output * mask * scale``."""
-    return mul(mul(grad_output, mask.to(grad_output._dtype)), scale)
+    return mul(mul(grad_output, mask.to(grad_output._ms_dtype)), scale)
 
 
 def native_channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
@@ -149,7 +149,7 @@ def native_channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
 
 def norm_except_dim(v: TensorBase, pow: int = 2, dim: int = 0) -> TensorBase:
     """Return the norm over all dimensions except ``dim``, with every dimension kept; over all dimensions if ``dim`` is -1."""
-    rank = len(v._shape)
+    rank = len(v._ms_shape)
     if dim == -1:
         return norm(v, pow)
     dim = wrap_dim(dim, rank)
@@ -179,9 +179,9 @@ def _pool_backward(
     gradient, source = gradients[0], inputs[0]
     if gradient is None:
         return None, None
-    lead = source._shape[:-2]
+    lead = source._ms_shape[:-2]
     flat = views.reshape(gradient, (*lead, -1)).gather(len(lead), views.reshape(indices, (*lead, -1)))
-    return views.reshape(flat, source._shape), None
+    return views.reshape(flat, source._ms_shape), None
 
 
 def max_pool2d_with_indices_backward(
@@ -189,10 +189,10 @@ def max_pool2d_with_indices_backward(
     dilation: Sequence[int], ceil_mode: bool, indices: TensorBase
 ) -> Any:
     """Return the input gradient of ``max_pool2d``, from the indices of the maxima."""
-    shape = input._shape
+    shape = input._ms_shape
     lead = shape[:-2]
     with without_grad():
-        flat = zeros((*lead, shape[-2] * shape[-1]), dtype=grad_output._dtype, device=grad_output.device)
+        flat = zeros((*lead, shape[-2] * shape[-1]), dtype=grad_output._ms_dtype, device=grad_output.device)
         at = views.reshape(indices, (*lead, -1))
         found = scatter_add(flat, len(lead), at, views.reshape(grad_output.detach(), (*lead, -1)))
         found = with_format(views.reshape(found, shape), input)

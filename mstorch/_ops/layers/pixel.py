@@ -18,15 +18,15 @@ def _image(name: str, shape: tuple[int, ...]) -> None:
 
 def _like(made: TensorBase, input: TensorBase) -> TensorBase:
     """Return a new result in channels-last format if the image has it."""
-    stride = input._stride
-    last = stride is not None and suggests_channels_last(input._shape, stride)
-    return in_order(made, channels_last_strides(made._shape)) if last else made
+    stride = input._ms_stride
+    last = stride is not None and suggests_channels_last(input._ms_shape, stride)
+    return in_order(made, channels_last_strides(made._ms_shape)) if last else made
 
 
 @node_called("PixelShuffleBackward0")
 def pixel_shuffle(input: TensorBase, upscale_factor: int) -> TensorBase:
     """Rearrange channels to pixels: (*, C * r², H, W) → (*, C, H * r, W * r) (https://arxiv.org/abs/1609.05158)."""
-    shape, r = input._shape, upscale_factor
+    shape, r = input._ms_shape, upscale_factor
     _image("pixel_shuffle", shape)
     if 0 not in shape:
         refuse_codes("pixel_shuffle", input)
@@ -47,7 +47,7 @@ def pixel_shuffle(input: TensorBase, upscale_factor: int) -> TensorBase:
 @node_called("PixelUnshuffleBackward0")
 def pixel_unshuffle(input: TensorBase, downscale_factor: int) -> TensorBase:
     """Rearrange pixels to channels: (*, C, H * r, W * r) → (*, C * r², H, W)."""
-    shape, r = input._shape, downscale_factor
+    shape, r = input._ms_shape, downscale_factor
     _image("pixel_unshuffle", shape)
     if 0 not in shape:
         refuse_codes("pixel_unshuffle", input)
@@ -69,7 +69,7 @@ def pixel_unshuffle(input: TensorBase, downscale_factor: int) -> TensorBase:
 @node_called("ChannelShuffleBackward0")
 def channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
     """Interleave the channels of ``groups`` groups of (N, C, *) (https://arxiv.org/abs/1707.01083)."""
-    shape = input._shape
+    shape = input._ms_shape
     if len(shape) < 3:
         raise RuntimeError(
             f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(shape)}"

@@ -29,7 +29,7 @@ def step(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: Ten
     """Return the next state from the input's contribution to the gates and the previous state."""
     hidden = state[0]
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
-    if len(hidden._shape) == 2 and hidden._shape[0] and rnn_sequence.fits(mode, (hidden._shape[0],), tensors, w_hr):
+    if len(hidden._ms_shape) == 2 and hidden._ms_shape[0] and rnn_sequence.fits(mode, (hidden._ms_shape[0],), tensors, w_hr):
 
         def slow(gates: TensorBase, h: TensorBase, w: TensorBase, c: TensorBase | None = None, b: Any = None) -> tuple[Any, State]:
             made = _single(mode, gates, (h,) if c is None else (h, c), w, b)
@@ -53,7 +53,7 @@ def _single(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: 
 
 def _fused(cell: Kernel, *tensors: TensorBase) -> Any:
     """Run the kernel in the widest dtype of its arguments: under autocast the gates' dtype may differ from the state's."""
-    return call(cell, tensors, dtype=functools.reduce(promote_types, (tensor._dtype for tensor in tensors)))
+    return call(cell, tensors, dtype=functools.reduce(promote_types, (tensor._ms_dtype for tensor in tensors)))
 
 
 def _rows(state: State, start: int, count: int) -> State:
@@ -88,7 +88,7 @@ def _steps(
     initial = state
     done: list[State] = []
     size = batch_sizes[-1] if backwards else batch_sizes[0]
-    state = _rows(initial, 0, size) if size != initial[0]._shape[0] else initial
+    state = _rows(initial, 0, size) if size != initial[0]._ms_shape[0] else initial
     order = range(len(parts) - 1, -1, -1) if backwards else range(len(parts))
     for t in order:
         wanted = batch_sizes[t]

@@ -34,26 +34,26 @@ def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | Non
     else:
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(len(a._shape), len(b._shape)):
+        if dims > min(len(a._ms_shape), len(b._ms_shape)):
             raise RuntimeError(
                 f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
             )
         over_a, over_b = list(range(-dims, 0)), list(range(dims))
-    sa, sb = a._shape, b._shape
+    sa, sb = a._ms_shape, b._ms_shape
     if len(over_a) != len(over_b):
         raise RuntimeError("both dimension lists should have same length")
-    if a._dtype is not b._dtype:
+    if a._ms_dtype is not b._ms_dtype:
         raise RuntimeError("both inputs should have same dtype")
     for x, y in zip(over_a, over_b):
         if sb[y] == 1 and sa[x] != 1:
-            a = a.sum(x, keepdim=True, dtype=a._dtype)
+            a = a.sum(x, keepdim=True, dtype=a._ms_dtype)
         elif sa[x] == 1 and sb[y] != 1:
-            b = b.sum(y, keepdim=True, dtype=b._dtype)
+            b = b.sum(y, keepdim=True, dtype=b._ms_dtype)
         elif sa[x] != sb[y]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {sa[x]} in dim {x} and second has size {sb[y]} in dim {y}"
             )
-    sa, sb = a._shape, b._shape
+    sa, sb = a._ms_shape, b._ms_shape
     over_a, over_b = [wrap_dim(d, len(sa)) for d in over_a], [wrap_dim(d, len(sb)) for d in over_b]
     rest_a = [d for d in range(len(sa)) if d not in over_a]
     rest_b = [d for d in range(len(sb)) if d not in over_b]
@@ -69,8 +69,8 @@ def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | Non
 def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the outer product of two vectors."""
     for name, vector in (("self", input), ("vec2", vec2)):
-        if len(vector._shape) != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(vector._shape)}-D")
+        if len(vector._ms_shape) != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(vector._ms_shape)}-D")
     column = views.unsqueeze(input, 1)
     return finish(column * vec2, out, column, vec2)
 
@@ -81,7 +81,7 @@ ger = outer
 @operation(one_device=OneDevice())
 def inner(input: Any, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the sum of products over the last dimension of both."""
-    a, b = input._shape, other._shape
+    a, b = input._ms_shape, other._ms_shape
     if not a or not b:
         return finish(input * other, out)
     if a[-1] != b[-1]:
@@ -95,13 +95,13 @@ def inner(input: Any, other: TensorBase, *, out: TensorBase | None = None) -> Te
 @node_called("VdotBackward0")
 def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inner product of two vectors, the first one conjugated."""
-    return dot(input.conj_physical() if input._dtype.is_complex else input, other, out=out)
+    return dot(input.conj_physical() if input._ms_dtype.is_complex else input, other, out=out)
 
 
 def kron(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the Kronecker product: blocks of ``other`` scaled by the elements of ``input``."""
     refuse_partly(out, input, other, twice=False)
-    a, b = input._shape, other._shape
+    a, b = input._ms_shape, other._ms_shape
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     wide = [length for n in a for length in (n, 1)]
@@ -115,16 +115,16 @@ def kron(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
 @node_called("TraceBackward0")
 def trace(input: TensorBase) -> TensorBase:
     """Return the sum of the diagonal of a matrix."""
-    if input._dtype.category == 0:
+    if input._ms_dtype.category == 0:
         raise not_for("trace", "bool")
-    if len(input._shape) != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(input._shape)}")
+    if len(input._ms_shape) != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(input._ms_shape)}")
     return views.diagonal(input).sum()
 
 
 def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) -> TensorBase:
     """Return square matrices to the power ``n``."""
-    shape = input._shape
+    shape = input._ms_shape
     if len(shape) < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
     if shape[-1] != shape[-2]:
@@ -132,7 +132,7 @@ def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) ->
             f"linalg.matrix_power: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
         )
     if n == 0:
-        identity = views.expand(eye(shape[-1], dtype=input._dtype, device=input.device), shape).clone(memory_format=_contiguous())
+        identity = views.expand(eye(shape[-1], dtype=input._ms_dtype, device=input.device), shape).clone(memory_format=_contiguous())
         return finish(attach("CopyBackwards", _no_gradient, (input,), (identity,))[0] if out is None else identity, out)
     copied = n == 1 or n >= 4 and n & (n - 1) == 0  # by torch, into the last square
     n, input = abs(n), inv(input) if n < 0 else input
@@ -163,11 +163,11 @@ def chain_matmul(*matrices: TensorBase, out: TensorBase | None = None) -> Tensor
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for matrix in matrices:
-        if len(matrix._shape) != 2:
-            raise RuntimeError(f"Tensor dimension is {len(matrix._shape)}, expected 2 instead.")
+        if len(matrix._ms_shape) != 2:
+            raise RuntimeError(f"Tensor dimension is {len(matrix._ms_shape)}, expected 2 instead.")
     if len(matrices) == 1:
         return finish(matrices[0].clone(), out)
-    lengths = [matrices[0]._shape[0]] + [matrix._shape[1] for matrix in matrices]
+    lengths = [matrices[0]._ms_shape[0]] + [matrix._ms_shape[1] for matrix in matrices]
     return finish(_cheapest(matrices, lengths), out)
 
 

@@ -64,11 +64,11 @@ def _lu_backward(
     (gradient,), (factors,) = gradients, outputs
     if gradient is None:
         return (None,)
-    rows, columns = factors._shape[-2:]
+    rows, columns = factors._ms_shape[-2:]
     size = min(rows, columns)
     lower, upper = factors[..., :size, :size], factors[..., :size, :size]
     gl, gu = tril(gradient[..., :size, :size], -1), triu(gradient[..., :size, :size])
-    unit = tril(lower, -1) + eye(size, dtype=factors._dtype, device=factors.device)
+    unit = tril(lower, -1) + eye(size, dtype=factors._ms_dtype, device=factors.device)
     whole = triu(upper)
     strict, rest = unit.mH @ gl, gu @ whole.mH
     below = above = None
@@ -88,7 +88,7 @@ def _lu_backward(
     return (permutation @ found,)
 
 
-@ways(absent=lambda pivots, rows, like: meta_tensor((*pivots._shape[:-1], rows, rows), like))
+@ways(absent=lambda pivots, rows, like: meta_tensor((*pivots._ms_shape[:-1], rows, rows), like))
 def permutation_of(pivots: TensorBase, rows: int, like: dtype) -> TensorBase:
     """Return the permutation matrices P of ``P @ L @ U`` from LAPACK's pivots."""
     exchanges = array_of(pivots)
@@ -107,10 +107,10 @@ def permutation_of(pivots: TensorBase, rows: int, like: dtype) -> TensorBase:
 def _factored(A: TensorBase, name: str) -> tuple[Any, Any, Any, Any]:
     """Return LU, pivots, P and LAPACK's info codes."""
     check_floating(A, name)
-    if len(A._shape) < 2:
-        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A._shape)} instead")
+    if len(A._ms_shape) < 2:
+        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A._ms_shape)} instead")
     found, pivots, info = computed(_lu, A)
-    permutation = beside(permutation_of(pivots, A._shape[-2], A._dtype), A)
+    permutation = beside(permutation_of(pivots, A._ms_shape[-2], A._ms_dtype), A)
     factors = attach("LinalgLuFactorExBackward0", _lu_backward, (A,), (by_columns(found),), permutation, kept=())[0]
     return factors, pivots, permutation, info
 
@@ -146,10 +146,10 @@ def lu_factor_ex(
 
 
 def triangles(factors: TensorBase) -> tuple[Any, Any]:
-    rows, columns = factors._shape[-2:]
+    rows, columns = factors._ms_shape[-2:]
     size = min(rows, columns)
     factors = factors.contiguous()
-    lower = tril(factors[..., :size], -1) + eye(rows, size, dtype=factors._dtype, device=factors.device)
+    lower = tril(factors[..., :size], -1) + eye(rows, size, dtype=factors._ms_dtype, device=factors.device)
     return lower, triu(factors[..., :size, :])
 
 
@@ -163,26 +163,26 @@ def lu(A: TensorBase, *, pivot: bool = True, out: TensorBase | Sequence[TensorBa
 
 def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool) -> None:
     """Raise torch's errors unless the shapes of factors, pivots and right-hand side match."""
-    name, size = "linalg.lu_solve", LU._shape[-1]
-    if LU._dtype is not B._dtype:
+    name, size = "linalg.lu_solve", LU._ms_shape[-1]
+    if LU._ms_dtype is not B._ms_dtype:
         raise RuntimeError(
-            f"{name}: Expected LU and B to have the same dtype, but found LU of type {type_word(LU._dtype)} and B of type "
-            f"{type_word(B._dtype)} instead"
+            f"{name}: Expected LU and B to have the same dtype, but found LU of type {type_word(LU._ms_dtype)} and B of type "
+            f"{type_word(B._ms_dtype)} instead"
         )
-    if pivots._dtype.name != "int32":
+    if pivots._ms_dtype.name != "int32":
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     check_matrix(B, name, "B")
-    if B._shape[-2 if left else -1] != size:
-        rows, columns = B._shape[-2:]
+    if B._ms_shape[-2 if left else -1] != size:
+        rows, columns = B._ms_shape[-2:]
         raise RuntimeError(
             f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
             f"({size}x{size} and {rows}x{columns})"
         )
-    if pivots._shape[-1:] != (size,):
+    if pivots._ms_shape[-1:] != (size,):
         raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
-    if pivots._shape != LU._shape[:-1]:
+    if pivots._ms_shape != LU._ms_shape[:-1]:
         raise RuntimeError(
-            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots._shape)} instead"
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots._ms_shape)} instead"
         )
     exchanges = readable(pivots)
     if exchanges is not None and not within(exchanges, 1, size):
@@ -198,7 +198,7 @@ def lu_solve(
     """Return the X of ``A @ X = B`` (``X @ A = B``, or with the adjoint of A) from the LU factors of A."""
     check_square(LU, "linalg.lu_solve", "LU")
     _check_factors(LU, pivots, B, left)
-    permutation = beside(permutation_of(pivots, LU._shape[-1], LU._dtype), LU)
+    permutation = beside(permutation_of(pivots, LU._ms_shape[-1], LU._ms_dtype), LU)
     unit, upper = triangles(LU)
     right = B if left else B.mH
     if adjoint is left:
@@ -215,18 +215,18 @@ def lu_solve(
 def _check_tolerances(name: str, **tolerances: Any) -> None:
     """Raise torch's error for a complex tensor as tolerance."""
     for word, value in tolerances.items():
-        if isinstance(value, TensorBase) and value._dtype.is_complex:
-            raise RuntimeError(f"{name}: {word} tensor of complex type is not supported. Got {type_word(value._dtype)}")
+        if isinstance(value, TensorBase) and value._ms_dtype.is_complex:
+            raise RuntimeError(f"{name}: {word} tensor of complex type is not supported. Got {type_word(value._ms_dtype)}")
 
 
 def _tolerance(values: TensorBase, shape: Sequence[int], atol: Any, rtol: Any) -> Any:
     """Return the tolerance below which a singular value counts as zero: (…, 1)."""
-    largest = reduce.amax(values, -1, True) if values._shape[-1] else 0.0
+    largest = reduce.amax(values, -1, True) if values._ms_shape[-1] else 0.0
     if rtol is None:
         given = atol is not None and not isinstance(atol, TensorBase) and atol > 0
-        rtol = 0.0 if given else max(shape[-2:]) * np.finfo(values._dtype.np).eps.item()
+        rtol = 0.0 if given else max(shape[-2:]) * np.finfo(values._ms_dtype.np).eps.item()
         if isinstance(atol, TensorBase):
-            rtol = where(views.unsqueeze(atol, -1) > 0, 0.0, max(shape[-2:]) * np.finfo(values._dtype.np).eps.item())
+            rtol = where(views.unsqueeze(atol, -1) > 0, 0.0, max(shape[-2:]) * np.finfo(values._ms_dtype.np).eps.item())
     elif isinstance(rtol, TensorBase):
         rtol = views.unsqueeze(rtol, -1)
     if isinstance(atol, TensorBase):
@@ -243,7 +243,7 @@ def _pinv_backward(gradients: Any, outputs: Any, inputs: list[TensorBase]) -> An
     if gradient is None:
         return (None,)
     ph, gh = p.mH, gradient.mH
-    rows, columns = A._shape[-2:]
+    rows, columns = A._ms_shape[-2:]
     if rows <= columns:
         k = gh @ p
         kph = k @ ph
@@ -259,17 +259,17 @@ def pinv(
     rtol: TensorBase | float | None = None, out: TensorBase | None = None,
 ) -> TensorBase:
     """Return the pseudo-inverse; singular values up to the tolerance count as zero."""
-    if A._dtype.is_integral or A._dtype.itemsize < 4 or len(A._shape) < 2:
+    if A._ms_dtype.is_integral or A._ms_dtype.itemsize < 4 or len(A._ms_shape) < 2:
         raise RuntimeError(
-            f"linalg.pinv({type_word(A._dtype)}{{{list(A._shape)}}}): expected a tensor with 2 or more dimensions of float, "
+            f"linalg.pinv({type_word(A._ms_dtype)}{{{list(A._ms_shape)}}}): expected a tensor with 2 or more dimensions of float, "
             "double, cfloat or cdouble types"
         )
     _check_tolerances("torch.linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
     source = A.detach()
     rtol = rcond if rtol is None else rtol
-    shape = A._shape
+    shape = A._ms_shape
     if A.numel() == 0:
-        found = zeros((*shape[:-2], shape[-1], shape[-2]), dtype=A._dtype, device=A.device) + A.mT * 0
+        found = zeros((*shape[:-2], shape[-1], shape[-2]), dtype=A._ms_dtype, device=A.device) + A.mT * 0
         return finish_safely(found, out, "linalg.pinv")
     if hermitian:
         values, u = eigh_pair(source, "L", "linalg.pinv")
@@ -297,9 +297,9 @@ def matrix_rank(
         atol, rtol = tol, 0.0
     _check_tolerances("torch.linalg.matrix_rank", atol=atol, rtol=rtol)
     if A.numel() == 0:
-        return finish_safely(zeros(A._shape[:-2], dtype=int64, device=A.device), out, "torch.linalg.matrix_rank")
+        return finish_safely(zeros(A._ms_shape[:-2], dtype=int64, device=A.device), out, "torch.linalg.matrix_rank")
     size = eigh_pair(source, "L", "linalg.matrix_rank")[0].abs() if hermitian else svdvals(source)
-    return finish_safely(reduce.sum((size > _tolerance(size, A._shape, atol, rtol)), -1), out, "torch.linalg.matrix_rank")
+    return finish_safely(reduce.sum((size > _tolerance(size, A._ms_shape, atol, rtol)), -1), out, "torch.linalg.matrix_rank")
 
 
 @operation(autocast=FLOAT32_ON_CPU)
@@ -312,16 +312,16 @@ def cond(A: TensorBase, p: Number | str | None = None, *, out: TensorBase | None
     if p is None or p in (2, -2):
         values = svdvals(A)
         if A.numel() == 0:
-            return finish_safely(zeros(A._shape[:-2], dtype=values._dtype, device=A.device), out, "linalg.cond", recorded=True)
+            return finish_safely(zeros(A._ms_shape[:-2], dtype=values._ms_dtype, device=A.device), out, "linalg.cond", recorded=True)
         ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
         return finish_safely(ratio, out, "linalg.cond", recorded=True)
     check_square(A, "linalg.cond")
     if A.numel() == 0:
-        return finish_safely(zeros(A._shape[:-2], dtype=A._dtype.to_real(), device=A.device), out, "linalg.cond", recorded=True)
+        return finish_safely(zeros(A._ms_shape[:-2], dtype=A._ms_dtype.to_real(), device=A.device), out, "linalg.cond", recorded=True)
     if p == "nuc":
         values = svdvals(A)
         return finish_safely(reduce.sum(values, -1) * reduce.sum(values.reciprocal(), -1), out, "linalg.cond", recorded=True)
-    inverse, info = solve_matrices(A, eye(A._shape[-1], dtype=A._dtype, device=A.device))
+    inverse, info = solve_matrices(A, eye(A._ms_shape[-1], dtype=A._ms_dtype, device=A.device))
     found = matrix_norm(A, p) * matrix_norm(inverse, p)
     if array_of(info).any():
         found = where(info > 0, math.inf, found)
@@ -336,35 +336,35 @@ def lstsq(
 ) -> Any:
     """Return the X that minimizes ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver provides them."""
     check_floating(A, "torch.linalg.lstsq")
-    if len(A._shape) < 2:
+    if len(A._ms_shape) < 2:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
-    if not B._shape:
+    if not B._ms_shape:
         raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
-    if A._dtype is not B._dtype:
+    if A._ms_dtype is not B._ms_dtype:
         raise RuntimeError(
             "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
-            f"{type_word(A._dtype)} and other's dtype {type_word(B._dtype)}"
+            f"{type_word(A._ms_dtype)} and other's dtype {type_word(B._ms_dtype)}"
         )
-    if not 0 <= len(A._shape) - len(B._shape) <= 1:
+    if not 0 <= len(A._ms_shape) - len(B._ms_shape) <= 1:
         raise RuntimeError(
             "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
         )
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
-    shape = A._shape
+    shape = A._ms_shape
     vector = is_vector(A, B)
-    if not vector and len(shape) > len(B._shape):
-        broadcast_shape(shape[:-2], B._shape[:-1])
+    if not vector and len(shape) > len(B._ms_shape):
+        broadcast_shape(shape[:-2], B._ms_shape[:-1])
     right = views.unsqueeze(B, -1) if vector else B
-    if shape[-2] != right._shape[-2]:
+    if shape[-2] != right._ms_shape[-2]:
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
     values = svdvals(A.detach())
-    limit, counted = _limits_of(driver, rcond, np.finfo(A._dtype.np).eps.item(), max(shape[-2:]))
+    limit, counted = _limits_of(driver, rcond, np.finfo(A._ms_dtype.np).eps.item(), max(shape[-2:]))
     if driver == "gels":
         _expect_full_rank(A, values)
     solution = pinv(A, rtol=limit) @ right
-    nothing, counts = zeros(0, dtype=A._dtype.to_real(), device=A.device), zeros(0, dtype=int64, device=A.device)
+    nothing, counts = zeros(0, dtype=A._ms_dtype.to_real(), device=A.device), zeros(0, dtype=int64, device=A.device)
     rank = nothing
     ranks = reduce.sum(values > values[..., :1] * counted, -1) if A.numel() else zeros(shape[:-2], dtype=int64, device=A.device)
     residuals = nothing
@@ -395,16 +395,16 @@ def _limits_of(driver: str, rcond: float | None, eps: float, size: int) -> tuple
 
 def _expect_full_rank(A: TensorBase, values: TensorBase) -> None:
     """Raise torch's error where LAPACK meets a zero in the triangle of a matrix that is not all zeros."""
-    least = readable(values[..., -1:] / values[..., :1]) if 0 not in values._shape else None
-    if least is None or not (least <= max(A._shape[-2:]) * np.finfo(least.dtype).eps).any():
+    least = readable(values[..., -1:] / values[..., :1]) if 0 not in values._ms_shape else None
+    if least is None or not (least <= max(A._ms_shape[-2:]) * np.finfo(least.dtype).eps).any():
         return
     inner = A.detach()
-    triangle = qr(inner if inner._shape[-2] >= inner._shape[-1] else inner.mH, "r")[1]
+    triangle = qr(inner if inner._ms_shape[-2] >= inner._ms_shape[-1] else inner.mH, "r")[1]
     zeros_of = array_of(triangle.diagonal(dim1=-2, dim2=-1)) == 0
     zeros_of = (zeros_of & ~zeros_of.all(-1, keepdims=True)).reshape(-1, zeros_of.shape[-1])
     for place, row in enumerate(zeros_of):
         if row.any():
-            batch = f"(Batch element {place}): " if len(A._shape) > 2 else ""
+            batch = f"(Batch element {place}): " if len(A._ms_shape) > 2 else ""
             raise LinAlgError(
                 f"torch.linalg.lstsq: {batch}The least squares solution could not be computed because the input matrix does not have full "
                 f"rank (error code: {int(row.argmax()) + 1})."
@@ -419,16 +419,16 @@ def _in_lapack_columns(solution: TensorBase, rows: int) -> Any:
     """Return solutions in column-major order, as views of the first rows of a right-hand side of ``rows`` rows, which LAPACK overwrites
     with the solution.
     """
-    *lead, own, columns = solution._shape
+    *lead, own, columns = solution._ms_shape
     if rows <= own:
         return by_columns(solution)
-    rest = zeros((*lead, rows - own, columns), dtype=solution._dtype, device=solution.device)
+    rest = zeros((*lead, rows - own, columns), dtype=solution._ms_dtype, device=solution.device)
     return no_view(views.narrow(by_columns(cat([solution, rest], -2)), -2, 0, own))
 
 
 def check_scales(name: str, A: TensorBase, tau: TensorBase) -> None:
     """Raise torch's errors unless ``tau`` has a row for each matrix."""
-    a, t = A._shape, tau._shape
+    a, t = A._ms_shape, tau._ms_shape
     if len(t) != len(a) - 1:
         raise RuntimeError(
             f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {len(t)} and input.ndim is "
@@ -443,23 +443,23 @@ def check_scales(name: str, A: TensorBase, tau: TensorBase) -> None:
 def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the first columns of the product of Householder reflections: vectors below the diagonal of A, factors in tau."""
     name = "torch.linalg.householder_product"
-    if len(A._shape) < 2:
+    if len(A._ms_shape) < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    if not tau._shape:
+    if not tau._ms_shape:
         raise IndexError("Dimension specified as -1 but tensor has no dimensions")
-    rows, columns = A._shape[-2:]
+    rows, columns = A._ms_shape[-2:]
     if rows < columns:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    if tau._shape[-1] > columns:
+    if tau._ms_shape[-1] > columns:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     check_scales(name, A, tau)
-    if tau._dtype is not A._dtype:
-        raise RuntimeError(f"{name}: tau dtype {type_word(tau._dtype)} does not match input dtype {type_word(A._dtype)}")
-    if A._dtype.is_integral:
-        raise not_for("orgqr_cpu", A._dtype.name)
-    found = batch_of(eye(rows, columns, dtype=A._dtype, device=A.device), A._shape[:-2])
-    unit = tril(A, -1) + eye(rows, columns, dtype=A._dtype, device=A.device)
-    for i in reversed(range(tau._shape[-1])):
+    if tau._ms_dtype is not A._ms_dtype:
+        raise RuntimeError(f"{name}: tau dtype {type_word(tau._ms_dtype)} does not match input dtype {type_word(A._ms_dtype)}")
+    if A._ms_dtype.is_integral:
+        raise not_for("orgqr_cpu", A._ms_dtype.name)
+    found = batch_of(eye(rows, columns, dtype=A._ms_dtype, device=A.device), A._ms_shape[:-2])
+    unit = tril(A, -1) + eye(rows, columns, dtype=A._ms_dtype, device=A.device)
+    for i in reversed(range(tau._ms_shape[-1])):
         vector = unit[..., :, i : i + 1]
         found = found - views.unsqueeze(tau[..., i : i + 1], -1) * (vector @ (vector.mH @ found))
     return finish_safely(by_columns(found), out, "torch.linalg.householder_product")
@@ -485,15 +485,15 @@ def ldl_factor(A: TensorBase, *, hermitian: bool = False, out: TensorBase | Sequ
 
 def ldl_solve(LD: TensorBase, pivots: TensorBase, B: TensorBase, *, hermitian: bool = False, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``A @ X = B`` from the LDL factors of A."""
-    wrap_dim(-2, len(B._shape))
+    wrap_dim(-2, len(B._ms_shape))
     check_system(B, LD, "torch.linalg.ldl_solve", "torch.linalg.ldl_solve: ")
-    if pivots._shape != LD._shape[:-1]:
+    if pivots._ms_shape != LD._ms_shape[:-1]:
         raise RuntimeError(
             "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-            f"{list(pivots._shape)} instead"
+            f"{list(pivots._ms_shape)} instead"
         )
-    batch = broadcast_shape(LD._shape[:-2], B._shape[:-2])
-    exchanged = views.expand(pivots, (*batch, pivots._shape[-1]))
+    batch = broadcast_shape(LD._ms_shape[:-2], B._ms_shape[:-2])
+    exchanged = views.expand(pivots, (*batch, pivots._ms_shape[-1]))
     found = computed(_ldl_solve, batch_of(LD, batch), batch_of(B, batch), exchanged, hermitian)
     return finish_exactly(by_columns(found), out)
 
@@ -503,9 +503,9 @@ def ldl_solve(LD: TensorBase, pivots: TensorBase, B: TensorBase, *, hermitian: b
 
 def check_norm_out(name: str, A: TensorBase, dtype: dtype | None, out: TensorBase) -> None:
     """Raise torch's error unless ``out`` has the norm's dtype."""
-    want = (A._dtype if dtype is None else dtype).to_real()
-    if out._dtype is not want:
-        raise RuntimeError(f"{name} expected out tensor dtype {type_word(want)} but got: {type_word(out._dtype)}")
+    want = (A._ms_dtype if dtype is None else dtype).to_real()
+    if out._ms_dtype is not want:
+        raise RuntimeError(f"{name} expected out tensor dtype {type_word(want)} but got: {type_word(out._ms_dtype)}")
 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
@@ -525,7 +525,7 @@ def matrix_norm(
     check_matrix(A, "linalg.matrix_norm")
     if dtype is not None:
         A = A.to(dtype)
-    rank = len(A._shape)
+    rank = len(A._ms_shape)
     first, second = (wrap_dim(d, rank) for d in dims)
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})")
@@ -551,11 +551,11 @@ def matrix_norm(
 
 def _most(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
     """Return the maximum of nonnegative numbers; 0 if there are none."""
-    return reduce.amax(sizes, dim, keepdim) if sizes._shape[dim] else reduce.sum(sizes, dim, keepdim)
+    return reduce.amax(sizes, dim, keepdim) if sizes._ms_shape[dim] else reduce.sum(sizes, dim, keepdim)
 
 
 def _least(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
-    if sizes._shape[dim] == 0:
+    if sizes._ms_shape[dim] == 0:
         raise IndexError(f"amin(): Expected reduction dim {dim} to have non-zero size.")
     return reduce.amin(sizes, dim, keepdim)
 
@@ -571,16 +571,16 @@ def norm(
         check_norm_out("linalg.norm", A, dtype, out)
     if dim is not None and not isinstance(dim, int) and len(dim) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
-    if dim is None and ord is not None and len(A._shape) not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {len(A._shape)}D.")
-    two = len(dim) == 2 if isinstance(dim, (tuple, list)) else dim is None and len(A._shape) == 2
+    if dim is None and ord is not None and len(A._ms_shape) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {len(A._ms_shape)}D.")
+    two = len(dim) == 2 if isinstance(dim, (tuple, list)) else dim is None and len(A._ms_shape) == 2
     if ord is not None and two:
         return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype, out=out)
     if isinstance(ord, str):
         return matrix_norm(A, ord, dim if dim is not None else (-2, -1), keepdim, dtype=dtype, out=out)
     if ord is None and dim is None:
         flat = vector_norm(views.flatten(A), 2, None, False, dtype=dtype)
-        return finish_recorded(views.reshape(flat, (1,) * len(A._shape)) if keepdim else flat, out)
+        return finish_recorded(views.reshape(flat, (1,) * len(A._ms_shape)) if keepdim else flat, out)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 

@@ -52,7 +52,7 @@ _MOST_SQUARINGS = 40  # under a trace, where norms are not known
 
 
 def _product(first: Any, second: TensorBase) -> Any:
-    return call(_small, (first, second)) if first._shape[-1] <= _SMALL else first @ second
+    return call(_small, (first, second)) if first._ms_shape[-1] <= _SMALL else first @ second
 
 
 def _mixed(weights: tuple[float, ...], powers: tuple[TensorBase, ...]) -> Any:
@@ -105,11 +105,11 @@ def _by_norm(A: TensorBase, one: TensorBase, norms: TensorBase, limits: tuple[fl
 
 def _values(A: TensorBase) -> TensorBase:
     """Return the matrix exponential of float or complex matrices, without a gradient."""
-    shape = A._shape
+    shape = A._ms_shape
     if 0 in shape:
         return A.clone()
-    limits = _LIMITS[8 if A._dtype.name in ("float64", "complex128") else 4]
-    one = eye(shape[-1], dtype=A._dtype, device=A.device)
+    limits = _LIMITS[8 if A._ms_dtype.name in ("float64", "complex128") else 4]
+    one = eye(shape[-1], dtype=A._ms_dtype, device=A.device)
     norms = A.abs().sum(-2).amax(-1)
     norms = views.unsqueeze(views.unsqueeze(norms, -1), -1)
     values = values_of(norms)
@@ -133,7 +133,7 @@ def _exp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
     (gradient,), (A,) = gradients, inputs
     if gradient is None:
         return (None,)
-    size = A._shape[-1]
+    size = A._ms_shape[-1]
     adjoint = A.mH
     upper = cat((adjoint, gradient), -1)
     lower = cat((zeros_like(gradient), adjoint), -1)
@@ -148,9 +148,9 @@ def matrix_exp(A: TensorBase) -> TensorBase:
     forward, modes.forward = modes.forward, False  # the exponential has a derivative of its own
     try:
         with without_grad():
-            low = A._dtype.itemsize < 4
+            low = A._ms_dtype.itemsize < 4
             found = _values(A.float() if low else A)
-            found = found.to(A._dtype) if low else found
+            found = found.to(A._ms_dtype) if low else found
     finally:
         modes.forward = forward
     return attach("LinalgMatrixExpBackward0", _exp_backward, (A,), (found,))[0]

@@ -75,7 +75,7 @@ _KERNELS_OF_ALL = {
 
 def check_floating(tensor: TensorBase, name: str, low: bool = False) -> None:
     """Raise torch's error unless a tensor is floating or complex."""
-    kind = tensor._dtype
+    kind = tensor._ms_dtype
     if not kind.is_integral and (low or kind.itemsize >= 4):
         return
     kernel = _KERNELS_OF_ALL.get(name) or (_KERNELS.get(name) if kind.is_floating_point else None)
@@ -88,29 +88,29 @@ def check_floating(tensor: TensorBase, name: str, low: bool = False) -> None:
 
 def check_matrix(tensor: TensorBase, name: str, label: str = "A") -> None:
     """Raise torch's error for a tensor with fewer than two dimensions."""
-    if len(tensor._shape) < 2:
+    if len(tensor._ms_shape) < 2:
         raise RuntimeError(f"{name}: The input tensor {label} must have at least 2 dimensions.")
 
 
 def check_square(tensor: TensorBase, name: str, label: str = "A") -> None:
     """Raise torch's error unless a tensor holds square matrices."""
     check_matrix(tensor, name, label)
-    rows, columns = tensor._shape[-2:]
+    rows, columns = tensor._ms_shape[-2:]
     if rows != columns:
         raise RuntimeError(f"{name}: {label} must be batches of square matrices, but they are {rows} by {columns} matrices")
 
 
 def check_system(b: TensorBase, A: TensorBase, name: str, prefix: str = "") -> None:
     """Raise torch's errors unless A holds square matrices of b's dtype, with as many columns as b has rows."""
-    if b._dtype is not A._dtype:
+    if b._ms_dtype is not A._ms_dtype:
         raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {type_word(b._dtype)} and A of type "
-            f"{type_word(A._dtype)} instead."
+            f"Expected b and A to have the same dtype, but found b of type {type_word(b._ms_dtype)} and A of type "
+            f"{type_word(A._ms_dtype)} instead."
         )
-    rows, columns = A._shape[-2:]
+    rows, columns = A._ms_shape[-2:]
     if rows != columns:
         raise RuntimeError(f"{prefix}A must be batches of square matrices, but they are {rows} by {columns} matrices")
-    lines, width = b._shape[-2:]
+    lines, width = b._ms_shape[-2:]
     if columns != lines:
         raise RuntimeError(
             f"Incompatible matrix sizes for {name}: each A matrix is {columns} by {columns} but each b matrix is {lines} by {width}"
@@ -129,7 +129,7 @@ def check_info(info: TensorBase, text: str, name: str, error: type[Exception] | 
 
 def batch_of(tensor: TensorBase, batch: tuple[int, ...]) -> TensorBase:
     """Return the matrices expanded to a batch shape."""
-    shape = tensor._shape
+    shape = tensor._ms_shape
     return tensor if shape[:-2] == batch else views.expand(tensor, (*batch, *shape[-2:]))
 
 
@@ -141,7 +141,7 @@ def finite(tensor: TensorBase) -> bool:
 
 def by_columns(found: TensorBase) -> Any:
     """Return a new tensor of matrices in column-major order, like torch's LAPACK results."""
-    return in_order(found, columns_first(found._shape))
+    return in_order(found, columns_first(found._ms_shape))
 
 
 # Solvers
@@ -157,7 +157,7 @@ def _solve_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors) -> tu
 
 def solve_matrices(matrix: TensorBase, right: TensorBase) -> tuple[Any, Any]:
     """Solve ``matrix @ X = right``; return X and LAPACK's info codes."""
-    batch = broadcast_shape(matrix._shape[:-2], right._shape[:-2])
+    batch = broadcast_shape(matrix._ms_shape[:-2], right._ms_shape[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found, info = computed(_solve, matrix, right)
     return attach("LinalgSolveExBackward0", _solve_backward, (matrix, right), (by_columns(found),), kept=(0,))[0], info
@@ -165,17 +165,17 @@ def solve_matrices(matrix: TensorBase, right: TensorBase) -> tuple[Any, Any]:
 
 def is_vector(matrix: TensorBase, right: TensorBase) -> bool:
     """Return whether the right-hand side is a vector, or a batch of vectors."""
-    a, b = matrix._shape, right._shape
+    a, b = matrix._ms_shape, right._ms_shape
     return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
 
 
 def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any, Any]:
     check_floating(A, name)
     check_square(A, name)
-    if A._dtype is not B._dtype:
+    if A._ms_dtype is not B._ms_dtype:
         raise RuntimeError(
-            f"{name}: Expected A and B to have the same dtype, but found A of type {type_word(A._dtype)} and B of type "
-            f"{type_word(B._dtype)} instead"
+            f"{name}: Expected A and B to have the same dtype, but found A of type {type_word(A._ms_dtype)} and B of type "
+            f"{type_word(B._ms_dtype)} instead"
         )
     vector = is_vector(A, B)
     if vector and not left:
@@ -183,10 +183,10 @@ def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any
     right = views.unsqueeze(B, -1) if vector else B
     if not left:
         A, right = A.mT, right.mT
-    if A._shape[-1] != right._shape[-2]:
+    if A._ms_shape[-1] != right._ms_shape[-2]:
         raise RuntimeError(
             f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
-            f"({A._shape[-2]}x{A._shape[-1]} and {right._shape[-2]}x{right._shape[-1]})"
+            f"({A._ms_shape[-2]}x{A._ms_shape[-1]} and {right._ms_shape[-2]}x{right._ms_shape[-1]})"
         )
     found, info = solve_matrices(A, right)
     if not left:
@@ -195,7 +195,7 @@ def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any
         return found, info
     found = views.squeeze(found, -1)
     # Batches of vectors lie as matrices do.
-    return (by_columns(found) if len(found._shape) > 1 else found), info
+    return (by_columns(found) if len(found._ms_shape) > 1 else found), info
 
 
 @operation(autocast=FLOAT32_ON_CPU)
@@ -227,7 +227,7 @@ _NO_INVERSE = (
 def _inverse(A: TensorBase, name: str) -> tuple[Any, Any]:
     check_floating(A, name)
     check_square(A, name)
-    found, info = solve_matrices(A.detach(), eye(A._shape[-1], dtype=A._dtype, device=A.device))
+    found, info = solve_matrices(A.detach(), eye(A._ms_shape[-1], dtype=A._ms_dtype, device=A.device))
     return attach("LinalgInvExBackward0", _inverse_backward, (A,), (found,), kept=())[0], info
 
 
@@ -263,7 +263,7 @@ def _triangle_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors, up
 
 def triangular(matrix: TensorBase, right: TensorBase, upper: bool, unit: bool = False) -> Any:
     """Solve ``matrix @ X = right``, using one triangle of the matrix."""
-    batch = broadcast_shape(matrix._shape[:-2], right._shape[:-2])
+    batch = broadcast_shape(matrix._ms_shape[:-2], right._ms_shape[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found = computed(_triangular, matrix, right, upper, unit)
     return attach("LinalgSolveTriangularBackward0", _triangle_backward, (matrix, right), (by_columns(found),), upper, unit, kept=(0,))[0]
@@ -277,12 +277,12 @@ def solve_triangular(
     check_matrix(input, "linalg.solve_triangular")
     check_matrix(B, "linalg.solve_triangular", "B")
     check_square(input, "linalg.solve_triangular")
-    if input._dtype is not B._dtype:
+    if input._ms_dtype is not B._ms_dtype:
         raise RuntimeError(
             f"linalg.solve_triangular: Expected A and B to have the same dtype, but found A of type "
-            f"{type_word(input._dtype)} and B of type {type_word(B._dtype)} instead"
+            f"{type_word(input._ms_dtype)} and B of type {type_word(B._ms_dtype)} instead"
         )
-    a, b = input._shape, B._shape
+    a, b = input._ms_shape, B._ms_shape
     if a[-1] != (b[-2] if left else b[-1]):
         raise RuntimeError(
             f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
@@ -364,7 +364,7 @@ def _qr_square(q: TensorBase, r: TensorBase, gq: TensorBase | None, gr: Any) -> 
 def _qr_backward(gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], mode: str) -> Any:
     gq, gr = gradients
     q, r = outputs
-    rows, columns = inputs[0]._shape[-2:]
+    rows, columns = inputs[0]._ms_shape[-2:]
     if mode == "r":
         raise RuntimeError(
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
@@ -410,7 +410,7 @@ def _gaps(values: Any, squares: bool = False) -> TensorBase:
     if squares:
         values = values * values
     gaps = views.unsqueeze(values, -2) - views.unsqueeze(values, -1)
-    return gaps + eye(values._shape[-1], dtype=values._dtype, device=values.device)
+    return gaps + eye(values._ms_shape[-1], dtype=values._ms_dtype, device=values.device)
 
 
 _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this "
@@ -509,8 +509,8 @@ def eigvals(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 def _svd_backward(gradients: Any, outputs: list[TensorBase], inputs: list[TensorBase]) -> Any:
     gu, gs, gvh = gradients
     u, s, vh = outputs
-    rank = s._shape[-1]
-    rows, columns = inputs[0]._shape[-2:]
+    rank = s._ms_shape[-1]
+    rows, columns = inputs[0]._ms_shape[-2:]
     u, vh = u[..., :rank], vh[..., :rank, :]
     across, down = views.unsqueeze(s, -2), views.unsqueeze(s, -1)
     inner = None if gs is None else diag_embed(gs.to(u.dtype))

@@ -55,22 +55,22 @@ def lu_unpack(
     out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return P, L and U from the result of ``lu_factor``."""
-    if unpack_pivots and LU_pivots._dtype.name != "int32":
+    if unpack_pivots and LU_pivots._ms_dtype.name != "int32":
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function "
             "is intended to be used with the output produced by torch.linalg.lu_factor"
         )
-    if len(LU_data._shape) < 2:
-        raise RuntimeError(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data._shape)} instead")
+    if len(LU_data._ms_shape) < 2:
+        raise RuntimeError(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data._ms_shape)} instead")
     exchanges = readable(LU_pivots) if unpack_pivots else None
-    if exchanges is not None and not within(exchanges, 1, LU_data._shape[-2]):
+    if exchanges is not None and not within(exchanges, 1, LU_data._ms_shape[-2]):
         raise RuntimeError(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
         )
-    nothing = zeros(0, dtype=LU_data._dtype, device=LU_data.device)
+    nothing = zeros(0, dtype=LU_data._ms_dtype, device=LU_data.device)
     permutation = nothing
     if unpack_pivots:
-        permutation = beside(permutation_of(LU_pivots, LU_data._shape[-2], LU_data._dtype), LU_data)
+        permutation = beside(permutation_of(LU_pivots, LU_data._ms_shape[-2], LU_data._ms_dtype), LU_data)
     lower, upper = triangles(LU_data) if unpack_data else (nothing, nothing)
     return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
 
@@ -106,12 +106,12 @@ def pinverse(input: TensorBase, rcond: float = 1e-15) -> TensorBase:
 @operation(forms=Forms({"input": "B", "input2": "L"}), autocast=FLOAT32_ON_CPU)
 def cholesky_solve(B: TensorBase, L: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``A @ X = B`` from the Cholesky factor of A."""
-    if len(B._shape) < 2:
-        raise RuntimeError(f"b should have at least 2 dimensions, but has {len(B._shape)} dimensions instead")
-    if len(L._shape) < 2:
-        raise RuntimeError(f"u should have at least 2 dimensions, but has {len(L._shape)} dimensions instead")
+    if len(B._ms_shape) < 2:
+        raise RuntimeError(f"b should have at least 2 dimensions, but has {len(B._ms_shape)} dimensions instead")
+    if len(L._ms_shape) < 2:
+        raise RuntimeError(f"u should have at least 2 dimensions, but has {len(L._ms_shape)} dimensions instead")
     check_system(B, L, "cholesky_solve")
-    batch = broadcast_shape(B._shape[:-2], L._shape[:-2])
+    batch = broadcast_shape(B._ms_shape[:-2], L._ms_shape[:-2])
     right, factors = batch_of(B, batch), batch_of(L, batch)
     found = triangular_pair(right.detach(), factors.detach(), upper)
     return finish_safely(attach("CholeskySolveBackward0", _solve_backward, (right, factors), (found,), upper)[0], out, "cholesky_solve")
@@ -166,7 +166,7 @@ def cholesky_inverse(L: TensorBase, upper: bool = False, *, out: TensorBase | No
     if zero is not None and zero.any():
         raise LinAlgError(_zero_of("cholesky_inverse", zero))
     factors = L.detach()
-    found = triangular_pair(batch_of(eye(L._shape[-1], dtype=L._dtype, device=L.device), L._shape[:-2]), factors, upper)
+    found = triangular_pair(batch_of(eye(L._ms_shape[-1], dtype=L._ms_dtype, device=L.device), L._ms_shape[:-2]), factors, upper)
     return finish_safely(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out, "cholesky_inverse")
 
 
@@ -176,33 +176,33 @@ def ormqr(
     input: TensorBase, tau: TensorBase, other: TensorBase, left: bool = True, transpose: bool = False, *, out: TensorBase | None = None
 ) -> TensorBase:
     """Return ``Q @ other`` (``other @ Q``, or with the adjoint of Q) for the full Q of ``geqrf``."""
-    if len(input._shape) < 2 or len(other._shape) < 2:
-        raise RuntimeError(f"torch.ormqr: {'input' if len(input._shape) < 2 else 'other'} must have at least 2 dimensions.")
+    if len(input._ms_shape) < 2 or len(other._ms_shape) < 2:
+        raise RuntimeError(f"torch.ormqr: {'input' if len(input._ms_shape) < 2 else 'other'} must have at least 2 dimensions.")
     side = -2 if left else -1
-    if not tau._shape:
+    if not tau._ms_shape:
         raise IndexError("Dimension specified as -1 but tensor has no dimensions")
-    if tau._shape[-1:] != (min(other._shape[side], input._shape[-1]),):
+    if tau._ms_shape[-1:] != (min(other._ms_shape[side], input._ms_shape[-1]),):
         raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
-    if other._shape[side] != input._shape[-2]:
+    if other._ms_shape[side] != input._ms_shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
     check_scales("torch.ormqr", input, tau)
-    if other._shape[:-2] != input._shape[:-2]:
+    if other._ms_shape[:-2] != input._ms_shape[:-2]:
         raise RuntimeError(
-            f"torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(other._shape[:-2])}"
+            f"torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(other._ms_shape[:-2])}"
         )
     for word, tensor in (("tau", tau), ("other", other)):
-        if tensor._dtype is not input._dtype:
+        if tensor._ms_dtype is not input._ms_dtype:
             raise RuntimeError(
-                f"torch.ormqr: Expected input and {word} to have the same dtype, but input has dtype{type_word(input._dtype)} and "
-                f"{word} has dtype {type_word(tensor._dtype)}"
+                f"torch.ormqr: Expected input and {word} to have the same dtype, but input has dtype{type_word(input._ms_dtype)} and "
+                f"{word} has dtype {type_word(tensor._ms_dtype)}"
             )
-    rows = input._shape[-2]
-    count = tau._shape[-1]
-    unit = tril(input, -1) + eye(rows, input._shape[-1], dtype=input._dtype, device=input.device)
-    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+    rows = input._ms_shape[-2]
+    count = tau._ms_shape[-1]
+    unit = tril(input, -1) + eye(rows, input._ms_shape[-1], dtype=input._ms_dtype, device=input.device)
+    if isinstance(out, TensorBase) and out._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
             "torch.ormqr: Expected input and result to have the same dtype, but input has "
-            f"dtype{type_word(input._dtype)} and result has dtype {type_word(out._dtype)}"
+            f"dtype{type_word(input._ms_dtype)} and result has dtype {type_word(out._ms_dtype)}"
         )
     found = other if left else other.mH
     order = range(count) if transpose is left else reversed(range(count))
@@ -228,9 +228,9 @@ def cholesky(input: TensorBase, upper: bool = False, *, out: TensorBase | None =
 def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: tuple[TensorBase, ...] | None = None) -> Any:
     """Return U, S and V with ``A = U @ diag(S) @ V.mH``."""
     if not compute_uv:
-        *batch, rows, columns = input._shape
+        *batch, rows, columns = input._ms_shape
         values = svdvals(input)
-        left, right = (zeros((*batch, n, n), dtype=input._dtype, device=input.device) for n in (rows, columns))
+        left, right = (zeros((*batch, n, n), dtype=input._ms_dtype, device=input.device) for n in (rows, columns))
         return finish_exactly(return_types.svd((left, values, right)), out)
     u, s, vh = svd_parts(input, not some, "linalg.svd")
     return finish_exactly(return_types.svd((u, s, vh.mH)), out)
@@ -251,14 +251,14 @@ def triangular_solve(
 ) -> Any:
     """Return the X of ``A @ X = b`` for triangular A, and A."""
     for word, tensor in (("b", b), ("A", A)):
-        if len(tensor._shape) < 2:
+        if len(tensor._ms_shape) < 2:
             raise RuntimeError(
-                f"torch.triangular_solve: Expected {word} to have at least 2 dimensions, but it has {len(tensor._shape)} "
+                f"torch.triangular_solve: Expected {word} to have at least 2 dimensions, but it has {len(tensor._ms_shape)} "
                 "dimensions instead"
             )
     check_system(b, A, "triangular_solve")
     matrix, turned = (A.mT, not upper) if transpose else (A, upper)
-    batch = broadcast_shape(A._shape[:-2], b._shape[:-2])
+    batch = broadcast_shape(A._ms_shape[:-2], b._ms_shape[:-2])
     found = triangular(matrix, b, turned, unitriangular)
     return finish_exactly(return_types.triangular_solve((found, by_columns(batch_of(A, batch).clone()))), out)
 

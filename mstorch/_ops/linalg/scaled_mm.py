@@ -16,21 +16,21 @@ from .matmul import mm
 
 
 def _kind_text(name: str, tensor: TensorBase) -> str:
-    return f"{name}.dtype()={type_word(tensor._dtype)}"
+    return f"{name}.dtype()={type_word(tensor._ms_dtype)}"
 
 
 def _scale_text(name: str, tensor: TensorBase, joint: str) -> str:
-    sizes, steps = list(tensor._shape), list(tensor.stride())
+    sizes, steps = list(tensor._ms_shape), list(tensor.stride())
     return f"{_kind_text(name, tensor)}, {name}.size()={sizes}{joint}{name}.stride()={steps}"
 
 
 def _check_scales(input: TensorBase, mat2: TensorBase, scale_a: TensorBase, scale_b: TensorBase) -> None:
     """Raise torch's error unless the scales are one per matrix, or one per row of the first and per column of the second."""
-    rows, columns = input._shape[0], mat2._shape[1]
-    fit = all(matrix._dtype in STORED_DTYPES and matrix._dtype is not float4_e2m1fn_x2 for matrix in (input, mat2))
-    fit = fit and scale_a._dtype is scale_b._dtype is float32
-    whole = math.prod(scale_a._shape) == math.prod(scale_b._shape) == 1
-    by_rows = scale_a._shape == (rows, 1) and scale_b._shape == (1, columns)
+    rows, columns = input._ms_shape[0], mat2._ms_shape[1]
+    fit = all(matrix._ms_dtype in STORED_DTYPES and matrix._ms_dtype is not float4_e2m1fn_x2 for matrix in (input, mat2))
+    fit = fit and scale_a._ms_dtype is scale_b._ms_dtype is float32
+    whole = math.prod(scale_a._ms_shape) == math.prod(scale_b._ms_shape) == 1
+    by_rows = scale_a._ms_shape == (rows, 1) and scale_b._ms_shape == (1, columns)
     by_rows = by_rows and is_contiguous(scale_a) and is_contiguous(scale_b)
     if not fit or not (whole or by_rows):
         raise ValueError(
@@ -51,7 +51,7 @@ def _scaled_mm(
 
     It is computed in float32 and rounded once. ``scale_result`` and ``use_fast_accum`` have no effect, as on torch's CPU.
     """
-    a, b = input._shape, mat2._shape
+    a, b = input._ms_shape, mat2._ms_shape
     if len(a) != 2:
         raise RuntimeError("mat1 must be a matrix")
     if len(b) != 2:
@@ -59,8 +59,8 @@ def _scaled_mm(
     if a[1] != b[0]:
         raise RuntimeError(f"mat_a and mat_b shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
     _check_scales(input, mat2, scale_a, scale_b)
-    if bias is not None and math.prod(bias._shape) != b[1]:
-        raise RuntimeError(f"Bias must be size {b[1]} but got {math.prod(bias._shape)}")
+    if bias is not None and math.prod(bias._ms_shape) != b[1]:
+        raise RuntimeError(f"Bias must be size {b[1]} but got {math.prod(bias._ms_shape)}")
     return _product(input, mat2, scale_a, scale_b, bias, out_dtype, out)
 
 
@@ -71,12 +71,12 @@ def _product(
     """Return the product in single precision, rounded once to ``kind``."""
     pair = []
     for matrix, scale in ((input, scale_a), (mat2, scale_b)):
-        scale = views.reshape(scale, ()) if math.prod(scale._shape) == 1 else scale
+        scale = views.reshape(scale, ()) if math.prod(scale._ms_shape) == 1 else scale
         pair.append(mul(to_dtype(matrix.detach(), float32), scale.detach()))
     found = mm(*pair)
     if bias is not None:
-        found = add(found, views.reshape(to_dtype(bias.detach(), float32), (math.prod(bias._shape),)))
-    kind = kind or (out._dtype if out is not None else input._dtype)
+        found = add(found, views.reshape(to_dtype(bias.detach(), float32), (math.prod(bias._ms_shape),)))
+    kind = kind or (out._ms_dtype if out is not None else input._ms_dtype)
     return finish(to_dtype(found, kind), out)
 
 
@@ -114,9 +114,9 @@ def _check_recipes(
     matrices: Sequence[TensorBase], scales: Sequence[Sequence[TensorBase]], recipes: Sequence[Sequence[int]]
 ) -> None:
     """Raise ValueError unless both matrices of eight bits have one scale, of the matrix or of its rows."""
-    fit = all(matrix._dtype in STORED_DTYPES and matrix._dtype is not float4_e2m1fn_x2 for matrix in matrices)
+    fit = all(matrix._ms_dtype in STORED_DTYPES and matrix._ms_dtype is not float4_e2m1fn_x2 for matrix in matrices)
     fit = fit and list(recipes[0]) == list(recipes[1]) and list(recipes[0]) in ([0], [1])
-    if not fit or any(len(given) != 1 or given[0]._dtype is not float32 for given in scales):
+    if not fit or any(len(given) != 1 or given[0]._ms_dtype is not float32 for given in scales):
         raise ValueError("Invalid scaling configuration.")
 
 
@@ -124,10 +124,10 @@ def _check_shapes(a: tuple[int, ...], b: tuple[int, ...], scale_a: TensorBase, s
     """Raise torch's error if a scale has another shape than its recipe says."""
     if not by_rows:
         for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
-            if math.prod(scale._shape) != 1:
+            if math.prod(scale._ms_shape) != 1:
                 raise ValueError(f"{name} must have 1 Float element")
         return
-    own, other = scale_a._shape, scale_b._shape
+    own, other = scale_a._ms_shape, scale_b._ms_shape
     if not own:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if own[0] != a[0] or own[wrap_dim(1, len(own))] != 1:
@@ -145,7 +145,7 @@ def _scaled_mm_v2(
     out_dtype: dtype | None, contraction_dim: Sequence[int] = (), use_fast_accum: bool = False, *, out: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return the product of two float8 matrices whose scales ``recipe_a`` and ``recipe_b`` describe: numbers of ``ScalingType``."""
-    a, b = input._shape, mat2._shape
+    a, b = input._ms_shape, mat2._ms_shape
     for name, shape in (("mat_a", a), ("mat_b", b)):
         if len(shape) != 2:
             raise ValueError(f"{name} must be a matrix")
@@ -153,10 +153,10 @@ def _scaled_mm_v2(
         raise ValueError("contraction_dim must have exactly 2 elements")
     if a[1] != b[0]:
         raise ValueError(f"mat_a and mat_b shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
-    if bias is not None and math.prod(bias._shape) != b[1]:
-        raise ValueError(f"Bias must be size {b[1]} but got {math.prod(bias._shape)}")
-    if bias is not None and bias._dtype not in (float32, bfloat16, float16):
-        raise ValueError(f"Bias must be Float32 or BFloat16 or Half, but got {type_word(bias._dtype)}")
+    if bias is not None and math.prod(bias._ms_shape) != b[1]:
+        raise ValueError(f"Bias must be size {b[1]} but got {math.prod(bias._ms_shape)}")
+    if bias is not None and bias._ms_dtype not in (float32, bfloat16, float16):
+        raise ValueError(f"Bias must be Float32 or BFloat16 or Half, but got {type_word(bias._ms_dtype)}")
     if swizzle_a and swizzle_b and (swizzle_a[0] or swizzle_b[0]):  # torch looks at the first of each, where both are given
         raise ValueError("CPU does not support swizzle.")
     _check_recipes((input, mat2), (scale_a, scale_b), (recipe_a, recipe_b))

@@ -55,10 +55,10 @@ def ctc_loss(
     by its target's length.
     """
     reduction = chosen(reduction, None, None)
-    single = len(log_probs._shape) == 2
+    single = len(log_probs._ms_shape) == 2
     if single:
         log_probs = views.unsqueeze(log_probs, 1)
-    steps, batch, classes = log_probs._shape
+    steps, batch, classes = log_probs._ms_shape
     if 0 in (steps, batch, classes):
         raise RuntimeError("log_probs tensor must not be empty")
     if not 0 <= blank < classes:
@@ -84,7 +84,7 @@ def _losses_of_nothing(
 def _reduced_losses(
     log_probs: TensorBase, targets: TensorBase, inputs: Array, wanted: Array, blank: int, reduction: str, zero_infinity: bool, single: bool
 ) -> TensorBase:
-    batch = log_probs._shape[1]
+    batch = log_probs._ms_shape[1]
     rows = _rows(targets, wanted, batch)
     # The kernel refuses a target that cannot fit: equal neighbours need a blank between them.
     repeats = np.array([(row[1:n] == row[: n - 1]).sum() if n > 1 else 0 for row, n in zip(rows, wanted)], np.int64)
@@ -101,14 +101,14 @@ def _reduced_losses(
         return views.squeeze(loss, 0) if single else loss
     if reduction == "sum":
         return sum_of(loss)
-    return mean(div(loss, beside(made(np.maximum(wanted, 1).astype(log_probs._dtype.np)), loss)))
+    return mean(div(loss, beside(made(np.maximum(wanted, 1).astype(log_probs._ms_dtype.np)), loss)))
 
 
 def _infinite(log_probs: TensorBase, inputs: Array, fits: Array) -> Any:
     """Return infinite losses for targets without any alignment, with torch's gradient: NaN at each input step."""
     if not is_tracked(log_probs):
         return float("inf")
-    counted = made((np.arange(log_probs._shape[0])[:, None] < inputs)[:, :, None] & ~fits[:, None])
+    counted = made((np.arange(log_probs._ms_shape[0])[:, None] < inputs)[:, :, None] & ~fits[:, None])
     read = beside(counted, log_probs)
     return neg(log(mul(sum_of(where(logical_and(read, isfinite(log_probs.detach())), log_probs, 0.0), (0, 2)), 0.0)))
 

@@ -53,7 +53,7 @@ def margin_ranking_loss(
 ) -> TensorBase:  # fmt: skip
     """Return ``max(0, -target * (input1 - input2) + margin)``, reduced."""
     reduction = chosen(reduction, size_average, reduce)
-    if not len(input1._shape) == len(input2._shape) == len(target._shape):
+    if not len(input1._ms_shape) == len(input2._ms_shape) == len(target._ms_shape):
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{size_text(input1)}, input2: {size_text(input2)}, target: {size_text(target)} "
@@ -68,13 +68,13 @@ def cosine_embedding_loss(
 ) -> TensorBase:  # fmt: skip
     """Return ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1, reduced."""
     reduction = chosen(reduction, size_average, reduce)
-    rank = len(target._shape)
+    rank = len(target._ms_shape)
     if rank not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if len(input1._shape) != rank + 1 or len(input2._shape) != rank + 1:
+    if len(input1._ms_shape) != rank + 1 or len(input2._ms_shape) != rank + 1:
         words = "1D target tensor expects 2D input tensors" if rank else "0D target tensor expects 1D input tensors"
         raise RuntimeError(
-            f"{words}, but found inputs with sizes {list(input1._shape)} and {list(input2._shape)}."
+            f"{words}, but found inputs with sizes {list(input1._ms_shape)} and {list(input2._ms_shape)}."
         )
     dim = rank
     product = sum_of(mul(input1, input2), dim)
@@ -95,7 +95,7 @@ def triplet_margin_loss(
     reduction = chosen(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    ranks = [len(x._shape) for x in (anchor, positive, negative)]
+    ranks = [len(x._ms_shape) for x in (anchor, positive, negative)]
     if len(set(ranks)) != 1:
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
@@ -125,7 +125,7 @@ def triplet_margin_with_distance_loss(
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    ranks = [len(x._shape) for x in (anchor, positive, negative)]
+    ranks = [len(x._ms_shape) for x in (anchor, positive, negative)]
     if len(set(ranks)) != 1:
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
@@ -144,26 +144,26 @@ def multi_margin_loss(
     reduction = chosen(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    if weight is not None and len(weight._shape) != 1:
+    if weight is not None and len(weight._ms_shape) != 1:
         raise ValueError("weight must be one-dimensional")
-    shape = input._shape
+    shape = input._ms_shape
     if len(shape) > 2 or (len(shape) == 2 and shape[1] == 0) or shape == (0,):
         raise RuntimeError(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: " + str(list(shape))
         )
     rows = views.reshape(input, (-1, shape[-1] if shape else 1))
-    n, classes = rows._shape
-    if math.prod(target._shape) != n or len(target._shape) > 1:
+    n, classes = rows._ms_shape
+    if math.prod(target._ms_shape) != n or len(target._ms_shape) > 1:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
-            f"target size [{n}], but got {list(target._shape)}. Input has shape {list(shape)}."
+            f"target size [{n}], but got {list(target._ms_shape)}. Input has shape {list(shape)}."
         )
-    if weight is not None and weight._shape != (classes,):
-        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight._shape)}")
+    if weight is not None and weight._ms_shape != (classes,):
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight._ms_shape)}")
     expect_dtype(int64, target)
-    if math.prod(input._shape) and input._dtype not in (float32, float64):
-        raise not_for("multi_margin_loss_cpu_kernel", input._dtype.name)
-    expect_dtype(input._dtype, weight)
+    if math.prod(input._ms_shape) and input._ms_dtype not in (float32, float64):
+        raise not_for("multi_margin_loss_cpu_kernel", input._ms_dtype.name)
+    expect_dtype(input._ms_dtype, weight)
     chosen_classes = readable(target)
     if chosen_classes is not None and n and not within(chosen_classes, 0, classes - 1):
         raise RuntimeError("target out of range")
@@ -177,7 +177,7 @@ def multi_margin_loss(
     if weight is not None:
         loss = mul(loss, where(counted, views.unsqueeze(index_select(weight, 0, views.reshape(column, (n,))), 1), 0.0))
     loss = div(sum_of(loss, 1), classes)
-    return reduced(views.reshape(loss, target._shape) if len(shape) < 2 else loss, reduction)
+    return reduced(views.reshape(loss, target._ms_shape) if len(shape) < 2 else loss, reduction)
 
 
 @operation(autocast=FLOAT32, one_device=OneDevice("_multilabel_margin_loss_forward"))
@@ -189,19 +189,19 @@ def multilabel_margin_loss(
     classes.
     """
     reduction = chosen(reduction, size_average, reduce)
-    shape = input._shape
+    shape = input._ms_shape
     if len(shape) > 2 or (shape and shape[-1] == 0):
         raise RuntimeError(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: " + str(list(shape))
         )
-    if target._shape != shape and not (len(shape) < 2 and math.prod(target._shape) == math.prod(input._shape)):
-        raise RuntimeError(f"inconsistent target size: {list(target._shape)} for input of size: {list(shape)}")
-    if math.prod(input._shape):
-        if input._dtype not in (float32, float64):
-            raise not_for("multilabel_margin_loss_forward_out_frame", input._dtype.name)
+    if target._ms_shape != shape and not (len(shape) < 2 and math.prod(target._ms_shape) == math.prod(input._ms_shape)):
+        raise RuntimeError(f"inconsistent target size: {list(target._ms_shape)} for input of size: {list(shape)}")
+    if math.prod(input._ms_shape):
+        if input._ms_dtype not in (float32, float64):
+            raise not_for("multilabel_margin_loss_forward_out_frame", input._ms_dtype.name)
         expect_dtype(int64, target)
     rows = views.reshape(input, (-1, shape[-1] if shape else 1))
-    n, classes = rows._shape
+    n, classes = rows._ms_shape
     found = readable(target)
     if found is not None and not within(found, -1, classes - 1):
         raise RuntimeError("target out of range")

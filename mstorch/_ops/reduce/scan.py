@@ -46,11 +46,11 @@ _logcumsumexp = kernel("logcumsumexp")
 
 
 def _scan(kernel_: Kernel, input: TensorBase, dim: int, kind: dtype | None, out: TensorBase | None) -> TensorBase:
-    dim = wrap_dim(dim, len(input._shape))
+    dim = wrap_dim(dim, len(input._ms_shape))
     if kind is not None and out is not None:
         expect_out_dtype(out, kind)
     kind = summed_dtype(input, kind, out)
-    if not kind.category and (not input._shape or 0 in input._shape):
+    if not kind.category and (not input._ms_shape or 0 in input._ms_shape):
         return finish(input.to(kind), out)  # there is nothing to add
     refuse_dtype(f"{kernel_.op}_out_cpu", kind)
     if isinstance(out, TensorBase):
@@ -81,28 +81,28 @@ def cumprod_(self: TensorBase, dim: int, *, dtype: dtype | None = None) -> Tenso
 
 
 def _scan_in_place(input: TensorBase, kernel_: Kernel, dim: int, kind: dtype | None) -> TensorBase:
-    if kind is not None and kind is not input._dtype:
+    if kind is not None and kind is not input._ms_dtype:
         raise RuntimeError(
-            f"Bad in-place call: input tensor dtype {cpp_word(input._dtype)} and output tensor dtype {cpp_word(kind)} should match"
+            f"Bad in-place call: input tensor dtype {cpp_word(input._ms_dtype)} and output tensor dtype {cpp_word(kind)} should match"
         )
-    if math.prod(input._shape) == 0 or not input._shape:
-        wrap_dim(dim, len(input._shape))
+    if math.prod(input._ms_shape) == 0 or not input._ms_shape:
+        wrap_dim(dim, len(input._ms_shape))
         return input.clone()
-    return _scan(kernel_, input, dim, input._dtype, None)
+    return _scan(kernel_, input, dim, input._ms_dtype, None)
 
 
 def _running(kernel_: Kernel, name: str, kind: type, input: TensorBase, dim: int, out: Any) -> Any:
-    if input._dtype.is_complex:
-        raise not_for(f"{name}_cpu", input._dtype.name)
+    if input._ms_dtype.is_complex:
+        raise not_for(f"{name}_cpu", input._ms_dtype.name)
     # As in torch, nothing is looked at where there is nothing.
-    dim = wrap_dim(dim, len(input._shape)) if math.prod(input._shape) else 0
-    asked = input._dtype.name
+    dim = wrap_dim(dim, len(input._ms_shape)) if math.prod(input._ms_shape) else 0
+    asked = input._ms_dtype.name
     ranked = cast_tensor(input.detach(), by_name(_WIDER[asked])) if asked in _WIDER else input.detach()
     indices = call(kernel_, (ranked,), dim)
     expect_parts(name, out)
-    for target, wanted in zip(out or (), (input._dtype, int64)):
-        if target._dtype is not wanted:
-            raise RuntimeError(f"expected scalar_type {type_word(wanted)} but found {type_word(target._dtype)}")
+    for target, wanted in zip(out or (), (input._ms_dtype, int64)):
+        if target._ms_dtype is not wanted:
+            raise RuntimeError(f"expected scalar_type {type_word(wanted)} but found {type_word(target._ms_dtype)}")
     return finish(kind((gather(input, dim, indices), indices)), out)
 
 
@@ -126,17 +126,17 @@ def cummin(input: TensorBase, dim: int, *, out: TensorBase | Sequence[TensorBase
 @operation(numpy_names=True)
 def logcumsumexp(input: TensorBase, dim: int, *, out: TensorBase | None = None) -> TensorBase:
     """Return the logarithm of the cumulative sums of exponentials along ``dim``."""
-    dim = wrap_dim(dim, len(input._shape))
-    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
-        raise RuntimeError(f"expected scalar_type {type_word(input._dtype)} but found {type_word(out._dtype)}")
-    refuse_dtype("logcumsumexp_out_cpu", input._dtype, below=2)
+    dim = wrap_dim(dim, len(input._ms_shape))
+    if isinstance(out, TensorBase) and out._ms_dtype is not input._ms_dtype:
+        raise RuntimeError(f"expected scalar_type {type_word(input._ms_dtype)} but found {type_word(out._ms_dtype)}")
+    refuse_dtype("logcumsumexp_out_cpu", input._ms_dtype, below=2)
     refuse_parts(None if out is None else (out,), input)
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         with without_grad():
             found = call(_logcumsumexp, (input.detach(),), dim)
 
         def forward(tangents: Sequence[TensorBase], outputs: tuple[TensorBase, ...], inputs: tuple[TensorBase, ...]) -> Any:
-            if not inputs[0]._shape:
+            if not inputs[0]._ms_shape:
                 return tangents
             weights = exp(inputs[0])  # as in torch, without regard to an overflow
             return (cumsum(weights * tangents[0], dim) / cumsum(weights, dim),)
@@ -146,7 +146,7 @@ def logcumsumexp(input: TensorBase, dim: int, *, out: TensorBase | None = None) 
 
 
 def _logcumsumexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], dim: int) -> Any:
-    if not inputs[0]._shape:
+    if not inputs[0]._ms_shape:
         return gradients
     behind = flip(logcumsumexp(flip(log(gradients[0]) - outputs[0].conj_physical(), (dim,)), dim), (dim,))
     return (exp(behind + inputs[0].conj_physical()),)
@@ -158,20 +158,20 @@ def diff(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """Return the differences of neighbours along ``dim``, ``n`` times."""
-    shape = input._shape
+    shape = input._ms_shape
     if not shape:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     dim = wrap_dim(dim, len(shape))
     for extra in (prepend, append):
-        if extra is not None and len(extra._shape) != len(shape):
+        if extra is not None and len(extra._ms_shape) != len(shape):
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     refuse_partly(out, input, prepend, append)
     if n == 0:
         return finish(input.clone(), out)
     for extra in (prepend, append):
-        for place, (own, other) in enumerate(zip(shape, () if extra is None else extra._shape)):
+        for place, (own, other) in enumerate(zip(shape, () if extra is None else extra._ms_shape)):
             if own != other and place != dim:
                 raise RuntimeError(
                     "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension;"
@@ -180,31 +180,31 @@ def diff(
     parts = [part for part in (prepend, input, append) if part is not None]
     current = cat(parts, dim) if len(parts) > 1 else input
     # As in torch, no more times than there are entries, and not at all where there is none.
-    for _ in range(min(n, current._shape[dim])):
-        length = current._shape[dim]
+    for _ in range(min(n, current._ms_shape[dim])):
+        length = current._ms_shape[dim]
         ahead = views.slice_dim(current, dim, 1, length, 1)
         behind = views.slice_dim(current, dim, 0, max(length - 1, 0), 1)
-        current = ahead.logical_xor(behind) if current._dtype is bool_ else ahead - behind
+        current = ahead.logical_xor(behind) if current._ms_dtype is bool_ else ahead - behind
     words = "expected scalar_type {kind} but found {out}"
     return current if out is None else finish_exactly(current, out, words)  # the input itself, where it has nothing along the dimension
 
 
 def _pairs(y: TensorBase, dim: int) -> tuple[Any, Any]:
-    length = y._shape[dim]
+    length = y._ms_shape[dim]
     return views.slice_dim(y, dim, 1, length, 1), views.slice_dim(y, dim, 0, length - 1, 1)
 
 
 def _steps(x: TensorBase, y: TensorBase, dim: int, name: str) -> TensorBase:
     """Return the distances between the sample points, shaped to multiply slices of ``y``."""
-    shape = y._shape
-    if not x._shape:
+    shape = y._ms_shape
+    if not x._ms_shape:
         raise RuntimeError("trapezoid() x must be at least one-dimensional")
-    if len(x._shape) == 1 and (len(shape) > 1 or x._shape != shape):
-        if x._shape[0] != shape[dim]:
+    if len(x._ms_shape) == 1 and (len(shape) > 1 or x._ms_shape != shape):
+        if x._ms_shape[0] != shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         return views.reshape(diff(x), (1,) * dim + (-1,) + (1,) * (len(shape) - dim - 1))
-    if len(x._shape) < len(shape):
-        x = views.reshape(x, (1,) * (len(shape) - len(x._shape)) + x._shape)
+    if len(x._ms_shape) < len(shape):
+        x = views.reshape(x, (1,) * (len(shape) - len(x._ms_shape)) + x._ms_shape)
     return diff(x, dim=dim)
 
 
@@ -215,24 +215,24 @@ def trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: float | None = 
 
 
 def _refuse_truth(name: str, y: TensorBase, x: TensorBase | None) -> None:
-    if y._dtype is bool_ or x is not None and x._dtype is bool_:
+    if y._ms_dtype is bool_ or x is not None and x._ms_dtype is bool_:
         which = "`y`" if x is None else "`x` or `y`"
         raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
 
 
 def _integral(y: TensorBase, x: TensorBase | None, dx: float | None, dim: int, running: bool) -> TensorBase:
-    shape = y._shape
+    shape = y._ms_shape
     if x is not None and not isinstance(x, TensorBase):
         x, dx = None, x
     name = "cumulative_trapezoid" if running else "trapezoid"
     if isinstance(dx, bool):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
-    if isinstance(dx, TensorBase) and dx._shape:
+    if isinstance(dx, TensorBase) and dx._ms_shape:
         raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, dx=Tensor)")
     if running:
         _refuse_truth("cumulative_trapezoid", y, x)
     if not shape:
-        if running and (x is None or not x._shape):
+        if running and (x is None or not x._ms_shape):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"Dimension specified as {dim if x is None else 0} but tensor has no dimensions")
     dim = wrap_dim(dim, len(shape))
@@ -266,7 +266,7 @@ def gradient(
     input: TensorBase, *, spacing: float | Sequence[TensorBase | float] = 1, dim: int | tuple[int, ...] | None = None, edge_order: int = 1
 ) -> tuple[Any, ...]:
     """Return numerical derivatives along each of ``dim``: central differences, and one-sided ones at the ends."""
-    shape = input._shape
+    shape = input._ms_shape
     spacing = 1 if spacing is None else spacing
     dims = _gradient_dims(dim, len(shape))
     if isinstance(spacing, TensorBase):
@@ -300,13 +300,13 @@ def _over(difference: Any, step: TensorBase | float) -> TensorBase:
 
 
 def _derivative(input: TensorBase, dim: int, step: TensorBase | float, edge_order: int) -> TensorBase:
-    length = input._shape[dim]
+    length = input._ms_shape[dim]
 
     def part(start: int, stop: int) -> Any:
         return views.slice_dim(input, dim, start, stop, 1)
 
     if isinstance(step, TensorBase):
-        along = views.reshape(diff(step), (1,) * dim + (-1,) + (1,) * (len(input._shape) - dim - 1))
+        along = views.reshape(diff(step), (1,) * dim + (-1,) + (1,) * (len(input._ms_shape) - dim - 1))
 
         def gap(start: int, stop: int) -> Any:
             return views.slice_dim(along, dim, start, stop, 1)

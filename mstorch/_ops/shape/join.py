@@ -68,17 +68,17 @@ def tensor_list(tensors: Sequence[TensorBase], name: str) -> tuple[Any, ...]:
 
 
 def _common(tensors: Sequence[Any]) -> dtype:
-    kind = tensors[0]._dtype
+    kind = tensors[0]._ms_dtype
     for tensor in tensors:
-        if tensor._dtype is not kind:
-            kind = promote_types(kind, tensor._dtype)
+        if tensor._ms_dtype is not kind:
+            kind = promote_types(kind, tensor._ms_dtype)
     return kind
 
 
 def _check_kind(kind: dtype, out: TensorBase | None) -> None:
     """Raise torch's error if a dtype cannot be cast to that of ``out``; None is accepted."""
-    if out is not None and not can_cast(kind, out._dtype):
-        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
+    if out is not None and not can_cast(kind, out._ms_dtype):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._ms_dtype)}")
 
 
 @operation(numpy_names=True, autocast=WIDEST)
@@ -87,7 +87,7 @@ def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None =
     tensors = tensor_list(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    shapes = [tensor._shape for tensor in tensors]
+    shapes = [tensor._ms_shape for tensor in tensors]
     for number, shape in enumerate(shapes):
         if not shape:
             raise RuntimeError(f"zero-dimensional tensor (at position {number}) cannot be concatenated")
@@ -114,14 +114,14 @@ def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None =
     refuse_overlap(out, *tensors)
     parts = []
     for tensor, shape in zip(tensors, shapes):
-        if tensor._dtype is not kind:
+        if tensor._ms_dtype is not kind:
             tensor = cast_tensor(tensor, kind)
         if shape == (0,) and len(first) > 1:
             tensor = views.reshape(tensor, (*first[:axis], 0, *first[axis + 1 :]))
         parts.append(tensor)
     made = apply(_cat, kind, (parts,), (axis,))
-    if len(first) in (4, 5) and all(t._stride is not None and suggests_channels_last(s, t._stride) for t, s in zip(tensors, shapes)):
-        made = in_order(made, normalize(made._shape, channels_last_strides(made._shape)))
+    if len(first) in (4, 5) and all(t._ms_stride is not None and suggests_channels_last(s, t._ms_stride) for t, s in zip(tensors, shapes)):
+        made = in_order(made, normalize(made._ms_shape, channels_last_strides(made._ms_shape)))
     return finish(made, out)
 
 
@@ -134,11 +134,11 @@ def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None
     tensors = tensor_list(tensors, "stack")
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    first = tensors[0]._shape
+    first = tensors[0]._ms_shape
     for number, tensor in enumerate(tensors):
-        if tensor._shape != first:
+        if tensor._ms_shape != first:
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(tensor._shape)} at "
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(tensor._ms_shape)} at "
                 f"entry {number}"
             )
     axis = wrap_dim(dim, len(first) + 1)
@@ -146,21 +146,21 @@ def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None
     _check_kind(kind, out)
     if out is not None and all(out is not tensor for tensor in tensors):
         refuse_overlap(out, *(views.unsqueeze(tensor, 0) for tensor in tensors))  # joined are views, never ``out`` itself
-    parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
+    parts = [t if t._ms_dtype is kind else cast_tensor(t, kind) for t in tensors]
     made = apply(_stack, kind, (parts,), (axis,))
     if len(first) in (4, 5) and axis < len(first) and all(
-        t._stride is not None and suggests_channels_last(first, t._stride) for t in tensors
+        t._ms_stride is not None and suggests_channels_last(first, t._ms_stride) for t in tensors
     ):
         # torch joins them along an existing dimension and divides this.
         count, joined = len(tensors), list(first)
         joined[axis] *= count
         steps = channels_last_strides(joined)
-        made = in_order(made, normalize(made._shape, (*steps[:axis], first[axis] * steps[axis], *steps[axis:])))
+        made = in_order(made, normalize(made._ms_shape, (*steps[:axis], first[axis] * steps[axis], *steps[axis:])))
     return finish(made, out)
 
 
 def _at_least(tensor: TensorBase, rank: int) -> TensorBase:
-    own = len(tensor._shape)
+    own = len(tensor._ms_shape)
     if own >= rank:
         return tensor
     if rank == 1:
@@ -198,7 +198,7 @@ def atleast_3d(*tensors: Any) -> Any:
 def hstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
     """Concatenate the tensors along the second dimension, vectors along the first."""
     parts = [_at_least(t, 1) for t in _nonempty(tensors, "hstack")]
-    return cat(parts, 0 if len(parts[0]._shape) == 1 else 1, out=out)
+    return cat(parts, 0 if len(parts[0]._ms_shape) == 1 else 1, out=out)
 
 
 def vstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> TensorBase:
@@ -218,8 +218,8 @@ def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None
     """Concatenate the tensors along the second dimension, vectors as columns."""
     parts = []
     for tensor in _nonempty(tensors, "column_stack"):
-        rank = len(tensor._shape)
-        parts.append(views.reshape(tensor, (math.prod(tensor._shape), 1)) if rank <= 1 else tensor)
+        rank = len(tensor._ms_shape)
+        parts.append(views.reshape(tensor, (math.prod(tensor._ms_shape), 1)) if rank <= 1 else tensor)
     return cat(parts, 1, out=out)
 
 
@@ -238,19 +238,19 @@ def _nothing(height: int, width: int, block: TensorBase, kind: dtype) -> TensorB
 def block_diag(*tensors: Any) -> TensorBase:
     """Return a block-diagonal matrix of the tensors (of at most two dimensions)."""
     for number, tensor in enumerate(tensors):
-        if len(tensor._shape) > 2:
+        if len(tensor._ms_shape) > 2:
             raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {number} has {len(tensor._shape)} "
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {number} has {len(tensor._ms_shape)} "
                 "dimensions"
             )
     if not tensors:
         return zeros((1, 0))
     blocks = [_at_least(tensor, 2) for tensor in tensors]
     kind = _common(blocks)
-    width = sum(block._shape[1] for block in blocks)
+    width = sum(block._ms_shape[1] for block in blocks)
     rows, before = [], 0
     for block in blocks:
-        height, own = block._shape
+        height, own = block._ms_shape
         sides = (_nothing(height, before, block, kind), block, _nothing(height, width - before - own, block, kind))
         rows.append(cat(sides, 1))
         before += own
@@ -261,7 +261,7 @@ def block_diag(*tensors: Any) -> TensorBase:
 def repeat(self: TensorBase, *repeats: int | Sequence[int]) -> TensorBase:
     """Repeat the tensor along each dimension; more repeats than dimensions add dimensions in front."""
     counts = shape_args(repeats, "repeat")
-    own = self._shape
+    own = self._ms_shape
     if len(counts) < len(own):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     for count in counts:
@@ -273,7 +273,7 @@ def repeat(self: TensorBase, *repeats: int | Sequence[int]) -> TensorBase:
 def tile(input: TensorBase, dims: int | Sequence[int]) -> TensorBase:
     """Repeat the tensor along each dimension; missing repeats in front are 1."""
     counts = shape_args((dims,))
-    lead = len(input._shape) - len(counts)
+    lead = len(input._ms_shape) - len(counts)
     return repeat(input, ((1,) * lead + counts))
 
 
@@ -284,14 +284,14 @@ def repeat_interleave(
     """Repeat each slice along ``dim`` (or each element of the flattened tensor); for ``repeats`` alone, return the indices."""
     if repeats is None:
         counts = input
-        if counts._dtype not in (int32, int64):
-            raise not_for("repeat_interleave_cpu", counts._dtype.name)
-        if len(counts._shape) != 1:
+        if counts._ms_dtype not in (int32, int64):
+            raise not_for("repeat_interleave_cpu", counts._ms_dtype.name)
+        if len(counts._ms_shape) != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        return _interleaved(arange(counts._shape[0], device=counts.device), counts, 0, output_size).to(counts._dtype)
+        return _interleaved(arange(counts._ms_shape[0], device=counts.device), counts, 0, output_size).to(counts._ms_dtype)
     if dim is None:
         input, dim = views.flatten(input), 0
-    shape = input._shape
+    shape = input._ms_shape
     dim = wrap_dim(dim, len(shape))
     if not isinstance(repeats, TensorBase):
         if isinstance(repeats, (list, tuple)):
@@ -303,15 +303,15 @@ def repeat_interleave(
                 views.unsqueeze(input, dim + 1), (*shape[: dim + 1], int(repeats), *shape[dim + 1 :])
             )
             return views.flatten(spread.clone(memory_format=_contiguous()), dim, dim + 1)
-    if repeats._dtype not in (int32, int64):
+    if repeats._ms_dtype not in (int32, int64):
         raise RuntimeError("repeats has to be Long or Int tensor")
-    if len(repeats._shape) > 1:
+    if len(repeats._ms_shape) > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
-    if repeats._shape in ((), (1,)):
+    if repeats._ms_shape in ((), (1,)):
         return no_view(repeat_interleave(input, int(repeats), dim))
-    if repeats._shape[0] != shape[dim]:
+    if repeats._ms_shape[0] != shape[dim]:
         raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._shape[0]} and "
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._ms_shape[0]} and "
             f"input.size({dim}) = {shape[dim]}"
         )
     return _interleaved(input, repeats, dim, output_size)
@@ -342,9 +342,9 @@ def flip(input: TensorBase, dims: Sequence[int]) -> TensorBase:
     """Return a copy flipped along the dimensions."""
     if not isinstance(dims, (list, tuple)):
         raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
-    rank = len(input._shape)
+    rank = len(input._ms_shape)
     axes = wrap_dims(dims, rank) if dims else ()
-    strides = None if input._stride is None else preserved_strides(input._shape, input._stride)
+    strides = None if input._ms_stride is None else preserved_strides(input._ms_shape, input._ms_stride)
     return call(_flip, (input,), axes, strides=strides)
 
 
@@ -362,14 +362,14 @@ def _tile_method(self: TensorBase, *dims: Any, **named: Any) -> TensorBase:
 
 def fliplr(input: TensorBase) -> TensorBase:
     """Return a copy with the columns in reverse order."""
-    if len(input._shape) < 2:
+    if len(input._ms_shape) < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
 
 
 def flipud(input: TensorBase) -> TensorBase:
     """Return a copy with the rows in reverse order."""
-    if not input._shape:
+    if not input._ms_shape:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, (0,))
 
@@ -383,17 +383,17 @@ def roll(input: TensorBase, shifts: Any, dims: int | Sequence[int] | None = None
         raise RuntimeError("`shifts` required")
     axes: tuple[int, ...] = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     if not axes and len(moves) == 1:
-        shape = input._shape
+        shape = input._ms_shape
         if shape == (0,):
             return input.clone()
         flat = views.reshape(input, (-1,) if math.prod(shape) else (0,))
         return no_view(views.reshape(call(_roll, (flat,), moves, (0,)), shape))
     if len(axes) != len(moves):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
-    rank = len(input._shape)
+    rank = len(input._ms_shape)
     if not rank:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    if 0 in input._shape:
+    if 0 in input._ms_shape:
         return input.clone()
     return with_format(call(_roll, (input,), moves, tuple(wrap_dim(d, rank) for d in axes)), input)
 
@@ -401,7 +401,7 @@ def roll(input: TensorBase, shifts: Any, dims: int | Sequence[int] | None = None
 def rot90(input: TensorBase, k: int = 1, dims: Any = (0, 1)) -> TensorBase:
     """Return the tensor rotated by 90 degrees ``k`` times, from the first towards the second of ``dims``."""
     dims, k = tuple(dims), whole(k)
-    rank = len(input._shape)
+    rank = len(input._ms_shape)
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if rank < 2:
@@ -418,7 +418,7 @@ def rot90(input: TensorBase, k: int = 1, dims: Any = (0, 1)) -> TensorBase:
         made = _quarter_turns(input, k, dims)
     # One node, as in torch: the gradient, too, lies as what is turned does.
     there, back = Move(_turned(k, dims), _turned_raw(k, dims)), Move(_turned(4 - k, dims), _turned_raw(4 - k, dims))
-    made._node = linear_node(input, there, back, "Rot90Backward0")
+    made._ms_node = linear_node(input, there, back, "Rot90Backward0")
     return made
 
 
@@ -463,11 +463,11 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for tensor in tensors:
-        if tensor._dtype is not tensors[0]._dtype:
+        if tensor._ms_dtype is not tensors[0]._ms_dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
         if tensor.device != tensors[0].device:
             raise RuntimeError("meshgrid expects all tensors to have the same device")
-        if len(tensor._shape) > 1:
+        if len(tensor._ms_shape) > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor}")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
@@ -476,7 +476,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
-    lengths = tuple(math.prod(tensor._shape) for tensor in tensors)
+    lengths = tuple(math.prod(tensor._ms_shape) for tensor in tensors)
     rank = len(tensors)
     grids = [
         views.expand(views.reshape(tensor, (1,) * i + (-1,) + (1,) * (rank - i - 1)) if lengths[i] else
@@ -491,16 +491,16 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
 def cartesian_prod(*tensors: TensorBase) -> TensorBase:
     """Return the Cartesian product of vectors, one combination per row."""
     for tensor in tensors:
-        if len(tensor._shape) != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._shape)}")
+        if len(tensor._ms_shape) != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._ms_shape)}")
     if len(tensors) == 1:
         return tensors[0]
-    return stack([views.reshape(grid, (math.prod(grid._shape),)) for grid in meshgrid(*tensors, indexing="ij")], 1)
+    return stack([views.reshape(grid, (math.prod(grid._ms_shape),)) for grid in meshgrid(*tensors, indexing="ij")], 1)
 
 
 def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) -> TensorBase:
     """Return all combinations of ``r`` elements of a vector in order, one per row."""
-    shape = input._shape
+    shape = input._ms_shape
     if len(shape) != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape)}")
     if r < 0:
@@ -518,8 +518,8 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
         tensors = tuple(tensors[0])
     shape: tuple[int, ...] = ()
     for tensor in tensors:
-        shape = broadcast_shape(shape, tensor._shape)
-    return tuple(t if t._shape == tuple(shape) else views.expand(t, shape) for t in tensors)
+        shape = broadcast_shape(shape, tensor._ms_shape)
+    return tuple(t if t._ms_shape == tuple(shape) else views.expand(t, shape) for t in tensors)
 
 
 def broadcast_shapes(*shapes: Any) -> Sequence[int]:

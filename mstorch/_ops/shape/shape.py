@@ -45,7 +45,7 @@ _triangle = kernel("triangle")
 
 def _triangular(name: str, input: TensorBase, diagonal: int, lower: bool, out: TensorBase | None) -> TensorBase:
     diagonal = whole(diagonal)
-    if len(input._shape) < 2:
+    if len(input._ms_shape) < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     return finish_exactly(call(_triangle, (input,), diagonal, lower, label=f"{name.capitalize()}Backward0"), out)
 
@@ -94,19 +94,19 @@ def triu_indices(
 
 def _beside(src: TensorBase, input: TensorBase) -> TensorBase:
     """Return the source of a copy moved to its target's device, as torch copies from any device."""
-    return src if src._storage.__class__ is input._storage.__class__ else src.to(input.device)
+    return src if src._ms_storage.__class__ is input._ms_storage.__class__ else src.to(input.device)
 
 
 def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
     """Return a copy of ``input`` with the view that ``part`` returns replaced by ``src``."""
-    shape = input._shape
+    shape = input._ms_shape
     places = part(tensor_of(np.arange(math.prod(shape), dtype=np.int64).reshape(shape)))
-    if src._shape != places._shape:
+    if src._ms_shape != places._ms_shape:
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
-            f"{list(src._shape)}, slice size = {list(places._shape)}"
+            f"{list(src._ms_shape)}, slice size = {list(places._ms_shape)}"
         )
-    return keep_gaps(input, of_sizes(put_flat(input, places, _beside(src, input).to(input._dtype), False)))
+    return keep_gaps(input, of_sizes(put_flat(input, places, _beside(src, input).to(input._ms_dtype), False)))
 
 
 @node_called("DiagonalScatterBackward0")
@@ -129,9 +129,9 @@ def slice_scatter(
     out: TensorBase | None = None
 ) -> TensorBase:
     """Return a copy with ``src`` in a slice of a dimension."""
-    length = input._shape[wrap_dim(dim, len(input._shape))]
+    length = input._ms_shape[wrap_dim(dim, len(input._ms_shape))]
     first, last, _ = slice(start, end, step).indices(length)
-    axis = wrap_dim(dim, len(input._shape))
+    axis = wrap_dim(dim, len(input._ms_shape))
     return finish(_scattered(input, src, lambda every: views.slice_dim(every, axis, first, max(first, last), step)), out)
 
 
@@ -139,25 +139,25 @@ def as_strided_scatter(
     input: TensorBase, src: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> TensorBase:
     """Return a copy with ``src`` in the elements that ``as_strided`` views."""
-    offset = input._offset if storage_offset is None else storage_offset
-    shape, own = input._shape, strides_of(input)
+    offset = input._ms_offset if storage_offset is None else storage_offset
+    shape, own = input._ms_shape, strides_of(input)
     positions = flat_index(tuple(size), tuple(stride), offset)
     limit = whole_storage(input).numel()
     if positions.size and positions.max() >= limit:
-        item = input._dtype.itemsize
+        item = input._ms_dtype.itemsize
         raise beyond_storage(size, stride, offset, item, limit * item)
     hit = None
-    if own != contiguous_strides(shape) or input._offset:
+    if own != contiguous_strides(shape) or input._ms_offset:
         # Each storage position that the part names, as a place among the elements of ``input``.
-        mine = flat_index(shape, own, input._offset).reshape(-1)
+        mine = flat_index(shape, own, input._ms_offset).reshape(-1)
         order = np.argsort(mine, kind="stable")
         places = order[np.searchsorted(mine[order], positions).clip(0, max(mine.size - 1, 0))]
         hit = mine[places] == positions  # what lies between the elements is no part of the result
         positions = places
-    if src._shape != tuple(size):
+    if src._ms_shape != tuple(size):
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
-            f"{list(src._shape)}, slice size = {list(size)}"
+            f"{list(src._ms_shape)}, slice size = {list(size)}"
         )
     src = _beside(src, input)
     if hit is not None and not hit.all():
@@ -185,7 +185,7 @@ def _as_strided_scatter_backward(gradients: Any, outputs: list[Any], inputs: lis
 @node_called("DiagEmbedBackward0")
 def diag_embed(input: TensorBase, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Return matrices in ``dim1`` and ``dim2`` with the last dimension on a diagonal, zeros elsewhere."""
-    shape, offset = input._shape, whole(offset)
+    shape, offset = input._ms_shape, whole(offset)
     rank = len(shape) + 1
     dim1, dim2 = wrap_dim(dim1, rank), wrap_dim(dim2, rank)
     if dim1 == dim2:
@@ -198,7 +198,7 @@ def diag_embed(input: TensorBase, offset: int = 0, dim1: int = -2, dim2: int = -
 
 def diag(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> TensorBase:
     """Return the matrix with a vector on its diagonal, or the diagonal of a matrix."""
-    rank = len(input._shape)
+    rank = len(input._ms_shape)
     if rank not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
     made = diag_embed(input, diagonal) if rank == 1 else diagonal_copy(input, diagonal)
@@ -207,34 +207,34 @@ def diag(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None)
 
 def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
     """Return the matrix with all elements of the flattened input on its diagonal."""
-    return diag_embed(views.reshape(input, (math.prod(input._shape),)), offset)
+    return diag_embed(views.reshape(input, (math.prod(input._ms_shape),)), offset)
 
 
 def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) -> TensorBase:
     """Set the diagonal to one value; with ``wrap``, the diagonal of a tall matrix starts again below. Return the tensor."""
-    shape, strides = self._shape, strides_of(self)
+    shape, strides = self._ms_shape, strides_of(self)
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
     step, size = sum(strides), min(shape)
-    views.as_strided(self, (size,), (step,), self._offset).fill_(fill_value)
+    views.as_strided(self, (size,), (step,), self._ms_offset).fill_(fill_value)
     if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
         width = shape[1]
         rest = (shape[0] * width + width) // (width + 1) - size
-        views.as_strided(self, (rest,), (step,), self._offset + strides[0] * (width + 1)).fill_(fill_value)
+        views.as_strided(self, (rest,), (step,), self._ms_offset + strides[0] * (width + 1)).fill_(fill_value)
     return self
 
 
 def vander(x: TensorBase, N: int | None = None, increasing: bool = False) -> TensorBase:
     """Return the powers of a vector as the columns of a matrix, decreasing unless ``increasing``."""
-    shape = x._shape
+    shape = x._ms_shape
     if len(shape) != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     count = shape[0] if N is None else N
     if count < 0:
         raise RuntimeError("N must be non-negative.")
-    if x._dtype.is_integral:
+    if x._ms_dtype.is_integral:
         x = x.to(int64)
     if count == 0:
         return x.new_zeros((shape[0], 0))
@@ -251,20 +251,20 @@ def vander(x: TensorBase, N: int | None = None, increasing: bool = False) -> Ten
 @operation(forms=Forms({**SECTIONS.names, "tensor_indices_or_sections": "indices_or_sections"}), numpy_names=True)
 def tensor_split(input: TensorBase, indices_or_sections: TensorBase | int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Split along a dimension into a number of nearly equal chunks, or at the indices in a list."""
-    shape = input._shape
+    shape = input._ms_shape
     if not shape:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap_dim(dim, len(shape))
     if isinstance(indices_or_sections, TensorBase):
-        if indices_or_sections._dtype is not int64:
+        if indices_or_sections._ms_dtype is not int64:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-                f"{type_word(indices_or_sections._dtype)}"
+                f"{type_word(indices_or_sections._ms_dtype)}"
             )
-        if len(indices_or_sections._shape) > 1:
+        if len(indices_or_sections._ms_shape) > 1:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got "
-                f"a tensor with {len(indices_or_sections._shape)} dims"
+                f"a tensor with {len(indices_or_sections._ms_shape)} dims"
             )
         indices_or_sections = indices_or_sections.tolist()
     length = shape[dim]
@@ -286,7 +286,7 @@ def tensor_split(input: TensorBase, indices_or_sections: TensorBase | int | Sequ
 
 
 def _directed_split(name: str, input: TensorBase, sections: int | Sequence[int], dim: int, least: int) -> tuple[Any, ...]:
-    shape = input._shape
+    shape = input._ms_shape
     if len(shape) < least:
         raise RuntimeError(
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {len(shape)} dimensions!"
@@ -314,7 +314,7 @@ def _counts(first: TensorBase | float | Sequence[Any], rest: tuple[Any, ...]) ->
 @operation(forms=SECTIONS)
 def hsplit(input: TensorBase, indices_or_sections: TensorBase | float | Sequence[float | str | None], *more: int) -> tuple[Any, ...]:
     """Split along the second dimension, a vector along the first."""
-    dim = 0 if len(input._shape) == 1 else 1
+    dim = 0 if len(input._ms_shape) == 1 else 1
     return _directed_split("hsplit", input, _counts(indices_or_sections, more), dim, 1)
 
 
@@ -359,62 +359,62 @@ def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...
 
 def ravel(input: TensorBase) -> TensorBase:
     """Return all elements as a 1-d tensor; a copy only if they are not contiguous."""
-    whole = input if input._stride is None or input.is_contiguous() else contiguous_copy(input)
-    return views.reshape(whole, (math.prod(input._shape),))
+    whole = input if input._ms_stride is None or input.is_contiguous() else contiguous_copy(input)
+    return views.reshape(whole, (math.prod(input._ms_shape),))
 
 
 def numel(input: TensorBase) -> int:
     """Return the number of elements."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    return int(math.prod(input._shape))
+    return int(math.prod(input._ms_shape))
 
 
 def adjoint(input: TensorBase) -> TensorBase:
     """Return the conjugate transpose of the last two dimensions."""
-    if not input._shape:
-        return input.conj() if input._dtype.is_complex else input
-    if len(input._shape) < 2:
+    if not input._ms_shape:
+        return input.conj() if input._ms_dtype.is_complex else input
+    if len(input._ms_shape) < 2:
         raise RuntimeError(
-            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(input._shape)}-D tensor."
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(input._ms_shape)}-D tensor."
         )
     flipped = views.transpose(input, -2, -1)
-    return flipped.conj() if input._dtype.is_complex else flipped
+    return flipped.conj() if input._ms_dtype.is_complex else flipped
 
 
 def _matrix_transpose(self: TensorBase) -> TensorBase:
     """Return the transpose of the last two dimensions."""
-    if not self._shape:
+    if not self._ms_shape:
         return self
-    if len(self._shape) < 2:
+    if len(self._ms_shape) < 2:
         raise RuntimeError(
-            f"tensor.mT is only supported on matrices or batches of matrices. Got {len(self._shape)}-D tensor."
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {len(self._ms_shape)}-D tensor."
         )
     return views.transpose(self, -2, -1)
 
 
 def _all_reversed(self: TensorBase) -> TensorBase:
     """Return the tensor with its dimensions in reverse order."""
-    if len(self._shape) not in (0, 2):
+    if len(self._ms_shape) not in (0, 2):
         warn_of("T")
-    return views.permute(self, tuple(range(len(self._shape) - 1, -1, -1)))
+    return views.permute(self, tuple(range(len(self._ms_shape) - 1, -1, -1)))
 
 
 def _hermitian(self: TensorBase) -> TensorBase:
     """Return the conjugate transpose of a matrix."""
-    rank = len(self._shape)
+    rank = len(self._ms_shape)
     if rank not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor. For batches of matrices, consider using "
             "tensor.mH"
         )
-    return adjoint(self) if rank else (self.conj() if self._dtype.is_complex else self)
+    return adjoint(self) if rank else (self.conj() if self._ms_dtype.is_complex else self)
 
 
 @operation(forms=SIZE)
 def sum_to_size(self: TensorBase, *size: int | Sequence[int]) -> TensorBase:
     """Return the sum over the dimensions that broadcasting from this size would have expanded."""
-    target, own = shape_args(size), self._shape
+    target, own = shape_args(size), self._ms_shape
     lead = len(own) - len(target)
     if lead < 0 or any(n != 1 and n != own[lead + i] for i, n in enumerate(target)):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(own)}}}.")
@@ -445,14 +445,14 @@ def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def _copied(part: TensorBase) -> TensorBase:
     made = part.clone(memory_format=contiguous_format)
-    if made._node is not None and part._node is not None:
-        made._node.__class__ = named(type(made._node), f"{type(part._node).label}_copy")
+    if made._ms_node is not None and part._ms_node is not None:
+        made._ms_node.__class__ = named(type(made._ms_node), f"{type(part._ms_node).label}_copy")
     return made
 
 
 def _slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> TensorBase:
-    axis = wrap_dim(dim, len(input._shape))
-    first, last, _ = slice(start, end, step).indices(input._shape[axis])
+    axis = wrap_dim(dim, len(input._ms_shape))
+    first, last, _ = slice(start, end, step).indices(input._ms_shape[axis])
     return views.slice_dim(input, axis, first, max(first, last), step)
 
 
@@ -473,7 +473,7 @@ _narrow_copy = _copying(views.narrow, "narrow_copy")
 @operation(numpy_names=True)
 def narrow_copy(input: TensorBase, dim: int, start: int, length: int, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy of ``narrow``'s view."""
-    shape = input._shape
+    shape = input._ms_shape
     if dim >= max(len(shape), 1):
         raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.")
     if shape and length < 0:

@@ -38,8 +38,8 @@ def _stored(found: TensorBase, out: TensorBase | None) -> TensorBase:
 
 
 def _stored_real(found: TensorBase, out: TensorBase | None, name: str) -> TensorBase:
-    if isinstance(out, TensorBase) and not out._dtype.is_floating_point:
-        raise RuntimeError(f"{name} expects a floating point output tensor, but got {type_word(out._dtype)}")
+    if isinstance(out, TensorBase) and not out._ms_dtype.is_floating_point:
+        raise RuntimeError(f"{name} expects a floating point output tensor, but got {type_word(out._ms_dtype)}")
     return _stored(found, out)
 
 
@@ -53,29 +53,29 @@ def _floating(input: TensorBase, to_complex: bool) -> TensorBase:
     """Return the input in a floating dtype that transforms support. Raise torch's error for half precision."""
     if not isinstance(input, TensorBase):
         raise nameless(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    kind = input._dtype
+    kind = input._ms_dtype
     if kind.is_integral:
         kind = get_default_dtype()
     if kind.itemsize < 4:
         raise RuntimeError(f"Unsupported dtype {type_word(kind)}")
     if to_complex:
         kind = kind.to_complex()
-    return input if input._dtype is kind else input.to(kind)
+    return input if input._ms_dtype is kind else input.to(kind)
 
 
 def _check_real(input: TensorBase, name: str) -> None:
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         words = "real-valued input" if name == "rfftn" else "real input"
-        raise RuntimeError(f"{name} expects a {words} tensor, but got {type_word(input._dtype)}")
+        raise RuntimeError(f"{name} expects a {words} tensor, but got {type_word(input._ms_dtype)}")
 
 
 def _resized(input: TensorBase, dim: int, length: int) -> TensorBase:
     """Return the first ``length`` elements along ``dim``, padded with zeros."""
-    shape = input._shape
+    shape = input._ms_shape
     if length < shape[dim]:
         return views.narrow(input, dim, 0, length)
     if length > shape[dim]:
-        return cat((input, zeros((*shape[:dim], length - shape[dim], *shape[dim + 1 :]), dtype=input._dtype, device=input.device)), dim)
+        return cat((input, zeros((*shape[:dim], length - shape[dim], *shape[dim + 1 :]), dtype=input._ms_dtype, device=input.device)), dim)
     return input
 
 
@@ -85,7 +85,7 @@ def _check_length(length: int) -> None:
 
 
 def _run(input: TensorBase, dims: Sequence[int], inverse: bool, norm: str) -> TensorBase:
-    return call(_fft, (input,), tuple(dims), inverse, norm, strides=_strides(input, input._shape, _outer_first(input, dims)))
+    return call(_fft, (input,), tuple(dims), inverse, norm, strides=_strides(input, input._ms_shape, _outer_first(input, dims)))
 
 
 def _outer_first(input: TensorBase, dims: Sequence[int]) -> list[int]:
@@ -114,7 +114,7 @@ def _check_rank(rank: int, dim: tuple[int, ...] | None) -> None:
 
 def _dims(input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ...] | None) -> tuple[list[int], list[int | None]]:
     """Return the dimensions to transform and the requested lengths (None: unchanged)."""
-    rank = len(input._shape)
+    rank = len(input._ms_shape)
     if isinstance(s, int):
         s = (s,)
     if isinstance(dim, int):
@@ -135,7 +135,7 @@ def _dims(input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ..
     else:
         dims = list(range(rank))
     lengths: list[int | None] = [None] * len(dims) if s is None else [None if n == -1 else int(n) for n in s]
-    shape = input._shape
+    shape = input._ms_shape
     for d, n in zip(dims, lengths):
         if n is not None or shape:
             _check_length(shape[d] if n is None else n)
@@ -170,7 +170,7 @@ def _real_n(
         if n is not None:
             x = _resized(x, d, n)
     rest, last = dims[:-1], dims[-1]
-    real, shape = x, x._shape
+    real, shape = x, x._ms_shape
     half = shape[last] // 2 + 1
     order = _strides(x, (*shape[:last], half, *shape[last + 1 :]), [last] if inverse else [*_outer_first(x, rest), last])
     x = views.narrow(watch(_run(_floating(x, True), (last,), inverse, mode), real), last, 0, half)
@@ -199,7 +199,7 @@ def _to_real_n(
     last = dims[-1]
     length = lengths[-1]
     if length is None:
-        length = 2 * (x._shape[last] - 1)
+        length = 2 * (x._ms_shape[last] - 1)
     _check_length(length)
     for d, n in zip(dims[:-1], lengths[:-1]):
         if n is not None:
@@ -208,7 +208,7 @@ def _to_real_n(
     if len(dims) > 1:
         x = _run(x, dims[:-1], inverse, mode)
     mirrored = (length - 1) // 2
-    shape = x._shape
+    shape = x._ms_shape
     order = _strides(x, (*shape[:last], length, *shape[last + 1 :]), [last])
     if mirrored:
         x = cat((x, flip(views.narrow(x, last, 1, mirrored), (last,)).conj_physical()), last)
@@ -240,9 +240,9 @@ def ifft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | Non
 
 def _along_one(input: TensorBase, n: int | None, dim: int, norm: str | None, inverse: bool) -> TensorBase:
     found = _complex_n(input, _length(n), _one(dim), norm, inverse)
-    if not input._dtype.is_complex and found._node is not None:
+    if not input._ms_dtype.is_complex and found._ms_node is not None:
         call_node(found, "FftR2CBackward0")
-        if n is None or n <= input._shape[dim]:  # else torch saves a copy that is padded
+        if n is None or n <= input._ms_shape[dim]:  # else torch saves a copy that is padded
             watch(found, input)
     return found
 
@@ -386,7 +386,7 @@ def ihfft2(
 
 def _frequencies(found: Any, requires_grad: bool, out: TensorBase | None) -> TensorBase:
     if out is not None:
-        return arange(0, found._shape[0], out=out).copy_(found)  # sized, and warned about, as a range is
+        return arange(0, found._ms_shape[0], out=out).copy_(found)  # sized, and warned about, as a range is
     return found.requires_grad_() if requires_grad else found
 
 
@@ -410,7 +410,7 @@ def rfftfreq(
 
 
 def _shifted(input: TensorBase, dim: int | tuple[int, ...] | None, step: Callable[..., Any]) -> TensorBase:
-    shape = input._shape
+    shape = input._ms_shape
     dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
     places = tuple(wrap_dim(d, len(shape)) for d in dims)
     return roll(input, tuple(step(shape[d]) for d in places), places) if places else input.clone()

@@ -32,7 +32,7 @@ _ONESIDED = "Cannot have onesided output if window or input is complex"
 def _window_text(window: TensorBase | None) -> str:
     if window is None:
         return "None"
-    return f"torch.{type_word(window._dtype)}Tensor{{{list(window._shape)}}}"
+    return f"torch.{type_word(window._ms_dtype)}Tensor{{{list(window._ms_shape)}}}"
 
 
 def _flag(value: float | None) -> int | None:
@@ -41,7 +41,7 @@ def _flag(value: float | None) -> int | None:
 
 def _centred(window: TensorBase, n_fft: int) -> Any:
     """Return the window padded with zeros on both sides to ``n_fft`` elements."""
-    length = window._shape[0]
+    length = window._ms_shape[0]
     if length == n_fft:
         return window
     left = (n_fft - length) // 2
@@ -57,7 +57,7 @@ def _warn_no_window(what: str) -> None:
 
 def _number(value: TensorBase | Number | None) -> Any:
     """Return the value of a 0-d tensor as a number; other values unchanged."""
-    return value.item() if isinstance(value, TensorBase) and not value._shape else value
+    return value.item() if isinstance(value, TensorBase) and not value._ms_shape else value
 
 
 @operation(autocast=FLOAT32_ON_CPU)
@@ -71,11 +71,11 @@ def stft(
     if center:
         if align_to_window is not None:
             raise RuntimeError("stft align_to_window should only be set when center = false")
-        rank = len(input._shape)
+        rank = len(input._ms_shape)
         side = n_fft // 2
-        wide = views.view(input, (*([1] * (3 - rank)), *input._shape))
+        wide = views.view(input, (*([1] * (3 - rank)), *input._ms_shape))
         padded = pad(wide, (side, side), pad_mode)
-        input = views.view(padded, padded._shape[3 - rank if rank < 3 else 0 :])
+        input = views.view(padded, padded._ms_shape[3 - rank if rank < 3 else 0 :])
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     _check_stft(input, n_fft, hop, length, window, normalized, onesided, return_complex, align_to_window)
@@ -93,11 +93,11 @@ def stft(
             "which is known to cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are "
             "recommended to reduce spectral leakage."
         )
-    single = len(input._shape) == 1
+    single = len(input._ms_shape) == 1
     signal = views.unsqueeze(input, 0) if single else input
     weights = None if window is None else window
     if weights is None and length < n_fft:
-        weights = ones(length, dtype=signal._dtype, device=signal.device)
+        weights = ones(length, dtype=signal._ms_dtype, device=signal.device)
     if align_to_window and length < n_fft:
         # Frames are counted by the window's length; what the transform needs besides is zeros.
         left = (n_fft - length) // 2
@@ -122,9 +122,9 @@ def _check_stft(
     input: TensorBase, n_fft: int, hop: int, length: int, window: TensorBase | None, normalized: bool, onesided: bool | None,
     return_complex: bool | None, align: Any
 ) -> None:
-    shape = input._shape
+    shape = input._ms_shape
     problem = ""
-    if input._dtype.is_integral:
+    if input._ms_dtype.is_integral:
         problem = "expected a tensor of floating point or complex values"
     elif len(shape) not in (1, 2):
         problem = "expected a 1D or 2D tensor"
@@ -134,13 +134,13 @@ def _check_stft(
         problem = f"expected hop_length > 0, but got hop_length={hop}"
     elif not 0 < length <= n_fft:
         problem = f"expected 0 < win_length <= n_fft, but got win_length={length}"
-    elif window is not None and window._shape != (length,):
+    elif window is not None and window._ms_shape != (length,):
         problem = (
-            f"expected a 1D window tensor of size equal to win_length={length}, but got window with size {list(window._shape)}"
+            f"expected a 1D window tensor of size equal to win_length={length}, but got window with size {list(window._ms_shape)}"
         )
     if problem:
         raise RuntimeError(
-            f"stft(torch.{type_word(input._dtype)}Tensor{list(shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
+            f"stft(torch.{type_word(input._ms_dtype)}Tensor{list(shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
             f"window={_window_text(window)}, normalized={int(normalized)}, onesided={_flag(onesided)}, "
             f"return_complex={_flag(return_complex)}, align_to_window={_flag(align)}) : {problem}"
         )
@@ -152,9 +152,9 @@ def _overlapped(frames: TensorBase, hop: int) -> TensorBase:
         parts = view_as_real(frames)
         pair = [_overlapped(views.select(parts, -1, i), hop) for i in (0, 1)]
         return view_as_complex(stack(pair, -1))
-    batch, count, size = frames._shape
+    batch, count, size = frames._ms_shape
     places = (np.arange(count)[:, None] * hop + np.arange(size)).reshape(-1).astype(np.int64)
-    whole = zeros((batch, size + hop * (count - 1)), dtype=frames._dtype, device=frames.device)
+    whole = zeros((batch, size + hop * (count - 1)), dtype=frames._ms_dtype, device=frames.device)
     return index_add(whole, 1, beside(tensor_of(places), frames), views.reshape(frames, (batch, count * size)))
 
 
@@ -173,27 +173,27 @@ def istft(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
     call = (
-        f"istft(CPU{type_word(input._dtype)}Type{list(input._shape)}, n_fft={n_fft}, hop_length={hop}, win_length={size}, "
+        f"istft(CPU{type_word(input._ms_dtype)}Type{list(input._ms_shape)}, n_fft={n_fft}, hop_length={hop}, win_length={size}, "
         f"window={_window_text(window)}, center={int(center)}, normalized={int(normalized)}, onesided={_flag(onesided)}, "
         f"length={length}, return_complex={int(return_complex)}) "
     )
     _check_istft(call, input, n_fft, hop, size, window, onesided)
     complex_window = window is not None and window.is_complex()
     if onesided is None:
-        onesided = n_fft != input._shape[-2]
+        onesided = n_fft != input._ms_shape[-2]
     if return_complex and onesided:
         raise RuntimeError(_ONESIDED)
     if not return_complex and complex_window:
         raise RuntimeError("Complex windows are incompatible with return_complex=False")
-    single = len(input._shape) == 2
+    single = len(input._ms_shape) == 2
     spectrum = views.transpose(views.unsqueeze(input, 0) if single else input, 1, 2)
     norm = "ortho" if normalized else "backward"
     if return_complex:
         frames = fft.ifft(spectrum, dim=-1, norm=norm)
     else:
         frames = fft.irfft(views.slice_dim(spectrum, 2, 0, n_fft // 2 + 1, 1), n=n_fft, dim=-1, norm=norm)
-    weights = _centred(ones(size, dtype=input._dtype.to_real(), device=input.device) if window is None else window, n_fft)
-    count = frames._shape[1]
+    weights = _centred(ones(size, dtype=input._ms_dtype.to_real(), device=input.device) if window is None else window, n_fft)
+    count = frames._ms_shape[1]
     signal = _overlapped(frames * weights, hop)
     envelope = _overlapped(views.unsqueeze(views.expand(weights * weights, (count, n_fft)), 0), hop)
     whole = n_fft + hop * (count - 1)
@@ -214,7 +214,7 @@ def istft(
 
 
 def _check_istft(call: str, input: TensorBase, n_fft: int, hop: int, size: int, window: TensorBase | None, onesided: bool | None) -> None:
-    shape = input._shape
+    shape = input._ms_shape
     problem = ""
     if not math.prod(shape):
         problem = "input tensor cannot be empty."
@@ -234,7 +234,7 @@ def _check_istft(call: str, input: TensorBase, n_fft: int, hop: int, size: int, 
         problem = "expected 0 < hop_length <= win_length"
     elif not 0 < size <= n_fft:
         problem = "expected 0 < win_length <= n_fft"
-    elif window is not None and window._shape != (size,):
+    elif window is not None and window._ms_shape != (size,):
         problem = "Invalid window shape. window has to be 1D and length of `win_length`"
     if problem:
         raise RuntimeError(f"{call}: {problem}")

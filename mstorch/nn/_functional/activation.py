@@ -136,10 +136,10 @@ def slopes(input: Tensor, lower: float, upper: float, generator: Generator | Non
     values = numpy_cast(array_of(input), np.dtype(np.float64))
     found = np.ones(values.shape)
     chosen = values <= 0
-    lower, upper = (float(numpy_cast(np.asarray(bound), input._dtype.np)) for bound in (lower, upper))  # as torch rounds them
+    lower, upper = (float(numpy_cast(np.asarray(bound), input._ms_dtype.np)) for bound in (lower, upper))  # as torch rounds them
     drawn = draw("uniform", engine_of(generator), (int(chosen.sum()),), lower, upper, "float64")
     found[chosen] = drawn
-    return beside(tensor_of(numpy_cast(found, input._dtype.np)), input)
+    return beside(tensor_of(numpy_cast(found, input._ms_dtype.np)), input)
 
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Any:
@@ -238,7 +238,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Return the first half along ``dim`` times the sigmoid of the second half (https://arxiv.org/abs/1612.08083)."""
-    if not input._shape:
+    if not input._ms_shape:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     return acts.glu(input, dim)
 

@@ -44,17 +44,17 @@ def scaled_dot_product_attention(
 
     A boolean mask is True where a key takes part; a floating mask is added to the scores. A row with every key masked gives zeros.
     """
-    q, k = query._shape, key._shape
-    if len(q) < 2 or len(k) < 2 or len(value._shape) < 2:
+    q, k = query._ms_shape, key._ms_shape
+    if len(q) < 2 or len(k) < 2 or len(value._ms_shape) < 2:
         raise RuntimeError(
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {len(q)} key.dim: {len(k)} and "
-            f"value.dim: {len(value._shape)} instead."
+            f"value.dim: {len(value._ms_shape)} instead."
         )
-    if not query._dtype is key._dtype is value._dtype:
+    if not query._ms_dtype is key._ms_dtype is value._ms_dtype:
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {cpp_word(query._dtype)} "
-            f"key.dtype: {cpp_word(key._dtype)} and "
-            f"value.dtype: {cpp_word(value._dtype)} instead."
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {cpp_word(query._ms_dtype)} "
+            f"key.dtype: {cpp_word(key._ms_dtype)} and "
+            f"value.dtype: {cpp_word(value._ms_dtype)} instead."
         )
     if is_causal and attn_mask is not None:
         if not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa):
@@ -62,14 +62,14 @@ def scaled_dot_product_attention(
         attn_mask, is_causal = _causal_too(attn_mask, q[-2], k[-2]), False  # torch's kernel in one piece takes both
     refuse_what_is_not_allowed(query, key, value, attn_mask, dropout_p, enable_gqa)
     if enable_gqa:
-        _check_groups(q, k, value._shape)
+        _check_groups(q, k, value._ms_shape)
     factor = 1 / math.sqrt(q[-1]) if scale is None else scale
     if (enable_gqa or q[:-2] == k[:-2]) and fits(query, key, value, attn_mask, dropout_p):
         return attention(query, key, value, attn_mask, is_causal, factor)
-    if attn_mask is not None and attn_mask._dtype is not query._dtype and attn_mask._dtype not in (bool_, float32):
+    if attn_mask is not None and attn_mask._ms_dtype is not query._ms_dtype and attn_mask._ms_dtype not in (bool_, float32):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-            f"{cpp_word(attn_mask._dtype)} and  query.dtype: {cpp_word(query._dtype)} instead."
+            f"{cpp_word(attn_mask._ms_dtype)} and  query.dtype: {cpp_word(query._ms_dtype)} instead."
         )
 
     def composed(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ def _past(queries: int, keys: int, like: Tensor) -> Tensor:
 def _causal_too(mask: Tensor, queries: int, keys: int) -> Tensor:
     """Return ``mask`` combined with a causal mask."""
     past = _past(queries, keys, mask)
-    return logical_and(mask, past) if mask._dtype is bool_ else where(past, mask, float("-inf"))
+    return logical_and(mask, past) if mask._ms_dtype is bool_ else where(past, mask, float("-inf"))
 
 
 def _check_groups(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> None:
@@ -120,18 +120,18 @@ def _composed(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, factor: float, enable_gqa: bool
 ) -> Tensor:  # fmt: skip
     """Compute attention from separate operations."""
-    q, k = query._shape, key._shape
+    q, k = query._ms_shape, key._ms_shape
     in_steps = not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
     if is_causal:
         attn_mask = _past(q[-2], k[-2], query)
     if enable_gqa:
-        key = repeat_interleave(key, q[-3] // key._shape[-3], -3)
-        value = repeat_interleave(value, q[-3] // value._shape[-3], -3)
-    half = query._dtype if query._dtype in (float16, bfloat16) else None
+        key = repeat_interleave(key, q[-3] // key._ms_shape[-3], -3)
+        value = repeat_interleave(value, q[-3] // value._ms_shape[-3], -3)
+    half = query._ms_dtype if query._ms_dtype in (float16, bfloat16) else None
     if half is not None:
         # As in torch's kernel, scores and weights are not rounded to half precision on the way.
         query, key, value = (cast_tensor(item, float32) for item in (query, key, value))
-        if attn_mask is not None and attn_mask._dtype is not bool_:
+        if attn_mask is not None and attn_mask._ms_dtype is not bool_:
             attn_mask = cast_tensor(attn_mask, float32)
     if in_steps and factor > 0:  # queries and keys are scaled each, as torch's composition does
         root = math.sqrt(factor)
@@ -140,7 +140,7 @@ def _composed(
         weights = mul(matmul(query, views.transpose(key, -2, -1)), factor)
     empty = None
     if attn_mask is not None:
-        if attn_mask._dtype is bool_:
+        if attn_mask._ms_dtype is bool_:
             # A row that may attend to nothing is computed without the mask and then set to zero: NaN would come back in the gradients.
             empty, attn_mask = without_empty_rows(attn_mask)
             if is_causal and not in_steps:
@@ -148,7 +148,7 @@ def _composed(
                 if empty is None:  # a row may have nothing but scores of -inf, too
                     empty = ne(amax(weights.detach(), -1, True), float("-inf"))
             else:  # added as in torch, so that NaN stays
-                weights = add(weights, where(attn_mask, beside(made(np.zeros((), weights._dtype.np)), weights), float("-inf")))
+                weights = add(weights, where(attn_mask, beside(made(np.zeros((), weights._ms_dtype.np)), weights), float("-inf")))
         else:
             empty = filled_rows(ne(attn_mask, float("-inf")))
             attn_mask = attn_mask if empty is None else where(empty, attn_mask, 0.0)
@@ -168,13 +168,13 @@ def _canonical_mask(
     """Return an additive mask, with -inf where a boolean one is True."""
     if mask is None:
         return None
-    if mask._dtype is not bool_ and not mask.is_floating_point():
+    if mask._ms_dtype is not bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
-    if check_other and other_type is not None and mask._dtype is not other_type:
+    if check_other and other_type is not None and mask._ms_dtype is not other_type:
         warn(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead."
         )
-    if mask._dtype is bool_:
+    if mask._ms_dtype is bool_:
         if is_taken(mask):  # what takes calls is to see what is done to the mask
             return above.torch.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
         if not is_known(mask):
@@ -187,28 +187,28 @@ def _mha_shape_check(
     query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None, num_heads: int
 ) -> bool:
     """Return whether the input has a batch dimension; raise AssertionError if the shapes do not fit."""
-    rank = len(query._shape)
+    rank = len(query._ms_shape)
     if rank not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
     words = "batched (3-D)" if rank == 3 else "unbatched (2-D)"
-    others = len(key._shape), len(value._shape)
+    others = len(key._ms_shape), len(value._ms_shape)
     if others != (rank, rank):
         raise AssertionError(
             f"For {words} `query`, expected `key` and `value` to be {rank}-D but found {others[0]}-D and {others[1]}-D tensors "
             "respectively"
         )
-    if key_padding_mask is not None and len(key_padding_mask._shape) != rank - 1:
+    if key_padding_mask is not None and len(key_padding_mask._ms_shape) != rank - 1:
         raise AssertionError(
             f"For {words} `query`, expected `key_padding_mask` to be `None` or {rank - 1}-D but found "
-            f"{len(key_padding_mask._shape)}-D tensor instead"
+            f"{len(key_padding_mask._ms_shape)}-D tensor instead"
         )
     if attn_mask is not None:
-        mask = attn_mask._shape
+        mask = attn_mask._ms_shape
         if len(mask) not in (2, 3):
             raise AssertionError(
                 f"For {words} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {len(mask)}-D tensor instead"
             )
-        expected = (num_heads, query._shape[0], key._shape[0])
+        expected = (num_heads, query._ms_shape[0], key._ms_shape[0])
         if rank == 2 and len(mask) == 3 and mask != expected:
             raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got torch.Size({list(mask)})")
     return rank == 3
@@ -229,7 +229,7 @@ def _attended(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, heads: int, need_weights: bool
 ) -> tuple[Any, Any]:
     """Return the attention of q (N * heads, L, E) to k, v (N * heads, S, E): (L * N, heads * E), and the weights (N * heads, L, S)."""
-    together, length, head = q._shape
+    together, length, head = q._ms_shape
     batch = together // heads
     rows = length * batch, head * heads
     if need_weights:
@@ -240,10 +240,10 @@ def _attended(
         if dropout_p > 0.0:
             weights = dropout(weights, dropout_p, True)
         return views.reshape(views.transpose(matmul(weights, v), 0, 1), rows), weights
-    q, k, v = (views.reshape(x, (batch, heads, x._shape[1], head)) for x in (q, k, v))
+    q, k, v = (views.reshape(x, (batch, heads, x._ms_shape[1], head)) for x in (q, k, v))
     if mask is not None:
-        single = mask._shape[0] == 1
-        mask = views.unsqueeze(mask, 0) if single else views.reshape(mask, (batch, heads, *mask._shape[1:]))
+        single = mask._ms_shape[0] == 1
+        mask = views.unsqueeze(mask, 0) if single else views.reshape(mask, (batch, heads, *mask._ms_shape[1:]))
     mixed = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
     return views.reshape(views.permute(mixed, (2, 0, 1, 3)), rows), None
 
@@ -275,9 +275,9 @@ def multi_head_attention_forward(
         value = key if same[0] else views.unsqueeze(value, 1)
         if key_padding_mask is not None:
             key_padding_mask = views.unsqueeze(key_padding_mask, 0)
-    length, batch, width = query._shape
-    kind = query._dtype
-    other = None if attn_mask is None else attn_mask._dtype
+    length, batch, width = query._ms_shape
+    kind = query._ms_dtype
+    other = None if attn_mask is None else attn_mask._ms_dtype
     key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask", other, "attn_mask", kind)
     if is_causal and attn_mask is None:
         raise RuntimeError(
@@ -290,7 +290,7 @@ def multi_head_attention_forward(
         attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", kind, False)
         is_causal = is_causal and key_padding_mask is None
     head = head_width(width, embed_dim_to_check, num_heads)
-    k_shape, v_shape = key._shape, value._shape
+    k_shape, v_shape = key._ms_shape, value._ms_shape
     if use_separate_proj_weight:
         if k_shape[:2] != v_shape[:2]:
             raise AssertionError(f"key's sequence and batch dims {k_shape[:2]} do not match value's {v_shape[:2]}")
@@ -309,16 +309,16 @@ def multi_head_attention_forward(
         k, v = (cat([x, repeat(bias, 1, batch, 1)]) for x, bias in ((k, bias_k), (v, bias_v)))
         attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
     heads = batch * num_heads
-    q, k, v = (views.transpose(views.reshape(x, (x._shape[0], heads, head)), 0, 1) if static is None else static
+    q, k, v = (views.transpose(views.reshape(x, (x._ms_shape[0], heads, head)), 0, 1) if static is None else static
                for x, static in ((q, None), (k, static_k), (v, static_v)))  # fmt: skip
     if add_zero_attn:
         k, v = (cat([x, zeros((heads, 1, head), dtype=kind, device=x.device)], 1) for x in (k, v))
         attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
-    source = k._shape[1]
+    source = k._ms_shape[1]
     if key_padding_mask is not None:
-        if key_padding_mask._shape != (batch, source):
+        if key_padding_mask._ms_shape != (batch, source):
             raise AssertionError(
-                f"Expected key_padded_mask.shape[0] to be {batch}, but got {key_padding_mask._shape[0]}"
+                f"Expected key_padded_mask.shape[0] to be {batch}, but got {key_padding_mask._ms_shape[0]}"
             )
         wide = views.expand(views.reshape(key_padding_mask, (batch, 1, 1, source)), (batch, num_heads, 1, source))
         wide = views.reshape(wide, (heads, 1, source))
@@ -327,7 +327,7 @@ def multi_head_attention_forward(
         dropout_p = 0.0
     mixed, weights = _attended(q, k, v, attn_mask, dropout_p, is_causal, num_heads, need_weights)
     out = linear(mixed, out_proj_weight, out_proj_bias)
-    out = views.reshape(out, (length, batch, out._shape[1]))
+    out = views.reshape(out, (length, batch, out._ms_shape[1]))
     if not need_weights:
         return (out if batched else views.squeeze(out, 1)), None
     weights = views.reshape(weights, (batch, num_heads, length, source))
@@ -344,7 +344,7 @@ def _checked_mask(mask: Tensor | None, length: int, source: int, heads: int) -> 
     """Return the mask as (1, L, S) or (N * heads, L, S). Raise RuntimeError for other shapes."""
     if mask is None:
         return None
-    shape = mask._shape
+    shape = mask._ms_shape
     if len(shape) == 2:
         if shape != (length, source):
             raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, source)}.")

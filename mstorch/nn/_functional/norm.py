@@ -32,8 +32,8 @@ def batch_norm(
 ) -> Any:  # fmt: skip
     """Normalize each channel of (N, C, *) to mean 0 and variance 1 over the batch (https://arxiv.org/abs/1502.03167)."""
     if training:
-        if input._shape:
-            _verify_batch_size(input._shape)
+        if input._ms_shape:
+            _verify_batch_size(input._ms_shape)
     if eps <= 0.0:
         raise ValueError(f"batch_norm eps must be positive, but got {eps}")
     return norms.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -45,7 +45,7 @@ def instance_norm(
 ) -> TensorBase:  # fmt: skip
     """Normalize each channel of each sample of (N, C, *) to mean 0 and variance 1."""
     if use_input_stats:
-        _verify_spatial_size(input._shape)
+        _verify_spatial_size(input._ms_shape)
     return norms.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
@@ -63,7 +63,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """Normalize each group of channels of (N, C, *) to mean 0 and variance 1."""
-    shape = input._shape
+    shape = input._ms_shape
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     _verify_batch_size((shape[0] * shape[1] // num_groups, num_groups, *shape[2:]))
@@ -72,7 +72,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> TensorBase:
     """Return the input divided by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
-    shape = input._shape
+    shape = input._ms_shape
     rank = len(shape)
     if rank < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {rank} dimensions)")

@@ -31,7 +31,7 @@ def embedding(
 def _padding(padding_idx: int | None, weight: Tensor) -> int:
     if padding_idx is None:
         return -1
-    rows = weight._shape[0]
+    rows = weight._ms_shape[0]
     if not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")
     return padding_idx + rows if padding_idx < 0 else padding_idx
@@ -45,20 +45,20 @@ def embedding_bag(
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return sums, means or maxima of rows of ``weight`` for bags of indices: (B, N), or (N) with ``offsets`` (B)."""
-    if weight._dtype is int64 and not input._dtype.is_integral:
+    if weight._ms_dtype is int64 and not input._ms_dtype.is_integral:
         warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
             "and should now be `embedding_bag(input, weight, ...)`.",
         )
         input, weight = weight, input
-    if per_sample_weights is not None and input._shape != per_sample_weights._shape:
+    if per_sample_weights is not None and input._ms_shape != per_sample_weights._ms_shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as "
             f"the input ({input.shape})"
         )
-    if len(weight._shape) != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(weight._shape)}")
-    shape = input._shape
+    if len(weight._ms_shape) != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(weight._ms_shape)}")
+    shape = input._ms_shape
     if len(shape) == 2:
         if offsets is not None:
             raise ValueError(
@@ -72,7 +72,7 @@ def embedding_bag(
     elif len(shape) == 1:
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
-        if len(offsets._shape) != 1:
+        if len(offsets._ms_shape) != 1:
             raise ValueError("offsets has to be a 1D Tensor")
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {len(shape)}")
